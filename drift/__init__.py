@@ -1,0 +1,9 @@
+"""Online kernel classifiers on a budget, for streams whose target moves.
+
+Importing the package is cheap: it loads neither numpy nor River. Take what you need from
+`drift.models`, `drift.kernels`, `drift.streams` and `drift.experiments`.
+"""
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"

@@ -1,0 +1,108 @@
+"""Every error that drift raises on purpose, in one tree.
+
+::
+
+    DriftError
+    ├── ParameterError (ValueError)          a constructor or a function got a value it cannot use
+    ├── LabelError (ValueError)              a label that the model cannot learn from
+    ├── FeatureError (ValueError)            a feature whose value is infinite or too large
+    ├── FeatureTypeError (TypeError)         a feature whose value is no number, features in no dict
+    ├── DataError (ValueError)               a data file that cannot be read, with its line
+    └── MissingExtraError (ImportError)      an optional dependency is not installed
+
+Each also derives from the built-in error that Python programmers expect, so that code which knows
+nothing of drift can catch it. A refusal leaves the model as it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = [
+    "DataError",
+    "DriftError",
+    "FeatureError",
+    "FeatureTypeError",
+    "LabelError",
+    "MissingExtraError",
+    "ParameterError",
+]
+
+
+class DriftError(Exception):
+    """Root of drift's errors."""
+
+
+class ParameterError(DriftError, ValueError):
+    """A parameter lies outside of what its docstring allows."""
+
+
+class LabelError(DriftError, ValueError):
+    """A label cannot be learnt; the message names it and the remedy."""
+
+
+class FeatureError(DriftError, ValueError):
+    """A feature's value is infinite or too large; the message names the feature."""
+
+
+class FeatureTypeError(DriftError, TypeError):
+    """A feature's value is not a number; the message names the feature and the remedy."""
+
+
+class DataError(DriftError, ValueError):
+    """A data file cannot be read as what it should be.
+
+    Parameters
+    ----------
+    path
+        The file.
+    line
+        Number of the offending line, from 1; None where the whole file is meant.
+    problem
+        What is wrong, and what to do about it.
+
+    Examples
+    --------
+    >>> raise DataError("news.svm", 3, "no ':' in feature '12'")
+    Traceback (most recent call last):
+    drift.errors.DataError: news.svm, line 3: no ':' in feature '12'
+    """
+
+    def __init__(self, path: str | PathLike[str], line: int | None, problem: str) -> None:
+        self.path = path
+        self.line = line
+        self.problem = problem
+        place = f"{path}" if line is None else f"{path}, line {line}"
+        super().__init__(f"{place}: {problem}")
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[str | PathLike[str], int | None, str]]:
+        return type(self), (self.path, self.line, self.problem)
+
+
+class MissingExtraError(DriftError, ImportError):
+    """An optional dependency is missing.
+
+    Parameters
+    ----------
+    package
+        What could not be imported.
+    extra
+        The extra of drift that brings it.
+
+    Examples
+    --------
+    >>> raise MissingExtraError("matplotlib", "plots")
+    Traceback (most recent call last):
+    drift.errors.MissingExtraError: matplotlib is not installed: pip install "drift[plots]"
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f'{package} is not installed: pip install "drift[{extra}]"')
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), (self.package, self.extra)

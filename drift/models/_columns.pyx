@@ -1,0 +1,679 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The column store: support vectors by feature, so that a score touches only what an example has.
+
+One column per feature holds the supports' values for it, sparse while few supports have the feature
+and dense above an eighth of them. The vocabulary is owned by the supports: a name whose column
+empties is forgotten. `drift.models._columns_py` is the same contract in plain Python.
+
+Rows lie in the columns as the kernel sees them: scaled to unit norm if the kernel normalises, else
+by a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits;
+`scale` takes the slot back. Everything else (norms, coefficients, kernel values) is double.
+"""
+
+from cpython.float cimport PyFloat_AsDouble, PyFloat_Check
+from cpython.long cimport PyLong_AsLong, PyLong_Check
+from cpython.object cimport PyObject
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.dict cimport PyDict_Next
+from libc.math cimport frexp, ldexp, sqrt
+from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from array import array
+
+from drift.errors import FeatureError, FeatureTypeError, ParameterError
+from drift.kernels import RBF, Linear, Polynomial
+from drift.models._names import INDEXED_WIDTH, as_dict, culprit, in_order, index_of
+
+cdef extern from "Python.h":
+    PyObject* PyDict_GetItemWithError(object mapping, object key) except? NULL
+
+cdef extern from *:
+    """
+    #define REAL float
+    #include "_columns.h"
+    #undef REAL
+    #define REAL double
+    #include "_columns.h"
+    #undef REAL
+    """
+    ctypedef struct DriftColumn:
+        void *block
+        int32_t size
+        int32_t room
+    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
+    void DRIFT_PREFETCH(void *) nogil
+    double drift_weighted_sum(const double *, const double *, int) nogil
+    void drift_polynomial(double *, int, double, int) nogil
+    double drift_power(double, int) nogil
+    void drift_rbf(double *, const double *, double, double, int) nogil
+    void drift_rbf_exact(double *, const double *, double, double, int) nogil
+    void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
+    void drift_dots_float(const DriftColumn *, const int32_t *, const double *, int, void *, const double *, double, double *, int) nogil
+    void drift_dots_double(const DriftColumn *, const int32_t *, const double *, int, void *, const double *, double, double *, int) nogil
+    int drift_put_float(DriftColumn *, int, double, int) nogil
+    int drift_put_double(DriftColumn *, int, double, int) nogil
+    double drift_get_float(const DriftColumn *, int) nogil
+    double drift_get_double(const DriftColumn *, int) nogil
+    void drift_drop_float(DriftColumn *, int, int) nogil
+    void drift_drop_double(DriftColumn *, int, int) nogil
+    int drift_make_dense_float(DriftColumn *, int) nogil
+    int drift_make_dense_double(DriftColumn *, int) nogil
+    int drift_make_sparse_float(DriftColumn *, int) nogil
+    int drift_make_sparse_double(DriftColumn *, int) nogil
+    int drift_widen_dense_float(DriftColumn *, int, int) nogil
+    int drift_widen_dense_double(DriftColumn *, int, int) nogil
+
+cdef void *grown(void *block, Py_ssize_t size) except NULL:
+    cdef void *result = realloc(block, size if size else 1)
+    if result == NULL:
+        raise MemoryError("the column store cannot grow")
+    return result
+
+
+cdef class ColumnStore:
+    """Supports by feature, and the kernel row of one example against all of them.
+
+    Parameters
+    ----------
+    kernel
+        A kernel of `drift.kernels`, computed here, or any other, called with numpy arrays.
+    wide
+        Keep the columns in float64 instead of float32.
+    limit
+        Number of supports above which it is not worth reserving room; None for no limit.
+    """
+
+    cdef readonly object kernel
+    cdef readonly bint wide
+    cdef object limit
+    cdef int kind, degree
+    cdef bint normalize
+    cdef double coef0, gamma
+    # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
+    cdef DriftColumn *columns
+    cdef int n_columns, column_room
+    cdef dict vocabulary
+    cdef list names, free_columns
+    cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
+    cdef Py_ssize_t width
+    # The slots: a free one has weight, scale and squared norm 0, and no row.
+    cdef int capacity, used
+    cdef int32_t **rows
+    cdef int32_t *row_size
+    cdef double *weight
+    cdef double *scale
+    cdef double *squared
+    cdef double *row
+    cdef void *work
+    cdef list free_slots
+    # The point: known columns and values in the order read, and those read before them.
+    cdef int32_t *ids
+    cdef int32_t *last_ids
+    cdef double *values
+    cdef double *last_values
+    cdef int32_t *sorted_ids
+    cdef double *sorted_values
+    cdef uint64_t *keys
+    cdef uint64_t *spare_keys
+    cdef int count, last_count, point_room
+    cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
+    cdef double divisor, point_scale, point_squared
+    cdef bint scored, current  # whether last_score, and the point's columns, still hold
+    cdef double last_score
+
+    def __cinit__(self, kernel, bint wide=False, limit=None):
+        self.kernel = kernel
+        self.wide = wide
+        self.limit = limit
+        self.kind = DRIFT_CUSTOM
+        if type(kernel) is Linear:
+            self.kind = DRIFT_LINEAR
+        elif type(kernel) is Polynomial:
+            self.kind = DRIFT_POLYNOMIAL
+            self.degree = kernel.degree
+            self.coef0 = kernel.coef0
+        elif type(kernel) is RBF:
+            self.kind = DRIFT_RBF
+            self.gamma = kernel.gamma
+        self.normalize = self.kind != DRIFT_CUSTOM and kernel.normalize
+        self.vocabulary = {}
+        self.names = []
+        self.free_columns = []
+        self.free_slots = []
+        self.reserve_point(64)
+
+    def __dealloc__(self):
+        cdef int j
+        for j in range(self.n_columns):
+            free(self.columns[j].block)
+        for j in range(self.capacity):
+            free(self.rows[j])
+        free(self.columns); free(self.column_of); free(self.rows); free(self.row_size)
+        free(self.weight); free(self.scale); free(self.squared); free(self.row); free(self.work)
+        free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
+        free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
+
+    def __sizeof__(self):
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), size = 0
+        cdef int j
+        for j in range(self.n_columns):
+            if self.columns[j].room:
+                size += self.columns[j].room * (real + sizeof(int32_t))
+            elif self.columns[j].block != NULL:
+                size += self.capacity * real
+        for j in range(self.capacity):
+            size += self.row_size[j] * sizeof(int32_t)
+        size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
+        size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 4 * sizeof(double) + real)
+        size += self.point_room * (3 * sizeof(int32_t) + 3 * sizeof(double) + 2 * sizeof(uint64_t))
+        return object.__sizeof__(self) + size
+
+    # --- reading a point -----------------------------------------------------------------------
+
+    cdef int reserve_point(self, Py_ssize_t count) except -1:
+        if count <= self.point_room:
+            return 0
+        count = max(count, 2 * self.point_room)
+        self.ids = <int32_t *>grown(self.ids, count * sizeof(int32_t))
+        self.last_ids = <int32_t *>grown(self.last_ids, count * sizeof(int32_t))
+        self.sorted_ids = <int32_t *>grown(self.sorted_ids, count * sizeof(int32_t))
+        self.values = <double *>grown(self.values, count * sizeof(double))
+        self.last_values = <double *>grown(self.last_values, count * sizeof(double))
+        self.sorted_values = <double *>grown(self.sorted_values, count * sizeof(double))
+        self.keys = <uint64_t *>grown(self.keys, count * sizeof(uint64_t))
+        self.spare_keys = <uint64_t *>grown(self.spare_keys, count * sizeof(uint64_t))
+        self.point_room = <int>count
+        return 0
+
+    cdef void begin_point(self) noexcept:
+        """Keep the point read before, to recognise it; until `end_point` there is no point."""
+        self.ids, self.last_ids = self.last_ids, self.ids
+        self.values, self.last_values = self.last_values, self.values
+        self.last_count = self.count if self.scored else -1
+        self.last_norm2 = self.point_norm2
+        self.count = 0
+        self.scored = self.current = False
+
+    cdef bint end_point(self, int count, double norm2) noexcept:
+        """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
+        cdef double own
+        cdef int exponent
+        self.count = count
+        self.point_norm2 = norm2
+        if not norm2 <= 1e300:
+            return False
+        if self.normalize:
+            self.divisor = sqrt(norm2)
+            self.point_scale = 1.0
+            self.point_squared = 1.0 if norm2 > 0 else 0.0
+        else:
+            own = drift_power(norm2 + self.coef0, self.degree) if self.kind == DRIFT_POLYNOMIAL else norm2
+            if not own <= 1e300:
+                return False
+            frexp(sqrt(norm2), &exponent)
+            self.divisor = ldexp(1.0, exponent)
+            self.point_scale = self.divisor
+            self.point_squared = norm2
+        if self.divisor == 0:
+            self.divisor = 1.0
+        self.scored = (
+            count == self.last_count
+            and norm2 == self.last_norm2
+            and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
+            and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
+        )
+        self.current = True
+        return True
+
+    cpdef read(self, x):
+        """Take an example as the point that `score`, `self_kernel` and `dots` are about.
+
+        Raises
+        ------
+        FeatureError, FeatureTypeError
+            If a value is no finite number. The supports stay as they are.
+        """
+        cdef dict features = x if isinstance(x, dict) else as_dict(x)
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef PyObject *column
+        cdef double v, square, total = 0.0, next_total, lost = 0.0, part
+        cdef int count = 0
+        self.begin_point()
+        try:
+            self.reserve_point(len(features))
+            while PyDict_Next(features, &position, &name, &value):
+                v = PyFloat_AsDouble(<object>value)
+                if v != v or v == 0.0:
+                    continue
+                # A compensated sum, so that |x|^2 does not depend on the order of the features.
+                square = v * v
+                next_total = total + square
+                part = next_total - total
+                lost += (total - (next_total - part)) + (square - part)
+                total = next_total
+                column = PyDict_GetItemWithError(self.vocabulary, <object>name)
+                if column != NULL:
+                    if count == self.point_room:
+                        self.reserve_point(count + 1)
+                    self.ids[count] = <int32_t>PyLong_AsLong(<object>column)
+                    DRIFT_PREFETCH(&self.columns[self.ids[count]])
+                    self.values[count] = v
+                    count += 1
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise culprit(features, problem) from None
+        if not self.end_point(count, total + lost):
+            raise culprit(features)
+
+    cdef int read_row(self, const int32_t *indices, const double *data, int size) except -1:
+        """Read a row of an array; -1 with FeatureError if it cannot be learnt."""
+        cdef double v, square, total = 0.0, next_total, lost = 0.0, part
+        cdef int k, j, count = 0
+        cdef PyObject *column
+        self.begin_point()
+        self.reserve_point(size)
+        for k in range(size):
+            v = data[k]
+            if v != v or v == 0.0:
+                continue
+            square = v * v
+            next_total = total + square
+            part = next_total - total
+            lost += (total - (next_total - part)) + (square - part)
+            total = next_total
+            if self.column_of != NULL:
+                j = self.column_of[indices[k]]
+                if j < 0:
+                    continue
+            else:
+                column = PyDict_GetItemWithError(self.vocabulary, indices[k])
+                if column == NULL:
+                    continue
+                j = <int>PyLong_AsLong(<object>column)
+            self.ids[count] = j
+            DRIFT_PREFETCH(&self.columns[j])
+            self.values[count] = v
+            count += 1
+        if not self.end_point(count, total + lost):
+            raise culprit({indices[k]: data[k] for k in range(size)})
+        return 0
+
+    def read_support(self, int slot):
+        """Take a support as the point."""
+        cdef int k
+        self.begin_point()
+        self.reserve_point(self.row_size[slot])
+        self.count = self.row_size[slot]
+        for k in range(self.count):
+            self.ids[k] = self.rows[slot][k]
+            self.values[k] = self.get(&self.columns[self.ids[k]], slot)
+        self.divisor = 1.0
+        self.point_scale = self.scale[slot]
+        self.point_squared = self.squared[slot]
+        self.point_norm2 = -1.0  # equal to that of no example
+
+    # --- scoring the point ---------------------------------------------------------------------
+
+    cdef int compute_row(self) except -1:
+        """Fill `row` with the kernel between the point and every slot."""
+        cdef int k, n = self.padded(), largest = 0
+        if n == 0:
+            return 0
+        for k in range(self.count):
+            largest = max(largest, self.ids[k])
+            self.keys[k] = (<uint64_t>self.ids[k] << 32) | <uint64_t>k
+        drift_sort(self.keys, self.spare_keys, self.count, largest)
+        for k in range(self.count):
+            self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
+            self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
+        if self.wide:
+            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, self.scale, self.point_scale, self.row, n)
+        else:
+            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, self.scale, self.point_scale, self.row, n)
+        if self.kind == DRIFT_POLYNOMIAL:
+            drift_polynomial(self.row, n, self.coef0, self.degree)
+        elif self.kind == DRIFT_RBF:
+            if self.wide:
+                drift_rbf_exact(self.row, self.squared, self.point_squared, self.gamma, n)
+            else:
+                drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
+        elif self.kind == DRIFT_CUSTOM:
+            self.call_kernel()
+        return 0
+
+    cdef int call_kernel(self) except -1:
+        """Apply a kernel that is not ours to the inner products in `row`."""
+        import numpy as np
+
+        cdef int n = self.used
+        cdef Py_buffer view
+        cdef bytes dots = (<char *>self.row)[:n * sizeof(double)]
+        cdef bytes norms = (<char *>self.squared)[:n * sizeof(double)]
+        result = self.kernel(np.frombuffer(dots), np.frombuffer(norms), self.point_squared)
+        result = np.ascontiguousarray(result, dtype=np.float64)
+        if result.shape != (n,):
+            raise ParameterError(
+                f"the kernel {self.kernel!r} gave an array of shape {result.shape} for {n} supports"
+            )
+        if n != self.used:
+            raise RuntimeError("the model changed while its kernel was computed")
+        PyObject_GetBuffer(result, &view, PyBUF_SIMPLE)
+        memcpy(self.row, view.buf, n * sizeof(double))
+        PyBuffer_Release(&view)
+        for n in range(self.used, self.padded()):
+            self.row[n] = 0.0
+        return 0
+
+    cpdef double score(self) except? -1.0:
+        """Sum of weight * kernel over the supports, for the point; 0 within rounding of 0."""
+        if not self.scored:
+            self.compute_row()
+            self.last_score = drift_weighted_sum(self.weight, self.row, self.padded())
+            if self.last_score - self.last_score != 0.0:
+                raise FeatureError(
+                    f"the kernel {self.kernel!r} overflows at this example: scale the features"
+                )
+            self.scored = True
+        return self.last_score
+
+    def self_kernel(self):
+        """Kernel between the point and itself."""
+        cdef double norm2 = self.point_squared
+        return float(self.kernel(norm2, norm2, norm2))
+
+    def scan(self, rows, int start, signs, scores, double factor, double threshold):
+        """Score rows until one has ``sign * score <= threshold``; return its number.
+
+        `scores` gets ``factor * score`` of each row up to and with that one. Without such a row the
+        result is the number of rows. `rows` is a `drift.models._frames.Rows`; `signs` are int8, or
+        None to score all rows.
+        """
+        cdef Py_buffer indptr, indices, data, out, sign
+        cdef int i = start, stop = <int>len(rows)
+        cdef double value
+        self.index(rows.width)
+        PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.data, &data, PyBUF_SIMPLE)
+        PyObject_GetBuffer(scores, &out, PyBUF_WRITABLE)
+        PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
+        try:
+            while i < stop:
+                self.read_row(
+                    <int32_t *>indices.buf + (<int64_t *>indptr.buf)[i],
+                    <double *>data.buf + (<int64_t *>indptr.buf)[i],
+                    <int>((<int64_t *>indptr.buf)[i + 1] - (<int64_t *>indptr.buf)[i]),
+                )
+                value = factor * self.score()
+                (<double *>out.buf)[i] = value
+                if signs is not None and (<int8_t *>sign.buf)[i] * value <= threshold:
+                    break
+                i += 1
+        finally:
+            PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
+            PyBuffer_Release(&out); PyBuffer_Release(&sign)
+        return i
+
+    # --- changing the supports -----------------------------------------------------------------
+
+    def add(self, x, double weight):
+        """Store `x`, the example read last, as a support; return its slot."""
+        cdef dict features = x if isinstance(x, dict) else as_dict(x)
+        cdef list fresh = []
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef int slot, k
+        cdef double v
+        if not self.current:
+            self.read(x)
+        while PyDict_Next(features, &position, &name, &value):
+            if PyDict_GetItemWithError(self.vocabulary, <object>name) == NULL:
+                fresh.append(<object>name)
+        if self.free_slots:
+            slot = self.free_slots.pop()
+        else:
+            self.reserve_slots(self.used + 1)
+            slot = self.used
+            self.used += 1
+        self.scored = False
+        self.rows[slot] = <int32_t *>grown(NULL, (self.count + len(fresh)) * sizeof(int32_t))
+        for k in range(self.count):
+            self.put(self.ids[k], slot, self.values[k])
+        for new in in_order(fresh):
+            v = features[new]
+            if v == v and v != 0.0:
+                self.put(self.new_column(new), slot, v)
+        self.weight[slot] = weight
+        self.scale[slot] = self.point_scale
+        self.squared[slot] = self.point_squared
+        return slot
+
+    def remove(self, int slot):
+        """Forget the support in a slot, and each name that no other support has."""
+        cdef int k, j
+        self.scored = self.current = False
+        for k in range(self.row_size[slot]):
+            j = self.rows[slot][k]
+            if self.wide:
+                drift_drop_double(&self.columns[j], slot, self.capacity)
+            else:
+                drift_drop_float(&self.columns[j], slot, self.capacity)
+            if self.columns[j].size == 0:
+                self.free_column(j)
+        free(self.rows[slot])
+        self.rows[slot] = NULL
+        self.row_size[slot] = 0
+        self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+        self.free_slots.append(slot)
+
+    def weight_of(self, int slot):
+        """Weight of a support."""
+        return self.weight[slot]
+
+    def set_weight(self, int slot, double weight):
+        """Change the weight of a support."""
+        self.weight[slot] = weight
+        self.scored = False
+
+    def multiply_weights(self, double factor):
+        """Multiply every weight by one factor."""
+        cdef int slot
+        for slot in range(self.used):
+            self.weight[slot] *= factor
+        self.scored = False
+
+    def support(self, int slot):
+        """Return a support as a dict, scaled as it is stored times its scale."""
+        cdef int k
+        cdef dict x = {}
+        for k in range(self.row_size[slot]):
+            j = self.rows[slot][k]
+            x[self.names[j]] = self.get(&self.columns[j], slot) * self.scale[slot]
+        return x
+
+    # --- the inside ----------------------------------------------------------------------------
+
+    cdef int padded(self) noexcept:
+        return (self.used + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
+
+    cdef double get(self, DriftColumn *column, int slot) noexcept:
+        return drift_get_double(column, slot) if self.wide else drift_get_float(column, slot)
+
+    cdef int put(self, int j, int slot, double value) except -1:
+        """Write a value of the point into a slot, unless it vanishes beside the others."""
+        cdef int failed
+        value /= self.divisor
+        if self.wide:
+            failed = value != 0.0 and drift_put_double(&self.columns[j], slot, value, self.capacity)
+        else:
+            value = <float>value
+            failed = value != 0.0 and drift_put_float(&self.columns[j], slot, value, self.capacity)
+        if failed:
+            raise MemoryError("the column store cannot grow")
+        if value != 0.0:
+            self.rows[slot][self.row_size[slot]] = j
+            self.row_size[slot] += 1
+        elif self.columns[j].size == 0:
+            self.free_column(j)
+        return 0
+
+    cdef int make_dense(self, int j, bint dense) except -1:
+        cdef DriftColumn *column = &self.columns[j]
+        cdef int failed = 0
+        if column.size and dense == (column.room != 0):
+            if self.wide:
+                failed = (drift_make_dense_double if dense else drift_make_sparse_double)(column, self.capacity)
+            else:
+                failed = (drift_make_dense_float if dense else drift_make_sparse_float)(column, self.capacity)
+        if failed:
+            raise MemoryError("the column store cannot grow")
+        return 0
+
+    cdef int new_column(self, name) except -1:
+        cdef int j
+        cdef Py_ssize_t index
+        if self.free_columns:
+            j = self.free_columns.pop()
+        else:
+            j = self.n_columns
+            if j == self.column_room:
+                self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
+                self.column_room = max(64, 2 * j)
+            self.names.append(None)
+            self.n_columns += 1
+        memset(&self.columns[j], 0, sizeof(DriftColumn))
+        self.names[j] = name
+        self.vocabulary[name] = j
+        if self.column_of != NULL:
+            index = index_of(name)
+            if 0 <= index < self.width:
+                self.column_of[index] = j
+        return j
+
+    cdef int free_column(self, int j) except -1:
+        cdef Py_ssize_t index
+        name = self.names[j]
+        if self.column_of != NULL:
+            index = index_of(name)
+            if 0 <= index < self.width:
+                self.column_of[index] = -1
+        del self.vocabulary[name]
+        self.names[j] = None
+        self.free_columns.append(j)
+        free(self.columns[j].block)
+        memset(&self.columns[j], 0, sizeof(DriftColumn))
+        return 0
+
+    cdef int index(self, Py_ssize_t width) except -1:
+        """Prepare to look up rows of an array with `width` columns."""
+        cdef Py_ssize_t index
+        if width > INDEXED_WIDTH:
+            free(self.column_of)
+            self.column_of = NULL
+            self.width = 0
+        elif width > self.width:
+            self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
+            self.width = width
+            memset(self.column_of, 0xFF, width * sizeof(int32_t))
+            for name, j in self.vocabulary.items():
+                index = index_of(name)
+                if 0 <= index < width:
+                    self.column_of[index] = j
+        return 0
+
+    cdef int reserve_slots(self, int count) except -1:
+        """Make room for `count` slots, doubling up to the limit."""
+        cdef int j, before = self.capacity, after = max(2 * before, count)
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), fresh
+        if count <= before:
+            return 0
+        if self.limit is not None and self.limit >= count:
+            after = min(after, self.limit)
+        after = (after + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
+        self.rows = <int32_t **>grown(self.rows, after * sizeof(void *))
+        self.row_size = <int32_t *>grown(self.row_size, after * sizeof(int32_t))
+        self.weight = <double *>grown(self.weight, after * sizeof(double))
+        self.scale = <double *>grown(self.scale, after * sizeof(double))
+        self.squared = <double *>grown(self.squared, after * sizeof(double))
+        self.row = <double *>grown(self.row, after * sizeof(double))
+        self.work = grown(self.work, after * real)
+        for j in range(self.n_columns):
+            if self.columns[j].size == 0 or self.columns[j].room:
+                continue
+            if self.columns[j].size < after // 16:
+                self.make_dense(j, False)
+            elif (
+                drift_widen_dense_double(&self.columns[j], before, after)
+                if self.wide
+                else drift_widen_dense_float(&self.columns[j], before, after)
+            ):
+                raise MemoryError("the column store cannot grow")
+        fresh = after - before
+        memset(self.rows + before, 0, fresh * sizeof(void *))
+        memset(self.row_size + before, 0, fresh * sizeof(int32_t))
+        memset(self.weight + before, 0, fresh * sizeof(double))
+        memset(self.scale + before, 0, fresh * sizeof(double))
+        memset(self.squared + before, 0, fresh * sizeof(double))
+        memset(self.row + before, 0, fresh * sizeof(double))
+        self.capacity = after
+        return 0
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def state(self):
+        """Return all that a store is, as plain values and arrays, down to the order of its sums."""
+        cdef int slot, k
+        ids, values, sizes = array("i"), array("d"), array("i")
+        for slot in range(self.used):
+            sizes.append(self.row_size[slot])
+            for k in range(self.row_size[slot]):
+                ids.append(self.rows[slot][k])
+                values.append(self.get(&self.columns[self.rows[slot][k]], slot))
+        return {
+            "wide": self.wide,
+            "capacity": self.capacity,
+            "names": list(self.names),
+            "free_columns": list(self.free_columns),
+            "dense": [j for j in range(self.n_columns) if self.columns[j].size and not self.columns[j].room],
+            "free_slots": list(self.free_slots),
+            "sizes": sizes,
+            "ids": ids,
+            "values": values,
+            "weight": array("d", [self.weight[slot] for slot in range(self.used)]),
+            "scale": array("d", [self.scale[slot] for slot in range(self.used)]),
+            "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
+        }
+
+    @classmethod
+    def restore(cls, kernel, limit, state):
+        """Build the store that gave `state`."""
+        cdef ColumnStore self = cls(kernel, state["wide"], limit)
+        cdef int slot, j, k, size, position = 0
+        holes = set(state["free_columns"])
+        self.reserve_slots(state["capacity"])
+        for j, name in enumerate(state["names"]):
+            self.new_column(name)
+        for j in state["free_columns"]:
+            self.names[j] = None
+        self.vocabulary = {name: j for j, name in enumerate(state["names"]) if j not in holes}
+        self.free_columns = list(state["free_columns"])
+        self.free_slots = list(state["free_slots"])
+        self.used = len(state["sizes"])
+        dense = set(state["dense"])
+        ids, values = state["ids"], state["values"]
+        self.divisor = 1.0
+        for slot, size in enumerate(state["sizes"]):
+            self.rows[slot] = <int32_t *>grown(NULL, size * sizeof(int32_t))
+            for k in range(size):
+                self.put(ids[position], slot, values[position])
+                position += 1
+            self.weight[slot] = state["weight"][slot]
+            self.scale[slot] = state["scale"][slot]
+            self.squared[slot] = state["squared"][slot]
+        for j in range(self.n_columns):
+            self.make_dense(j, j in dense)
+        return self

@@ -1,0 +1,224 @@
+"""The contract of the compiled column store in plain Python.
+
+It is the oracle of the store's tests, and what runs, slowly, where the extension is missing. Values
+and sums are double throughout, whatever `wide` says.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import FeatureError
+from drift.kernels import RBF, Linear, Polynomial
+from drift.models._names import as_dict, culprit, in_order, number
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from drift.kernels import Kernel
+    from drift.models._frames import Rows
+    from drift.types import Features
+
+__all__ = ["ColumnStore"]
+
+
+class ColumnStore:
+    """Supports by feature, and the kernel row of one example against all of them."""
+
+    def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
+        self.kernel = kernel
+        self.wide = wide
+        self.vocabulary: dict[Hashable, int] = {}
+        self.names: list[Hashable] = []
+        self.columns: list[dict[int, float]] = []
+        self.free_columns: list[int] = []
+        self.rows: list[list[int]] = []
+        self.weight: list[float] = []
+        self.squared: list[float] = []
+        self.free_slots: list[int] = []
+        self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
+        self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
+
+    # --- reading and scoring a point -----------------------------------------------------------
+
+    def read(self, x: Features) -> None:
+        """Take an example as the point that `score` and `self_kernel` are about."""
+        features = as_dict(x)
+        try:
+            values = {name: number(value) for name, value in features.items()}
+            squares = [v * v for v in values.values() if v == v]
+            squared = math.fsum(squares)
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise culprit(features, problem) from None
+        if not squared <= 1e300 or not self._own_kernel(squared) <= 1e300:
+            raise culprit(features)
+        known = (
+            (self.vocabulary[n], v) for n, v in values.items() if n in self.vocabulary and v == v != 0
+        )
+        self.point = (sorted(known), squared)
+
+    def read_support(self, slot: int) -> None:
+        """Take a support as the point."""
+        self.point = (sorted((j, self.columns[j][slot]) for j in self.rows[slot]), self.squared[slot])
+
+    def score(self) -> float:
+        """Sum of weight * kernel over the supports, for the point; 0 within rounding of 0."""
+        if self._last is None or self._last[0] != self.point:
+            dots = [0.0] * len(self.rows)
+            for j, u in self.point[0]:
+                for slot, value in self.columns[j].items():
+                    dots[slot] += u * value
+            held = (slot for slot, squared in enumerate(self.squared) if squared >= 0)
+            terms = [
+                self.weight[s] * float(self.kernel(dots[s], self.squared[s], self.point[1]))
+                for s in held
+            ]
+            score = math.fsum(terms)
+            if not math.isfinite(score):
+                raise FeatureError(
+                    f"the kernel {self.kernel!r} overflows at this example: scale the features"
+                )
+            tie = abs(score) <= 2.0**-40 * math.fsum(map(abs, terms))
+            self._last = (self.point, 0.0 if tie else score)
+        return self._last[1]
+
+    def self_kernel(self) -> float:
+        """Kernel between the point and itself."""
+        return self._own_kernel(self.point[1])
+
+    def scan(  # noqa: PLR0913
+        self, rows: Rows, start: int, signs: Any, scores: Any, factor: float, threshold: float
+    ) -> int:
+        """Score rows until one has ``sign * score <= threshold``; return its number."""
+        for i in range(start, len(rows)):
+            self.read(rows.row(i))
+            scores[i] = factor * self.score()
+            if signs is not None and signs[i] * scores[i] <= threshold:
+                return i
+        return len(rows)
+
+    # --- changing the supports -----------------------------------------------------------------
+
+    def add(self, x: Features, weight: float) -> int:
+        """Store an example as a support and return its slot."""
+        self.read(x)
+        self._last = None
+        present = {name: number(value) for name, value in x.items()}
+        present = {name: v for name, v in present.items() if v == v != 0}
+        for name in in_order([name for name in present if name not in self.vocabulary]):
+            self._new_column(name)
+        if self.free_slots:
+            slot = self.free_slots.pop()
+        else:
+            slot = len(self.rows)
+            self.rows.append([])
+            self.weight.append(0.0)
+            self.squared.append(-1.0)
+        self.rows[slot] = [self.vocabulary[name] for name in present]
+        for name, value in present.items():
+            self.columns[self.vocabulary[name]][slot] = value
+        self.weight[slot] = weight
+        self.squared[slot] = self.point[1]
+        return slot
+
+    def remove(self, slot: int) -> None:
+        """Forget the support in a slot, and each name that no other support has."""
+        self._last = None
+        for j in self.rows[slot]:
+            del self.columns[j][slot]
+            if not self.columns[j]:
+                del self.vocabulary[self.names[j]]
+                self.names[j] = None
+                self.free_columns.append(j)
+        self.rows[slot] = []
+        self.weight[slot] = 0.0
+        self.squared[slot] = -1.0  # marks a free slot
+        self.free_slots.append(slot)
+
+    def weight_of(self, slot: int) -> float:
+        """Weight of a support."""
+        return self.weight[slot]
+
+    def set_weight(self, slot: int, weight: float) -> None:
+        """Change the weight of a support."""
+        self.weight[slot] = weight
+        self._last = None
+
+    def multiply_weights(self, factor: float) -> None:
+        """Multiply every weight by one factor."""
+        self.weight = [factor * weight for weight in self.weight]
+        self._last = None
+
+    def support(self, slot: int) -> dict[Hashable, float]:
+        """Return a support as a dict."""
+        return {self.names[j]: self.columns[j][slot] for j in self.rows[slot]}
+
+    # --- the inside ----------------------------------------------------------------------------
+
+    def _own_kernel(self, squared: float) -> float:
+        try:
+            return float(self.kernel(squared, squared, squared))
+        except OverflowError:
+            return math.inf
+
+    def _new_column(self, name: Hashable) -> None:
+        if self.free_columns:
+            j = self.free_columns.pop()
+        else:
+            j = len(self.names)
+            self.names.append(None)
+            self.columns.append({})
+        self.names[j] = name
+        self.vocabulary[name] = j
+
+    # --- state, as the compiled store has it ---------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a store is, as plain values and arrays."""
+        capacity = -(-len(self.rows) // 16) * 16
+        ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
+        unit = isinstance(self.kernel, (Linear, Polynomial, RBF)) and self.kernel.normalize
+        for slot, row in enumerate(self.rows):
+            norm = math.sqrt(max(self.squared[slot], 0.0))
+            divisor = (norm if unit else math.ldexp(1.0, math.frexp(norm)[1])) or 1.0
+            ids.extend(row)
+            values.extend(self.columns[j][slot] / divisor for j in row)
+            scales.append(1.0 if unit else divisor)
+            squared.append(float(norm > 0) if unit else norm * norm)
+        return {
+            "wide": self.wide,
+            "capacity": capacity,
+            "names": list(self.names),
+            "free_columns": list(self.free_columns),
+            "dense": [j for j, column in enumerate(self.columns) if len(column) > capacity // 8],
+            "free_slots": list(self.free_slots),
+            "sizes": array("i", map(len, self.rows)),
+            "ids": ids,
+            "values": values,
+            "weight": array("d", self.weight),
+            "scale": scales,
+            "squared": squared,
+        }
+
+    @classmethod
+    def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> ColumnStore:
+        """Build the store that gave `state`."""
+        self = cls(kernel, state["wide"], limit)
+        self.names = list(state["names"])
+        self.columns = [{} for _ in self.names]
+        self.free_columns = list(state["free_columns"])
+        self.free_slots = list(state["free_slots"])
+        self.weight, self.squared = list(state["weight"]), list(state["squared"])
+        position = 0
+        for slot, size in enumerate(state["sizes"]):
+            self.rows.append(list(state["ids"][position : position + size]))
+            for j in self.rows[slot]:
+                self.columns[j][slot] = state["values"][position] * state["scale"][slot]
+                position += 1
+        for slot in self.free_slots:
+            self.squared[slot] = -1.0
+        holes = set(self.free_columns)
+        self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
+        return self

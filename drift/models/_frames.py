@@ -1,0 +1,187 @@
+"""Batches of examples: the only module that knows dataframes and arrays.
+
+DataFrames, lists of dicts, numpy arrays and sparse matrices come in, rows go to the model, and
+results go out in the library that came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from river.utils import dataframe
+
+from drift.errors import DriftError, FeatureTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.types import Features, Label
+
+__all__ = ["Rows", "Table", "labels_of"]
+
+
+class Rows(NamedTuple):
+    """A CSR matrix whose column `j` is the feature `j`, or ``names[j]`` where there are names."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float64]
+    width: int
+    names: Sequence[Hashable] | None = None
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def row(self, i: int) -> dict[Hashable, float]:
+        """Return one row as a dict."""
+        part = slice(self.indptr[i], self.indptr[i + 1])
+        columns: Sequence[Hashable] = self.indices[part].tolist()
+        if self.names is not None:
+            columns = [self.names[j] for j in columns]  # type: ignore[call-overload]
+        return dict(zip(columns, self.data[part].tolist(), strict=True))
+
+
+def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
+    """Return a 2-d array or sparse matrix as rows; NaN and 0 are absent features."""
+    from scipy import sparse  # noqa: PLC0415
+
+    csr = sparse.csr_array(matrix)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return Rows(
+        np.ascontiguousarray(csr.indptr, dtype=np.int64),
+        np.ascontiguousarray(csr.indices, dtype=np.int32),
+        np.ascontiguousarray(csr.data, dtype=np.float64),
+        csr.shape[1],
+        names,
+    )
+
+
+class Table:
+    """A batch of examples.
+
+    Parameters
+    ----------
+    X
+        DataFrame, list of dicts, 2-d numpy array or scipy sparse matrix.
+
+    Raises
+    ------
+    FeatureTypeError
+        If `X` is none of these.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._frame: nw.DataFrame[Any] | None = None
+        self._rows: Rows | None = None
+        self._dicts: list[Features] | None = None
+        if isinstance(X, (list, tuple)) and all(isinstance(x, Mapping) for x in X):
+            self._dicts = list(X)
+        elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
+            self._rows = rows_of(_matrix(X))
+        else:
+            try:
+                self._frame = nw.from_native(X, eager_only=True)
+            except TypeError:
+                raise FeatureTypeError(
+                    "a batch is a DataFrame, a list of dicts, a 2-d numpy array or a scipy sparse "
+                    f"matrix, not a {type(X).__name__}"
+                ) from None
+            self._read_frame(X)
+
+    def _read_frame(self, X: Any) -> None:
+        assert self._frame is not None  # noqa: S101
+        names = list(self._frame.columns)
+        if names and hasattr(X, "dtypes") and all("Sparse" in str(dtype) for dtype in X.dtypes):
+            self._rows = rows_of(X.sparse.to_coo(), names)
+        elif all(t.is_numeric() or t == nw.Boolean for t in self._frame.schema.values()):
+            self._rows = rows_of(dataframe.to_numpy(self._frame), names)
+        else:
+            self._dicts = list(self._frame.iter_rows(named=True))
+
+    def __len__(self) -> int:
+        return len(self._rows if self._rows is not None else self._dicts or ())
+
+    @property
+    def array(self) -> Rows | None:
+        """The rows, where the features are the columns' numbers; None otherwise."""
+        return self._rows if self._rows is not None and self._rows.names is None else None
+
+    def row(self, i: int) -> Features:
+        """Return one example."""
+        if self._rows is not None:
+            return self._rows.row(i)
+        assert self._dicts is not None  # noqa: S101
+        return self._dicts[i]
+
+    def __iter__(self) -> Iterator[Features]:
+        return (self.row(i) for i in range(len(self)))
+
+    def check(self, read: Callable[[Features], None]) -> None:
+        """Let a model read every row that it might refuse; its error then names the row, too."""
+        for i in self._suspects():
+            try:
+                read(self.row(i))
+            except DriftError as error:
+                error.args = (f"row {i}: {error}",)
+                raise
+
+    def _suspects(self) -> Sequence[int]:
+        """Rows whose refusal has to be ruled out: of an array, the infinite and the largest one."""
+        if self._rows is None or not len(self):
+            return range(len(self))
+        data, indptr = self._rows.data, self._rows.indptr
+        infinite = np.flatnonzero(np.isinf(data))
+        if len(infinite):
+            return [int(np.searchsorted(indptr, infinite[0], side="right")) - 1]
+        with np.errstate(over="ignore"):
+            squares = np.append(np.nan_to_num(data) ** 2, 0.0)
+            norms = np.add.reduceat(squares, indptr[:-1])
+        norms[indptr[:-1] == indptr[1:]] = 0.0  # what reduceat makes of an empty row
+        return [int(norms.argmax())]
+
+    def series(self, values: Sequence[Label], name: str | None = None) -> Any:
+        """Return one value a row, as a Series of the library that came in or as an array."""
+        column = np.array(values) if len(values) else np.empty(0, dtype=bool)
+        if self._frame is None:
+            return column
+        return dataframe.to_native_series(column, name=name, like=self._frame)
+
+    def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
+        """Return some values a row, as a DataFrame of the library that came in or as an array."""
+        if self._frame is None:
+            return np.array(list(columns.values()), dtype=np.float64).T
+        return dataframe.to_native_frame(
+            {label: np.array(values) for label, values in columns.items()}, like=self._frame
+        )
+
+
+def _matrix(X: Any) -> Any:
+    if X.ndim != 2:
+        raise ParameterError(f"an array of examples has two dimensions, not the shape {X.shape}")
+    if X.dtype.kind not in "biuf":
+        raise FeatureTypeError(f"an array of examples holds numbers, not {X.dtype}: encode it first")
+    return X
+
+
+def labels_of(y: Any) -> tuple[list[Label], str | None]:
+    """Return labels from a Series, an array or a list, and their name where they have one."""
+    if isinstance(y, (list, tuple)):
+        return list(y), None
+    if isinstance(y, np.ndarray):
+        if y.ndim != 1:
+            raise ParameterError(f"labels have one dimension, not the shape {y.shape}")
+        return y.tolist(), None
+    try:
+        series = nw.from_native(y, series_only=True)
+    except TypeError:
+        raise ParameterError(
+            f"labels are a Series, a 1-d array or a list, not a {type(y).__name__}"
+        ) from None
+    return series.to_list(), series.name

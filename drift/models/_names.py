@@ -1,0 +1,109 @@
+"""Feature names and values: what both column stores must treat alike."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import FeatureError, FeatureTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from drift.types import Features
+
+#: Arrays with at most this many columns get a table from column to place in the store (4 bytes a
+#: column); wider ones, hashed to 2^31 say, are looked up by name.
+INDEXED_WIDTH = 1 << 20
+
+
+def in_order(names: list[Hashable]) -> list[Hashable]:
+    """Sort new names by what they are, not by where they stood in the example.
+
+    The order of a dict must not matter: columns are summed in the order in which they were made.
+
+    >>> in_order(["b", 2, "a", 10])
+    [10, 2, 'a', 'b']
+    """
+    if all(type(name) is str for name in names):
+        return sorted(names)  # type: ignore[type-var]
+    return sorted(names, key=lambda name: (type(name).__name__, str(name)))
+
+
+def index_of(name: Hashable) -> int:
+    """Return the array column that a name stands for, or -1.
+
+    >>> [index_of(name) for name in (7, 7.0, True, "7", (7,), float("inf"))]
+    [7, 7, 1, -1, -1, -1]
+    """
+    if isinstance(name, (str, bytes, tuple)):
+        return -1
+    try:
+        index = int(name)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return -1
+    return int(index) if index == name and index >= 0 else -1
+
+
+def number(value: Any) -> float:
+    """Return the value as a float; unlike `float`, refuse text.
+
+    >>> number(True)
+    1.0
+    """
+    if isinstance(value, (str, bytes, bytearray)):
+        raise TypeError("text is not a number")
+    return float(value)
+
+
+def as_dict(x: Features) -> dict[Hashable, Any]:
+    """Return the features as a dict, which is what the stores walk."""
+    try:
+        items = x.items()
+    except AttributeError:
+        raise FeatureTypeError(
+            f"features must come in a dict from names to numbers, not in a {type(x).__name__}: "
+            f"{x!r:.80}"
+        ) from None
+    return dict(items)
+
+
+def culprit(x: Mapping[Hashable, Any], problem: BaseException | None = None) -> Exception:
+    """Find the feature because of which an example is refused, and say what to do about it.
+
+    `problem` is the error that its conversion raised; it is returned where every value turns out
+    to be a usable number.
+    """
+    largest: tuple[float, Hashable, Any] = (0.0, None, None)
+    for name, value in x.items():
+        try:
+            size = abs(number(value))
+        except OverflowError:
+            size = math.inf
+        except (TypeError, ValueError):
+            return FeatureTypeError(
+                f"feature {name!r} is {value!r:.80}, a {type(value).__name__}, not a number: "
+                + _remedy(value)
+            )
+        if size == math.inf:
+            return FeatureError(
+                f"feature {name!r} is {value!r:.80}: only finite values can be learnt; "
+                "drop it, clip it or scale it"
+            )
+        if size > largest[0]:
+            largest = (size, name, value)
+    if isinstance(problem, Exception):
+        return problem
+    return FeatureError(
+        f"feature {largest[1]!r} is {largest[2]!r:.80}: too large, its kernel value overflows; "
+        "scale it, for example with river.preprocessing.StandardScaler()"
+    )
+
+
+def _remedy(value: Any) -> str:
+    if value is None:
+        return (
+            "leave absent features out, or fill them with river.preprocessing.StatImputer(), "
+            "before this model"
+        )
+    return "put an encoder such as river.preprocessing.OneHotEncoder() before this model"

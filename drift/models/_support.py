@@ -1,0 +1,169 @@
+"""The supports of one hypothesis, in order of insertion, over a column store."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+try:
+    from drift.models._columns import ColumnStore
+except ImportError:  # built without a C compiler
+    from drift.models._columns_py import ColumnStore  # type: ignore[assignment]
+
+    warnings.warn(
+        "drift.models runs without its compiled extension: the same results, but roughly a hundred "
+        'times slower. Install a C compiler and run: pip install --force-reinstall --no-deps "drift"',
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+__all__ = ["SupportSet", "column_type", "compiled"]
+
+#: Whether the compiled extension is in use.
+compiled: bool = ColumnStore.__module__ == "drift.models._columns"
+
+_COLUMN_TYPES = ("float32", "float64")
+_column_type = "float32"
+
+
+def column_type(name: str | None = None) -> str:
+    """Return the type in which models made from now on keep their supports; with `name`, set it.
+
+    Norms, coefficients and kernel values are always float64. Columns are float32 unless the
+    environment variable ``DRIFT_COLUMNS`` says ``float64``.
+
+    Parameters
+    ----------
+    name
+        ``"float32"`` (half the memory, faster; inner products to about 1e-7 of the norms) or
+        ``"float64"``.
+
+    Returns
+    -------
+    str
+        The type that was in force before the call.
+
+    Raises
+    ------
+    ParameterError
+        If `name` is neither.
+
+    Examples
+    --------
+    >>> before = column_type("float64")
+    >>> column_type(before)
+    'float64'
+    """
+    global _column_type  # noqa: PLW0603
+    before = _column_type
+    if name is not None:
+        if name not in _COLUMN_TYPES:
+            raise ParameterError(f"columns are float32 or float64, not {name!r}")
+        _column_type = name
+    return before
+
+
+column_type(os.environ.get("DRIFT_COLUMNS") or None)
+
+#: Below this shared factor the weights themselves are multiplied, before they lose their meaning.
+_SMALLEST_FACTOR = 1e-100
+
+
+class SupportSet:
+    """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``; number 0 is the oldest.
+
+    Every coefficient is the store's weight times one shared factor, so that scaling the hypothesis
+    takes constant time.
+
+    Parameters
+    ----------
+    kernel
+        Kernel between examples.
+    budget
+        Largest number of supports that will be held, to reserve no more room than that; None where
+        there is none. Keeping to it is the algorithm's part.
+    """
+
+    def __init__(self, kernel: Kernel, budget: int | None = None) -> None:
+        self.kernel = kernel
+        self.budget = budget
+        self._order: list[int] = []  # the slots, oldest first
+        self._factor = 1.0
+        self._store = ColumnStore(kernel, _column_type == "float64", self._limit)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @property
+    def _limit(self) -> int | None:
+        """Number of slots that suffices: the newest may come before the oldest goes."""
+        return None if self.budget is None else self.budget + 1
+
+    def read(self, x: Features) -> None:
+        """Take an example as the point; FeatureError or FeatureTypeError change nothing."""
+        self._store.read(x)
+
+    def self_kernel(self) -> float:
+        """Kernel between the point and itself."""
+        return self._store.self_kernel()
+
+    def score(self) -> float:
+        """Score f(x) of the point read last."""
+        return self._factor * self._store.score()
+
+    def scan(self, rows: Any, start: int, signs: Any, scores: Any, threshold: float) -> int:
+        """Score rows from `start` until one has a margin of at most `threshold`; see the store."""
+        return self._store.scan(rows, start, signs, scores, self._factor, threshold)
+
+    def add(self, x: Features, coefficient: float) -> None:
+        """Make an example the newest support."""
+        self._order.append(self._store.add(x, coefficient / self._factor))
+
+    def remove(self, i: int) -> None:
+        """Evict support number `i`."""
+        self._store.remove(self._order.pop(i))
+
+    def scale(self, c: float) -> None:
+        """Multiply every coefficient by `c`, in constant time."""
+        self._factor *= c
+        if abs(self._factor) < _SMALLEST_FACTOR:
+            self._store.multiply_weights(self._factor)
+            self._factor = 1.0
+
+    def coefficient(self, i: int) -> float:
+        """Coefficient of support number `i`."""
+        return self._factor * self._store.weight_of(self._order[i])
+
+    def read_support(self, i: int) -> None:
+        """Take support number `i` as the point."""
+        self._store.read_support(self._order[i])
+
+    def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
+        """Yield each support and its coefficient, the oldest first."""
+        for i, slot in enumerate(self._order):
+            yield self._store.support(slot), self.coefficient(i)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "kernel": self.kernel,
+            "budget": self.budget,
+            "order": list(self._order),
+            "factor": self._factor,
+            "store": self._store.state(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.kernel = state["kernel"]
+        self.budget = state["budget"]
+        self._order = list(state["order"])
+        self._factor = state["factor"]
+        self._store = ColumnStore.restore(self.kernel, self._limit, state["store"])

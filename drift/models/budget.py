@@ -1,0 +1,120 @@
+"""Perceptrons on a budget that evict one support when another comes in."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from drift.models.base import KernelClassifier, check_budget
+
+if TYPE_CHECKING:
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+__all__ = ["LBP", "RBP"]
+
+
+class RBP(KernelClassifier):
+    """Randomized Budget Perceptron: evicts a support drawn uniformly at random.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    seed
+        Seed of the draws; None for another sequence each time.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1.
+
+    Notes
+    -----
+    The victim is drawn among the `budget` supports held before the new one comes in, as in figure 2
+    of the paper: the new one stays.
+
+    References
+    ----------
+    .. [1] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 3.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import RBP
+    >>> model = RBP(budget=50, seed=1)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 0.00%
+    >>> model.n_supports
+    50
+    """
+
+    def __init__(
+        self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
+    ) -> None:
+        check_budget(budget)
+        super().__init__(kernel, budget)
+        self.budget = budget
+        self.seed = seed
+        self._rng = random.Random(seed)
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        self._supports.add(x, sign)
+        if len(self._supports) > self.budget:
+            self._supports.remove(self._rng.randrange(self.budget))
+
+
+class LBP(KernelClassifier):
+    """Least recent Budget Perceptron: evicts the oldest support.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1.
+
+    References
+    ----------
+    .. [1] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 4 (LBP).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import LBP
+    >>> evaluate.progressive_val_score(datasets.Phishing(), LBP(budget=50), metrics.Accuracy())
+    Accuracy: 0.00%
+    """
+
+    def __init__(self, budget: int = 100, kernel: Kernel | None = None) -> None:
+        check_budget(budget)
+        super().__init__(kernel, budget)
+        self.budget = budget
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        self._supports.add(x, sign)
+        if len(self._supports) > self.budget:
+            self._supports.remove(0)

@@ -1,0 +1,128 @@
+"""The Forgetron: evicts the oldest support after fading it enough to be missed little."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from drift.errors import ParameterError
+from drift.models.base import KernelClassifier, check_budget
+
+if TYPE_CHECKING:
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+__all__ = ["Forgetron"]
+
+_SHRINKING = ("self-tuned", "basic")
+
+
+class Forgetron(KernelClassifier):
+    r"""Forgetron: on a full budget, fades all supports and evicts the oldest.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    shrinking
+        ``"self-tuned"`` fades by the largest factor ``phi`` in (0, 1] for which the damage of all
+        evictions so far stays within 15/32 of the mistakes; ``"basic"`` by the smaller of
+        ``(B + 1) ** (-1 / (2 (B + 1)))`` and ``U / ||f'||``, ``U = sqrt((B + 1) / ln(B + 1)) / 4``.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1, or `shrinking` is neither of the two.
+
+    Notes
+    -----
+    With ``f'`` the hypothesis after the new support came in, ``r`` the oldest support,
+    ``sigma = |alpha_r|`` and ``mu = y_r f'(x_r)``, the damage of an eviction is
+    ``Psi(phi) = (phi sigma)^2 + 2 phi sigma (1 - phi mu)``.
+
+    The analysis needs ``k(x, x) <= 1``; without it ``phi`` is always 1 and the Forgetron silently
+    becomes `LBP`. Its decisions are therefore those of the kernel divided by the largest
+    ``k(x, x)``: `kernel.bound` where the kernel has one, else the largest one among the mistakes
+    so far. Scores keep the kernel's own scale.
+
+    References
+    ----------
+    .. [1] O. Dekel, S. Shalev-Shwartz, Y. Singer, "The Forgetron: a kernel-based Perceptron on a
+       budget", SIAM Journal on Computing 37 (2008).
+    .. [2] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 4 (FA).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import Forgetron
+    >>> evaluate.progressive_val_score(datasets.Phishing(), Forgetron(budget=50), metrics.Accuracy())
+    Accuracy: 0.00%
+    """
+
+    def __init__(
+        self, budget: int = 100, kernel: Kernel | None = None, shrinking: str = "self-tuned"
+    ) -> None:
+        check_budget(budget)
+        if shrinking not in _SHRINKING:
+            raise ParameterError(f"shrinking must be one of {_SHRINKING}, not {shrinking!r}")
+        super().__init__(kernel, budget)
+        self.budget = budget
+        self.shrinking = shrinking
+        # The largest k(x, x): known beforehand, or among the mistakes so far.
+        self._scale = getattr(self._supports.kernel, "bound", None) or 0.0
+        self._damage = 0.0  # the paper's Q
+        self._norm2 = 0.0  # ||f||^2, for the basic shrinking
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        supports = self._supports
+        supports.add(x, sign)
+        own = supports.self_kernel()
+        self._scale = max(self._scale, own)
+        self._norm2 += 2.0 * sign * score + own
+        if len(supports) > self.budget:
+            self._fade_and_evict()
+
+    def _fade_and_evict(self) -> None:
+        supports = self._supports
+        scale = self._scale or 1.0
+        alpha = supports.coefficient(0)
+        supports.read_support(0)
+        score = supports.score()
+        if self.shrinking == "basic":
+            phi = self._basic_factor(self._norm2 / scale)
+        else:
+            phi = self._self_tuned_factor(abs(alpha), math.copysign(score, alpha * score) / scale)
+        without = self._norm2 - 2.0 * alpha * score + alpha**2 * supports.self_kernel()
+        self._norm2 = phi**2 * without
+        supports.scale(phi)
+        supports.remove(0)
+
+    def _basic_factor(self, norm2: float) -> float:
+        size = self.budget + 1
+        norm = math.sqrt(max(norm2, 0.0))
+        largest_norm = math.sqrt(size / math.log(size)) / 4.0
+        phi = size ** (-1.0 / (2.0 * size))
+        return min(phi, largest_norm / norm) if norm > 0.0 else phi
+
+    def _self_tuned_factor(self, sigma: float, mu: float) -> float:
+        """Return the largest phi in (0, 1] with Q + Psi(phi) <= 15/32 M, and add Psi(phi) to Q."""
+        # Q + Psi(phi) - 15/32 M = a phi^2 + b phi + c
+        a = sigma * sigma - 2.0 * sigma * mu
+        b = 2.0 * sigma
+        c = self._damage - 15.0 / 32.0 * self.n_mistakes
+        phi = 1.0
+        if a + b + c > 0.0:
+            root = math.sqrt(max(b * b - 4.0 * a * c, 0.0))
+            phi = 2.0 * -c / (b + root)  # the smaller positive root, without cancellation
+        self._damage += (a * phi + b) * phi
+        return phi

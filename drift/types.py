@@ -1,0 +1,17 @@
+"""Type aliases shared by the whole package."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+__all__ = ["Features", "Label", "Stream"]
+
+#: One example's features by name. Values are numbers; NaN means absent.
+Features: TypeAlias = Mapping[Hashable, Any]
+
+#: What a classifier predicts: bool, 0/1 or -1/+1 for the binary ones.
+Label: TypeAlias = Any
+
+#: What River iterates over.
+Stream: TypeAlias = Iterable[tuple[Features, Label]]
