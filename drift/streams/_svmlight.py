@@ -1,0 +1,140 @@
+"""The text format ``head index:value index:value ...`` that LIBSVM and LYRL2004 files share.
+
+RCV1 has millions of pairs, so a text that looks regular is read by numpy in one go. One that does
+not is read line by line, which either copes (tabs, unordered indices) or names the bad line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from drift.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from drift.streams._files import PathLike
+
+    _Columns = tuple[NDArray[np.int64], NDArray[np.float64], list[int]]
+
+__all__ = ["parse"]
+
+# Lines at a time: enough to keep numpy busy, few enough to keep the split text small.
+_BLOCK = 10_000
+# Possessive, so that a line is walked once. What it lets through may still be no number ("1.2.3").
+_REGULAR = re.compile(rb"(?:[0-9]++:[-+.0-9eE]++ ?+)*+").fullmatch
+# Indices beyond this are a damaged file; scipy would give up on them without naming the line.
+_MAX_INDEX = 2**31 - 1
+
+
+def parse(
+    text: bytes, path: PathLike, n_features: int | None = None
+) -> tuple[list[str], csr_array]:
+    """Heads (what stands before a line's features) and rows of a text.
+
+    Parameters
+    ----------
+    text
+        Whole lines; features count from 1 and become columns 0, 1, ....
+    path
+        Where the text came from, for the errors.
+    n_features
+        Number of columns, and so the largest index allowed; None: the largest that occurs.
+
+    Returns
+    -------
+    heads
+        One a line; "" where the line starts with a space or with a feature.
+    rows
+        One a line.
+
+    Raises
+    ------
+    DataError
+        A line that is empty, a feature without colon, with an index that is below 1, too
+        large or repeated, or with a
+        value which is not a finite number.
+    """
+    heads, tails = _split(text, path)
+    blocks = []
+    for at in range(0, len(tails), _BLOCK):
+        lines, top = tails[at : at + _BLOCK], n_features or _MAX_INDEX
+        blocks.append(_parse_fast(lines, top) or _parse_slowly(lines, at + 1, path, top))
+    indices = np.concatenate([block[0] for block in blocks])
+    values = np.concatenate([block[1] for block in blocks])
+    indptr = np.cumsum([0, *chain.from_iterable(block[2] for block in blocks)])
+    shape = (len(heads), n_features or int(indices.max(initial=0)))
+    return heads, csr_array((values, indices - 1, indptr), shape=shape)
+
+
+def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes]]:
+    heads, tails = [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        head, *rest = line.split(None, 1) or [b""]
+        if b":" in head or line[:1].isspace():
+            head, rest = b"", [line]
+        tail = rest[0].strip() if rest else b""
+        if not head and not tail:
+            raise DataError(path, number, "the line is empty: delete it")
+        try:
+            heads.append(head.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise DataError(path, number, f"{head!r} is not UTF-8 text") from error
+        tails.append(tail)
+    return heads, tails
+
+
+def _parse_fast(tails: list[bytes], top: int) -> _Columns | None:
+    """Columns of lines that are regular throughout; None as soon as one is not."""
+    if not all(map(_REGULAR, tails)):
+        return None
+    try:
+        numbers = np.array(b" ".join(tails).replace(b":", b" ").split(), dtype=np.float64)
+    except ValueError:
+        return None
+    lengths = [tail.count(b":") for tail in tails]
+    indices, values = numbers[::2].astype(np.int64), numbers[1::2]
+    rising = np.diff(indices, prepend=0) > 0
+    begins = np.cumsum([0, *lengths])[:-1]
+    rising[begins[np.array(lengths) > 0]] = True
+    legal = rising.all() and np.all((indices >= 1) & (indices <= top))
+    return (indices, values, lengths) if legal and np.isfinite(values).all() else None
+
+
+def _parse_slowly(tails: list[bytes], first: int, path: PathLike, top: int) -> _Columns:
+    rows = [_row(tail, number, path, top) for number, tail in enumerate(tails, start=first)]
+    pairs = list(chain.from_iterable(sorted(row.items()) for row in rows))
+    indices = np.array([index for index, _ in pairs], dtype=np.int64)
+    values = np.array([value for _, value in pairs], dtype=np.float64)
+    return indices, values, [len(row) for row in rows]
+
+
+def _row(tail: bytes, number: int, path: PathLike, top: int) -> dict[int, float]:
+    row: dict[int, float] = {}
+    for pair in tail.decode("utf-8", "replace").split():
+        key, colon, text = pair.partition(":")
+        if not colon:
+            raise DataError(path, number, f"no ':' in feature {pair!r}: expected index:value")
+        if not (key.isascii() and key.isdigit() and 1 <= int(key) <= top):
+            problem = f"feature index {key!r} is no whole number from 1 to {top}"
+            raise DataError(path, number, problem)
+        if int(key) in row:
+            raise DataError(path, number, f"feature {key} occurs twice: keep one")
+        row[int(key)] = _value(key, text, number, path)
+    return row
+
+
+def _value(key: str, text: str, number: int, path: PathLike) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise DataError(path, number, f"feature {key} holds {text!r}, which is no number") from None
+    if not math.isfinite(value):
+        raise DataError(path, number, f"feature {key} holds {text!r}: values must be finite")
+    return value

@@ -1,0 +1,300 @@
+"""Documents with sets of topics: the one form in which every reader hands over its data.
+
+The experiments ask the same stories many questions ("is it about C15?", "is it about ECAT?"), so
+stories and topics are kept apart from any one target, as arrays that worker processes can share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from drift.errors import ParameterError
+from drift.streams._convert import (
+    canonical,
+    fingerprint,
+    pairs_to_arrays,
+    refuse_disagreement,
+    topics_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Documents"]
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Sparse documents, in order, each with the set of its topics.
+
+    Parameters
+    ----------
+    rows
+        The documents, shape (n, d). Brought to canonical form: float64, indices sorted, no
+        duplicates (they are added up), no explicit zeros.
+    topics
+        Which document has which topic: bool, shape (n, k).
+    topic_names
+        The k names of the columns of `topics`, all different.
+    feature_names
+        The d names of the columns of `rows`, all different. None: the columns are their own
+        names, the ints 0, 1, 2, ...
+    name
+        What to call the data in results.
+    sha256
+        Fingerprint of the source, which `head` keeps: of the bytes of the files that were read,
+        else of the arrays. Empty: computed from the arrays.
+
+    Raises
+    ------
+    ParameterError
+        Shapes that do not agree, names that repeat, or a value which is not finite.
+
+    Examples
+    --------
+    >>> from drift.streams import Documents
+    >>> documents = Documents.from_pairs(
+    ...     [({"oil": 1.0, "price": 0.5}, {"crude"}), ({"wheat": 2.0}, ["grain", "usa"])]
+    ... )
+    >>> len(documents), documents.n_features, documents.topic_names
+    (2, 3, ('crude', 'grain', 'usa'))
+    >>> documents.has("grain")
+    array([False,  True])
+    >>> list(documents)[0]
+    ({'oil': 1.0, 'price': 0.5}, frozenset({'crude'}))
+    """
+
+    rows: csr_array
+    topics: NDArray[np.bool_]
+    topic_names: tuple[str, ...]
+    feature_names: tuple[Hashable, ...] | None = None
+    name: str = "documents"
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        self._keep("rows", canonical(self.rows))
+        self._keep("topics", np.asarray(self.topics, dtype=np.bool_))
+        self._keep("topic_names", tuple(self.topic_names))
+        refuse_disagreement(self.rows, self.topics, self.topic_names, self.feature_names)
+        if not self.sha256:
+            names = (self.topic_names, self.feature_names)
+            self._keep("sha256", fingerprint(self.rows, self.topics, names))
+
+    def _keep(self, field: str, value: object) -> None:
+        # The dataclass is frozen for its users; normalising its fields is the constructor's right.
+        object.__setattr__(self, field, value)
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def __repr__(self) -> str:
+        n, d, k = *self.rows.shape, len(self.topic_names)
+        return f"<Documents {self.name}: {n:,} x {d:,}, {k} topics>"
+
+    def __iter__(self) -> Iterator[tuple[dict[Hashable, float], frozenset[str]]]:
+        names = np.array(self.topic_names, dtype=object)
+        for i, features in enumerate(self.features()):
+            yield features, frozenset(names[self.topics[i]])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns, whether or not a document uses them."""
+        return int(self.rows.shape[1])
+
+    def features(self) -> Iterator[dict[Hashable, float]]:
+        """Each document's features by name, in order, without the topics.
+
+        Yields
+        ------
+        dict
+            A fresh dict of Python floats; features that are absent are left out.
+
+        Examples
+        --------
+        >>> from drift.streams import Documents
+        >>> list(Documents.from_arrays([[0.0, 2.0], [1.0, 0.0]], ["a", "b"]).features())
+        [{1: 2.0}, {0: 1.0}]
+        """
+        names, rows = self.feature_names, self.rows
+        for start, stop in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
+            columns = rows.indices[start:stop].tolist()
+            keys = columns if names is None else [names[column] for column in columns]
+            yield dict(zip(keys, rows.data[start:stop].tolist(), strict=True))
+
+    def has(self, topic: str) -> NDArray[np.bool_]:
+        """Which documents carry a topic: bool, shape (n,).
+
+        Parameters
+        ----------
+        topic
+            One of `topic_names`.
+
+        Raises
+        ------
+        ParameterError
+            No such topic; the message names those that look like it.
+        """
+        if topic not in self.topic_names:
+            near = get_close_matches(topic, self.topic_names) or self.topic_names[:3]
+            hint = f"did you mean {' or '.join(map(repr, near))}?"
+            raise ParameterError(f"{self.name} has no topic {topic!r}: {hint}")
+        return self.topics[:, self.topic_names.index(topic)].copy()
+
+    def most_frequent(self, k: int, n: int | None = None) -> list[str]:
+        """Names of the most frequent topics.
+
+        Parameters
+        ----------
+        k
+            How many names at most; topics that no document has are not among them.
+        n
+            Count in the first `n` documents only; None: in all.
+
+        Returns
+        -------
+        list of str
+            The most frequent first; ties in the order of `topic_names`.
+
+        Examples
+        --------
+        >>> from drift.streams import Documents
+        >>> documents = Documents.from_arrays([[1], [2], [3]], ["a", "b", "b"])
+        >>> documents.most_frequent(1), documents.most_frequent(5, n=1)
+        (['b'], ['a'])
+        """
+        counts = self.topics[:n].sum(axis=0)
+        order = np.argsort(-counts, kind="stable")[:k]
+        return [self.topic_names[j] for j in order if counts[j]]
+
+    def head(self, n: int) -> Documents:
+        """Return the first documents, as views of the same memory.
+
+        Parameters
+        ----------
+        n
+            How many, at least 0; more than there are means all.
+
+        Raises
+        ------
+        ParameterError
+            `n` is negative.
+        """
+        if n < 0:
+            raise ParameterError(f"n must be at least 0, not {n}")
+        if n >= len(self):
+            return self
+        end = self.rows.indptr[n]
+        # Slicing a csr_array copies it; its three arrays can be cut without.
+        rows = csr_array(
+            (self.rows.data[:end], self.rows.indices[:end], self.rows.indptr[: n + 1]),
+            shape=(n, self.n_features),
+            copy=False,
+        )
+        return replace(self, rows=rows, topics=self.topics[:n])
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[Mapping[Hashable, Any], object]], name: str = "pairs"
+    ) -> Documents:
+        """Documents from pairs of features and topics.
+
+        Parameters
+        ----------
+        pairs
+            Features by name, with their topics: a set, frozenset, list or tuple of labels, or one
+            label alone. A topic's name is `str` of its label. NaN and 0 mean absent.
+        name
+            What to call the data.
+
+        Raises
+        ------
+        FeatureTypeError
+            A value is no number.
+        FeatureError
+            A value is infinite.
+
+        Examples
+        --------
+        >>> from drift.streams import Documents
+        >>> Documents.from_pairs([({"x": 1}, ["b", "a"]), ({"y": 2}, 7)]).topic_names
+        ('b', 'a', '7')
+        """
+        rows, features, topics, topic_names = pairs_to_arrays(pairs)
+        return cls(rows, topics, topic_names, features, name)
+
+    @classmethod
+    def from_dataset(cls, dataset: Iterable[tuple[Mapping[Hashable, Any], Any]]) -> Documents:
+        """Documents from a River dataset: each class is a topic.
+
+        Parameters
+        ----------
+        dataset
+            Any of `river.datasets`, or another iterable of (features, label), features numeric.
+            Values are kept raw: text is usually normalised already, and for other data a kernel
+            with `normalize=True` does it.
+
+        Raises
+        ------
+        FeatureTypeError
+            A feature is no number: encode it first, with River's `OneHotEncoder` say.
+
+        Examples
+        --------
+        >>> from river import datasets
+        >>> from drift.streams import Documents
+        >>> Documents.from_dataset(datasets.Phishing())
+        <Documents Phishing: 1,250 x 9, 2 topics>
+        """
+        return cls.from_pairs(((x, [y]) for x, y in dataset), name=type(dataset).__name__)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike | csr_array,
+        y: ArrayLike | csr_array,
+        topic_names: Iterable[str] | None = None,
+        feature_names: Iterable[Hashable] | None = None,
+        name: str = "arrays",
+    ) -> Documents:
+        """Documents from a matrix and its labels, scikit-learn's data sets included.
+
+        Parameters
+        ----------
+        X
+            Dense or sparse, shape (n, d). NaN and 0 mean absent.
+        y
+            One label a row, shape (n,), or an indicator matrix of 0 and 1, dense or sparse,
+            shape (n, k).
+        topic_names
+            Names of the columns of an indicator matrix, then required. For labels: leave it out;
+            the topics are `str` of the sorted labels.
+        feature_names
+            Names of the columns of X; None: ints from 0.
+        name
+            What to call the data.
+
+        Raises
+        ------
+        ParameterError
+            Shapes that do not agree, an indicator without names, an infinite value.
+
+        Examples
+        --------
+        >>> from drift.streams import Documents
+        >>> documents = Documents.from_arrays([[1.0, 0.0], [0.0, 2.0]], [3, 1])
+        >>> documents.topic_names, documents.has("3")
+        (('1', '3'), array([ True, False]))
+        """
+        rows = csr_array(X if issparse(X) else np.asarray(X, dtype=np.float64), copy=True)
+        rows.data[np.isnan(rows.data)] = 0
+        topics, names = topics_of(y, topic_names)
+        return cls(
+            rows, topics, names, None if feature_names is None else tuple(feature_names), name
+        )
