@@ -34,9 +34,9 @@ typedef struct {
     int32_t room;
 } DriftColumn;
 
-/* Sum of weight * row in fixed lanes; a result within rounding of zero is the tie that exact
-   arithmetic would give, and is returned as 0. */
-DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n) {
+/* Sum of weight * row in fixed lanes; a result within rounding of zero, a share `tie` of its terms'
+   sizes, is the tie that exact arithmetic would give, and is returned as 0. */
+DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n, double tie) {
     double sum[DRIFT_LANES] = {0}, magnitude[DRIFT_LANES] = {0};
     for (int i = 0; i < n; i += DRIFT_LANES)
         for (int l = 0; l < DRIFT_LANES; l++) {
@@ -49,7 +49,7 @@ DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double
             sum[l] += sum[l + half];
             magnitude[l] += magnitude[l + half];
         }
-    return fabs(sum[0]) <= 0x1p-40 * magnitude[0] ? 0.0 : sum[0];
+    return fabs(sum[0]) <= tie * magnitude[0] ? 0.0 : sum[0];
 }
 
 static inline double drift_power(double base, int degree) {
@@ -224,16 +224,19 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
     return c->size > capacity / 8 ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
 }
 
+/* Entry of a slot in a sparse column; the column's size where it has none. */
 static inline int DRIFT_NAME(drift_find)(const DriftColumn *c, int slot) {
     const int32_t *slots = DRIFT_NAME(drift_slots)(c);
     int e = 0;
-    while (slots[e] != slot) e++;
+    while (e < c->size && slots[e] != slot) e++;
     return e;
 }
 
 static double DRIFT_NAME(drift_get)(const DriftColumn *c, int slot) {
     const REAL *value = (const REAL *)c->block;
-    return (double)(c->room ? value[DRIFT_NAME(drift_find)(c, slot)] : value[slot]);
+    if (!c->room) return (double)value[slot];
+    int e = DRIFT_NAME(drift_find)(c, slot);
+    return e < c->size ? (double)value[e] : 0.0;
 }
 
 /* Forget a slot's value; a dense column below a sixteenth of the slots turns sparse again, so that

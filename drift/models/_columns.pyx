@@ -15,7 +15,7 @@ from cpython.long cimport PyLong_AsLong, PyLong_Check
 from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
-from libc.math cimport frexp, ldexp, sqrt
+from libc.math cimport exp, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
@@ -44,7 +44,7 @@ cdef extern from *:
         int32_t room
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
     void DRIFT_PREFETCH(void *) nogil
-    double drift_weighted_sum(const double *, const double *, int) nogil
+    double drift_weighted_sum(const double *, const double *, int, double) nogil
     void drift_polynomial(double *, int, double, int) nogil
     double drift_power(double, int) nogil
     void drift_rbf(double *, const double *, double, double, int) nogil
@@ -91,6 +91,8 @@ cdef class ColumnStore:
     cdef int kind, degree
     cdef bint normalize
     cdef double coef0, gamma
+    cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
+    cdef double tie  # share of sum |weight * kernel| within which a score is rounding error
     # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
@@ -119,6 +121,7 @@ cdef class ColumnStore:
     cdef uint64_t *spare_keys
     cdef int count, last_count, point_room
     cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
+    cdef double unknown_norm2  # the unknown features' share of it
     cdef double divisor, point_scale, point_squared
     cdef bint scored, current  # whether last_score, and the point's columns, still hold
     cdef double last_score
@@ -127,6 +130,8 @@ cdef class ColumnStore:
         self.kernel = kernel
         self.wide = wide
         self.limit = limit
+        self.tie = 2.0**-40 if wide else 2.0**-22
+        self.far = 2.0**36 if wide else 2.0**10
         self.kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
             self.kind = DRIFT_LINEAR
@@ -194,6 +199,7 @@ cdef class ColumnStore:
         self.last_count = self.count if self.scored else -1
         self.last_norm2 = self.point_norm2
         self.count = 0
+        self.unknown_norm2 = 0.0
         self.scored = self.current = False
 
     cdef bint end_point(self, int count, double norm2) noexcept:
@@ -256,7 +262,9 @@ cdef class ColumnStore:
                 lost += (total - (next_total - part)) + (square - part)
                 total = next_total
                 column = PyDict_GetItemWithError(self.vocabulary, <object>name)
-                if column != NULL:
+                if column == NULL:
+                    self.unknown_norm2 += square
+                else:
                     if count == self.point_room:
                         self.reserve_point(count + 1)
                     self.ids[count] = <int32_t>PyLong_AsLong(<object>column)
@@ -286,13 +294,12 @@ cdef class ColumnStore:
             total = next_total
             if self.column_of != NULL:
                 j = self.column_of[indices[k]]
-                if j < 0:
-                    continue
             else:
                 column = PyDict_GetItemWithError(self.vocabulary, indices[k])
-                if column == NULL:
-                    continue
-                j = <int>PyLong_AsLong(<object>column)
+                j = -1 if column == NULL else <int>PyLong_AsLong(<object>column)
+            if j < 0:
+                self.unknown_norm2 += square
+                continue
             self.ids[count] = j
             DRIFT_PREFETCH(&self.columns[j])
             self.values[count] = v
@@ -317,11 +324,9 @@ cdef class ColumnStore:
 
     # --- scoring the point ---------------------------------------------------------------------
 
-    cdef int compute_row(self) except -1:
-        """Fill `row` with the kernel between the point and every slot."""
-        cdef int k, n = self.padded(), largest = 0
-        if n == 0:
-            return 0
+    cdef void sort_point(self) noexcept:
+        """Order the point by column, so that the order of its features does not matter."""
+        cdef int k, largest = 0
         for k in range(self.count):
             largest = max(largest, self.ids[k])
             self.keys[k] = (<uint64_t>self.ids[k] << 32) | <uint64_t>k
@@ -329,6 +334,13 @@ cdef class ColumnStore:
         for k in range(self.count):
             self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
             self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
+
+    cdef int compute_row(self) except -1:
+        """Fill `row` with the kernel between the point and every slot."""
+        cdef int k, n = self.padded()
+        if n == 0:
+            return 0
+        self.sort_point()
         if self.wide:
             drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, self.scale, self.point_scale, self.row, n)
         else:
@@ -336,13 +348,45 @@ cdef class ColumnStore:
         if self.kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.row, n, self.coef0, self.degree)
         elif self.kind == DRIFT_RBF:
+            # |a|^2 + |b|^2 - 2 <a, b> cancels where both norms are large beside the distance.
+            near = self.near_slots() if self.gamma * self.point_squared > self.far else ()
             if self.wide:
                 drift_rbf_exact(self.row, self.squared, self.point_squared, self.gamma, n)
             else:
                 drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
+            for k in near:
+                self.row[k] = exp(-self.gamma * self.distance(k))
         elif self.kind == DRIFT_CUSTOM:
             self.call_kernel()
         return 0
+
+    cdef list near_slots(self):
+        """Slots whose squared distance, from the inner products in `row`, is lost in rounding."""
+        cdef int slot
+        cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
+        cdef list near = []
+        for slot in range(self.used):
+            sum = self.squared[slot] + self.point_squared
+            if self.gamma * (sum - 2.0 * self.row[slot] - error * sum) < 50.0:
+                near.append(slot)
+        return near
+
+    cdef double distance(self, int slot) except -1.0:
+        """Squared distance between the point and a support, feature by feature."""
+        cdef int k
+        cdef double own, other, sum = self.unknown_norm2 / (self.divisor / self.point_scale) ** 2
+        cdef set known = set()
+        for k in range(self.count):
+            known.add(self.sorted_ids[k])
+            own = self.sorted_values[k] * self.point_scale
+            if not self.wide:
+                own = <double><float>self.sorted_values[k] * self.point_scale
+            other = self.get(&self.columns[self.sorted_ids[k]], slot) * self.scale[slot]
+            sum += (own - other) ** 2
+        for k in range(self.row_size[slot]):
+            if self.rows[slot][k] not in known:
+                sum += (self.get(&self.columns[self.rows[slot][k]], slot) * self.scale[slot]) ** 2
+        return sum
 
     cdef int call_kernel(self) except -1:
         """Apply a kernel that is not ours to the inner products in `row`."""
@@ -371,7 +415,9 @@ cdef class ColumnStore:
         """Sum of weight * kernel over the supports, for the point; 0 within rounding of 0."""
         if not self.scored:
             self.compute_row()
-            self.last_score = drift_weighted_sum(self.weight, self.row, self.padded())
+            self.last_score = drift_weighted_sum(
+                self.weight, self.row, self.padded(), self.tie
+            )
             if self.last_score - self.last_score != 0.0:
                 raise FeatureError(
                     f"the kernel {self.kernel!r} overflows at this example: scale the features"
@@ -441,12 +487,13 @@ cdef class ColumnStore:
             self.used += 1
         self.scored = False
         self.rows[slot] = <int32_t *>grown(NULL, (self.count + len(fresh)) * sizeof(int32_t))
+        self.sort_point()
         for k in range(self.count):
-            self.put(self.ids[k], slot, self.values[k])
+            self.put(self.sorted_ids[k], slot, self.sorted_values[k])
         for new in in_order(fresh):
             v = features[new]
             if v == v and v != 0.0:
-                self.put(self.new_column(new), slot, v)
+                self.put(self.new_column(new), slot, v / self.divisor)
         self.weight[slot] = weight
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
@@ -455,6 +502,7 @@ cdef class ColumnStore:
     def remove(self, int slot):
         """Forget the support in a slot, and each name that no other support has."""
         cdef int k, j
+        cdef list emptied = []
         self.scored = self.current = False
         for k in range(self.row_size[slot]):
             j = self.rows[slot][k]
@@ -463,7 +511,10 @@ cdef class ColumnStore:
             else:
                 drift_drop_float(&self.columns[j], slot, self.capacity)
             if self.columns[j].size == 0:
-                self.free_column(j)
+                emptied.append(j)
+        emptied.sort(reverse=True)  # the lowest is taken first
+        for j in emptied:
+            self.free_column(j)
         free(self.rows[slot])
         self.rows[slot] = NULL
         self.row_size[slot] = 0
@@ -504,9 +555,8 @@ cdef class ColumnStore:
         return drift_get_double(column, slot) if self.wide else drift_get_float(column, slot)
 
     cdef int put(self, int j, int slot, double value) except -1:
-        """Write a value of the point into a slot, unless it vanishes beside the others."""
+        """Write a scaled value into a slot, unless it vanishes beside the row's others."""
         cdef int failed
-        value /= self.divisor
         if self.wide:
             failed = value != 0.0 and drift_put_double(&self.columns[j], slot, value, self.capacity)
         else:
@@ -665,7 +715,6 @@ cdef class ColumnStore:
         self.used = len(state["sizes"])
         dense = set(state["dense"])
         ids, values = state["ids"], state["values"]
-        self.divisor = 1.0
         for slot, size in enumerate(state["sizes"]):
             self.rows[slot] = <int32_t *>grown(NULL, size * sizeof(int32_t))
             for k in range(size):

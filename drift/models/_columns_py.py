@@ -55,13 +55,18 @@ class ColumnStore:
         if not squared <= 1e300 or not self._own_kernel(squared) <= 1e300:
             raise culprit(features)
         known = (
-            (self.vocabulary[n], v) for n, v in values.items() if n in self.vocabulary and v == v != 0
+            (self.vocabulary[n], v)
+            for n, v in values.items()
+            if n in self.vocabulary and v == v != 0
         )
         self.point = (sorted(known), squared)
 
     def read_support(self, slot: int) -> None:
         """Take a support as the point."""
-        self.point = (sorted((j, self.columns[j][slot]) for j in self.rows[slot]), self.squared[slot])
+        self.point = (
+            sorted((j, self.columns[j][slot]) for j in self.rows[slot]),
+            self.squared[slot],
+        )
 
     def score(self) -> float:
         """Sum of weight * kernel over the supports, for the point; 0 within rounding of 0."""
@@ -88,7 +93,7 @@ class ColumnStore:
         """Kernel between the point and itself."""
         return self._own_kernel(self.point[1])
 
-    def scan(  # noqa: PLR0913
+    def scan(  # noqa: PLR0913, PLR0917
         self, rows: Rows, start: int, signs: Any, scores: Any, factor: float, threshold: float
     ) -> int:
         """Score rows until one has ``sign * score <= threshold``; return its number."""
@@ -116,7 +121,7 @@ class ColumnStore:
             self.rows.append([])
             self.weight.append(0.0)
             self.squared.append(-1.0)
-        self.rows[slot] = [self.vocabulary[name] for name in present]
+        self.rows[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             self.columns[self.vocabulary[name]][slot] = value
         self.weight[slot] = weight
@@ -126,7 +131,7 @@ class ColumnStore:
     def remove(self, slot: int) -> None:
         """Forget the support in a slot, and each name that no other support has."""
         self._last = None
-        for j in self.rows[slot]:
+        for j in sorted(self.rows[slot], reverse=True):
             del self.columns[j][slot]
             if not self.columns[j]:
                 del self.vocabulary[self.names[j]]

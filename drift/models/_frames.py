@@ -97,13 +97,13 @@ class Table:
 
     def _read_frame(self, X: Any) -> None:
         assert self._frame is not None  # noqa: S101
-        names = list(self._frame.columns)
+        names: list[Hashable] = list(self._frame.columns)
         if names and hasattr(X, "dtypes") and all("Sparse" in str(dtype) for dtype in X.dtypes):
             self._rows = rows_of(X.sparse.to_coo(), names)
         elif all(t.is_numeric() or t == nw.Boolean for t in self._frame.schema.values()):
             self._rows = rows_of(dataframe.to_numpy(self._frame), names)
         else:
-            self._dicts = list(self._frame.iter_rows(named=True))
+            self._dicts = [dict(zip(names, row, strict=True)) for row in self._frame.iter_rows()]
 
     def __len__(self) -> int:
         return len(self._rows if self._rows is not None else self._dicts or ())
@@ -166,7 +166,9 @@ def _matrix(X: Any) -> Any:
     if X.ndim != 2:
         raise ParameterError(f"an array of examples has two dimensions, not the shape {X.shape}")
     if X.dtype.kind not in "biuf":
-        raise FeatureTypeError(f"an array of examples holds numbers, not {X.dtype}: encode it first")
+        raise FeatureTypeError(
+            f"an array of examples holds numbers, not {X.dtype}: encode it first"
+        )
     return X
 
 

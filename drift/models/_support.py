@@ -20,8 +20,9 @@ except ImportError:  # built without a C compiler
     from drift.models._columns_py import ColumnStore  # type: ignore[assignment]
 
     warnings.warn(
-        "drift.models runs without its compiled extension: the same results, but roughly a hundred "
-        'times slower. Install a C compiler and run: pip install --force-reinstall --no-deps "drift"',
+        "drift.models runs without its compiled extension: the same results, but about a hundred "
+        "times slower. Install a C compiler and then drift once more, with pip's "
+        "--force-reinstall --no-deps",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -79,7 +80,7 @@ _SMALLEST_FACTOR = 1e-100
 
 
 class SupportSet:
-    """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``; number 0 is the oldest.
+    """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``, the oldest first.
 
     Every coefficient is the store's weight times one shared factor, so that scaling the hypothesis
     takes constant time.

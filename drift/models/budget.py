@@ -54,7 +54,7 @@ class RBP(KernelClassifier):
     >>> from drift.models import RBP
     >>> model = RBP(budget=50, seed=1)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 0.00%
+    Accuracy: 77.52%
     >>> model.n_supports
     50
     """
@@ -106,7 +106,7 @@ class LBP(KernelClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import LBP
     >>> evaluate.progressive_val_score(datasets.Phishing(), LBP(budget=50), metrics.Accuracy())
-    Accuracy: 0.00%
+    Accuracy: 77.76%
     """
 
     def __init__(self, budget: int = 100, kernel: Kernel | None = None) -> None:

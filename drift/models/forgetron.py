@@ -65,8 +65,10 @@ class Forgetron(KernelClassifier):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import Forgetron
-    >>> evaluate.progressive_val_score(datasets.Phishing(), Forgetron(budget=50), metrics.Accuracy())
-    Accuracy: 0.00%
+    >>> evaluate.progressive_val_score(
+    ...     datasets.Phishing(), Forgetron(budget=50), metrics.Accuracy()
+    ... )
+    Accuracy: 78.32%
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class Forgetron(KernelClassifier):
         size = self.budget + 1
         norm = math.sqrt(max(norm2, 0.0))
         largest_norm = math.sqrt(size / math.log(size)) / 4.0
-        phi = size ** (-1.0 / (2.0 * size))
+        phi = float(size ** (-1.0 / (2.0 * size)))
         return min(phi, largest_norm / norm) if norm > 0.0 else phi
 
     def _self_tuned_factor(self, sigma: float, mu: float) -> float:

@@ -48,7 +48,7 @@ class Perceptron(KernelClassifier):
     >>> from drift.models import Perceptron
     >>> model = Perceptron()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 0.00%
+    Accuracy: 82.24%
     >>> model.n_mistakes == model.n_supports
     True
     """
@@ -94,7 +94,7 @@ class SPA(KernelClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import SPA
     >>> evaluate.progressive_val_score(datasets.Phishing(), SPA(decay=1.0), metrics.Accuracy())
-    Accuracy: 0.00%
+    Accuracy: 78.48%
     """
 
     def __init__(self, decay: float = 1.0, kernel: Kernel | None = None) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from drift.models.base import KernelClassifier
+from typing import TYPE_CHECKING
+
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
 from drift.models.perceptron import SPA, Perceptron
+
+if TYPE_CHECKING:
+    from drift.models.base import KernelClassifier
 
 __all__ = ["MODELS"]
 

@@ -192,7 +192,7 @@ def _refuse(targets: Sequence[str], shifts: Sequence[int], n_streams: int) -> No
 def _draw(targets: Sequence[str], shifts: int, n_streams: int, seed: int) -> list[list[str]]:
     if shifts == 0:
         return [[topic] for topic in targets]
-    rng = random.Random(f"{seed}, {shifts} shifts")  # noqa: S311 - an experiment, not a secret
+    rng = random.Random(f"{seed}, {shifts} shifts")
     chunks, k = shifts + 1, len(targets)
     rounds = -(-chunks // k)
     return [(rng.sample(list(targets), min(chunks, k)) * rounds)[:chunks] for _ in range(n_streams)]

@@ -1,0 +1,60 @@
+"""Every model with the twin it must agree with; a test keeps this complete."""
+
+from dataclasses import dataclass
+
+import oracles
+
+from drift.kernels import RBF, Linear, Polynomial
+from drift.models import LBP, RBP, SPA, Forgetron, Perceptron
+
+#: drift's kernel (None is the default), the name and parameters of the naive one.
+KERNELS = {
+    "default": (None, "polynomial", dict(degree=4, coef0=1.0, normalize=True)),
+    "linear": (Linear(), "linear", {}),
+    "linear-unit": (Linear(normalize=True), "linear", dict(normalize=True)),
+    "quadratic": (Polynomial(degree=2, coef0=0.5), "polynomial", dict(degree=2, coef0=0.5)),
+    "cubic-unit": (
+        Polynomial(degree=3, normalize=True),
+        "polynomial",
+        dict(degree=3, normalize=True),
+    ),
+    "rbf": (RBF(gamma=0.7), "rbf", dict(gamma=0.7)),
+    "rbf-unit": (RBF(gamma=2.0, normalize=True), "rbf", dict(gamma=2.0, normalize=True)),
+}
+
+
+def largest_self_kernel(kernel):
+    """max k(x, x) where it is known beforehand, by hand."""
+    if kernel is None:
+        return 16.0
+    if isinstance(kernel, RBF):
+        return 1.0
+    if not kernel.normalize:
+        return None
+    return (1.0 + kernel.coef0) ** kernel.degree if isinstance(kernel, Polynomial) else 1.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and its twin: functions of drift's kernel (of the Gram matrix too) and a budget."""
+
+    model: object
+    twin: object
+
+
+CASES = {
+    "Perceptron": Case(lambda k, B: Perceptron(kernel=k), lambda g, k, B: oracles.Perceptron(g)),
+    "SPA": Case(lambda k, B: SPA(decay=2.5, kernel=k), lambda g, k, B: oracles.SPA(g, 2.5)),
+    "SPA-fast": Case(lambda k, B: SPA(decay=40.0, kernel=k), lambda g, k, B: oracles.SPA(g, 40.0)),
+    "RBP": Case(lambda k, B: RBP(B, kernel=k, seed=3), lambda g, k, B: oracles.RBP(g, B, 3)),
+    "RBP-one": Case(lambda k, B: RBP(1, kernel=k, seed=5), lambda g, k, B: oracles.RBP(g, 1, 5)),
+    "LBP": Case(lambda k, B: LBP(B, kernel=k), lambda g, k, B: oracles.LBP(g, B)),
+    "Forgetron": Case(
+        lambda k, B: Forgetron(B, kernel=k),
+        lambda g, k, B: oracles.Forgetron(g, B, "self-tuned", largest_self_kernel(k)),
+    ),
+    "Forgetron-basic": Case(
+        lambda k, B: Forgetron(B, kernel=k, shrinking="basic"),
+        lambda g, k, B: oracles.Forgetron(g, B, "basic", largest_self_kernel(k)),
+    ),
+}

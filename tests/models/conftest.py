@@ -1,0 +1,22 @@
+"""Fixtures for the models' tests."""
+
+import pytest
+
+from drift.models import _columns_py, _support, column_type, compiled
+
+STORES = ["compiled-float32", "compiled-float64", "plain"]
+
+
+@pytest.fixture(params=STORES)
+def tolerance(request, monkeypatch):
+    """Run on each column store; the value bounds errors as a share of sum |alpha_i k(x_i, x)|."""
+    if request.param == "plain":
+        monkeypatch.setattr(_support, "ColumnStore", _columns_py.ColumnStore)
+        yield 1e-9
+        return
+    if not compiled:
+        pytest.skip("the compiled extension is missing")
+    wide = request.param.endswith("64")
+    before = column_type("float64" if wide else "float32")
+    yield 1e-9 if wide else 1e-5
+    column_type(before)

@@ -1,0 +1,64 @@
+"""Small streams to compare models on: (features, label) with labels True and False."""
+
+import random
+
+import numpy as np
+
+
+def random_stream(n=160, seed=0, *, signed=False):
+    """Sparse rows over twelve features, labelled by a noisy linear rule."""
+    rng = random.Random(seed)
+    w = {f"f{j}": rng.gauss(0, 1) for j in range(12)}
+    for _ in range(n):
+        x = {k: rng.gauss(0, 1) if signed else rng.random() for k in w if rng.random() < 0.5}
+        yield x, sum(w[k] * v for k, v in x.items()) + rng.gauss(0, 0.2) > 0
+
+
+def drifting_stream(n=200, seed=1):
+    """Two topics' words, and a target that changes from one to the other and back."""
+    rng = random.Random(seed)
+    for t in range(n):
+        topic = rng.random() < 0.5
+        words = [f"w{min(int(rng.expovariate(0.15)), 39) + 20 * topic}" for _ in range(15)]
+        x = {word: float(words.count(word)) for word in words}
+        yield x, topic == ((t // 50) % 2 == 0)
+
+
+def degenerate_stream(seed=2):
+    """Duplicates with either label, empty dicts, one feature, zeros, NaN, huge and tiny values."""
+    rng = random.Random(seed)
+    pool = [
+        {},
+        {"a": 0.0},
+        {"a": 1.0},
+        {"a": -0.3},
+        {"a": 0.7, "b": float("nan")},
+        {"b": 1},
+        {"b": True, "c": 2},
+        {"c": 0.3, "a": 0.1},
+        {"tiny": 1e-30, "too": 1e-30},
+        {"tiny": 2e-30},
+        {"tiny": 1e-12, "a": 1.0},
+        {"huge": 3e18, "big": -1e18},
+        {"huge": 2e18, "big": 1e18},
+        {("n", "gram"): 0.5, 7: 0.25, 7.5: 1.0},
+        {7: 3.0, "7": 1.0, True: 2.0},
+    ]
+    for _ in range(200):
+        yield rng.choice(pool), rng.random() < 0.5
+
+
+def as_arrays(stream):
+    """Return an example list as a dense matrix with a column per feature, and the labels."""
+    examples = list(stream)
+    names = sorted({name for x, _ in examples for name in x}, key=str)
+    X = np.array([[x.get(name, 0.0) for name in names] for x, _ in examples], dtype=float)
+    return X, [y for _, y in examples]
+
+
+STREAMS = {
+    "random": random_stream,
+    "signed": lambda: random_stream(signed=True),
+    "drifting": drifting_stream,
+    "degenerate": degenerate_stream,
+}

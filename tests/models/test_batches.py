@@ -1,0 +1,145 @@
+"""A batch is learnt exactly as the loop over its rows would, in whatever form it comes."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from cases import CASES
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from streams import STREAMS, as_arrays, drifting_stream
+
+from drift.kernels import RBF
+
+NAMES = ["a", "b", "c", "d", "e"]
+value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
+row = st.dictionaries(st.sampled_from(NAMES), value)
+batch = st.lists(st.tuples(row, st.booleans()), min_size=1, max_size=8)
+
+
+def loop(model, examples):
+    predictions = []
+    for x, y in examples:
+        predictions.append(model.predict_one(x))
+        model.learn_one(x, y)
+    return predictions
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("form", ["frame", "dicts"])
+@given(batches=st.lists(batch, min_size=1, max_size=6))
+def test_any_chunking_of_ragged_rows(case, form, batches):
+    one, many = (CASES[case].model(RBF(0.5), 4) for _ in range(2))
+    for examples in batches:
+        expected = loop(one, examples)
+        rows, labels = [x for x, _ in examples], [y for _, y in examples]
+        X = pd.DataFrame(rows, dtype=float) if form == "frame" else rows
+        assert list(many.predict_learn_many(X, labels)) == expected
+        assert pickle.dumps(many) == pickle.dumps(one)
+
+
+FORMS = {
+    "array": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_matrix,
+    "coo": sparse.coo_matrix,
+    "frame": pd.DataFrame,
+    "sparse frame": lambda X: pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X)),
+    "dicts": lambda X: [dict(enumerate(row)) for row in X.tolist()],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_batch_equals_the_loop(case, form):
+    X, y = as_arrays(drifting_stream())
+    one, many = (CASES[case].model(None, 9) for _ in range(2))
+    expected = loop(
+        one, [(dict(enumerate(row)), label) for row, label in zip(X.tolist(), y, strict=True)]
+    )
+    batches = [(X[:70], y[:70]), (X[70:71], np.array(y[70:71])), (X[71:], pd.Series(y[71:]))]
+    predictions = []
+    for rows, labels in batches:
+        predictions.extend(many.predict_learn_many(FORMS[form](rows), labels))
+    assert predictions == expected
+    assert pickle.dumps(many) == pickle.dumps(one)
+    rows = FORMS[form](X[:20])
+    examples = [dict(enumerate(row)) for row in X[:20].tolist()]
+    assert many.decision_function_many(rows).tolist() == [
+        one.decision_function_one(x) for x in examples
+    ]
+    assert list(many.predict_many(rows)) == [one.predict_one(x) for x in examples]
+    probabilities = np.asarray(many.predict_proba_many(rows))
+    assert probabilities[:, 1].tolist() == [one.predict_proba_one(x)[True] for x in examples]
+
+
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("case", CASES)
+def test_arrays_and_dicts_agree_on_every_store(case):
+    X, y = as_arrays(drifting_stream())
+    one, many = (CASES[case].model(None, 9) for _ in range(2))
+    expected = loop(
+        one, [(dict(enumerate(row)), label) for row, label in zip(X.tolist(), y, strict=True)]
+    )
+    assert many.predict_learn_many(sparse.csr_array(X), y).tolist() == expected
+    assert many.n_mistakes == one.n_mistakes
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("case", CASES)
+def test_the_order_of_features_does_not_matter(case, stream):
+    one, other = (CASES[case].model(None, 9) for _ in range(2))
+    for x, y in STREAMS[stream]():
+        backwards = dict(reversed(x.items()))
+        assert other.decision_function_one(backwards) == one.decision_function_one(x)
+        one.learn_one(x, y)
+        other.learn_one(backwards, y)
+    assert pickle.dumps(other) == pickle.dumps(one)
+
+
+def test_results_come_in_the_library_of_the_input():
+    model = CASES["RBP"].model(None, 9)
+    frame = pd.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0]}, index=[7, 9])
+    labels = pd.Series([True, False], index=[7, 9], name="spam")
+    learnt = model.predict_learn_many(frame, labels)
+    assert isinstance(learnt, pd.Series)
+    assert learnt.name == "spam"
+    assert learnt.index.tolist() == [7, 9]
+    probabilities = model.predict_proba_many(frame)
+    assert probabilities.columns.tolist() == [False, True]
+    assert probabilities.index.tolist() == [7, 9]
+    assert isinstance(model.predict_many(pl.DataFrame({"a": [1.0], "b": [0.0]})), pl.Series)
+    assert isinstance(model.predict_proba_many(pl.DataFrame({"a": [1.0]})), pl.DataFrame)
+
+
+@pytest.mark.parametrize("X", [np.empty((0, 3)), [], pd.DataFrame({"a": []}, dtype=float)])
+def test_an_empty_batch_changes_nothing(X):
+    model = CASES["LBP"].model(None, 9)
+    before = pickle.dumps(model)
+    assert len(model.predict_learn_many(X, [])) == 0
+    assert len(model.predict_many(X)) == 0
+    assert pickle.dumps(model) == before
+
+
+def test_an_array_wider_than_the_table_of_columns():
+    wide = sparse.csr_array(([1.0, 2.0, 3.0], ([0, 1, 2], [5, 2**21, 5])), shape=(3, 2**21 + 1))
+    narrow = sparse.csr_array(([1.0, 2.0, 3.0], ([0, 1, 2], [5, 7, 5])), shape=(3, 8))
+    models = [CASES["LBP"].model(None, 9) for _ in range(2)]
+    results = [
+        m.predict_learn_many(X, [1, 0, 1]) for m, X in zip(models, (wide, narrow), strict=True)
+    ]
+    assert results[0].tolist() == results[1].tolist()
+    assert models[0].predict_many(narrow[:1]).tolist() == [1]  # and back to a table
+
+
+def test_a_matrix_with_duplicate_entries_adds_them_up():
+    X = sparse.csr_array(([1.0, 2.0], [0, 0], [0, 2]), shape=(1, 2))
+    model = CASES["Perceptron"].model(None, 9)
+    model.learn_many(X, [True])
+    assert X.nnz == 2  # the caller's matrix is as it was
+    assert model.supports == [({0: 1.0}, 1.0)]  # of unit norm

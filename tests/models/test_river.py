@@ -1,0 +1,128 @@
+"""River's own checks, over every registered class and kernel."""
+
+import pickle
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cases import CASES, KERNELS
+from river import base, checks, compose, datasets, metrics, preprocessing
+from streams import drifting_stream, random_stream
+
+from drift.errors import ParameterError
+from drift.kernels import RBF
+from drift.models import MODELS, RBP, SPA, Forgetron
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """A user's kernel."""
+
+    gamma: float = 0.5
+
+    def __call__(self, dot, sq_a, sq_b):
+        return np.exp(-self.gamma * np.sqrt(np.maximum(sq_a + sq_b - 2 * dot, 0.0)))
+
+
+EVERY_KERNEL = {name: kernel for name, (kernel, _, _) in KERNELS.items()} | {"own": Laplace()}
+
+
+def river_checks():
+    for name, model_class in MODELS.items():
+        for kernel_name, kernel in EVERY_KERNEL.items():
+            model = model_class(kernel=kernel)
+            for i, check in enumerate(checks.yield_checks(model)):
+                yield pytest.param(model, check, id=f"{name}-{kernel_name}-{check.__name__}-{i}")
+
+
+@pytest.mark.parametrize(("model", "check"), list(river_checks()))
+def test_river_check(model, check):
+    random.seed(1)  # the checks shuffle features
+    assert not model._unit_test_skips()
+    check(model.clone())
+
+
+def test_the_own_kernel_gives_the_scores_of_its_definition():
+    model = RBP(5, kernel=Laplace(), seed=0)
+    for x, y in random_stream(60):
+        model.learn_one(x, y)
+    x = {"f0": 0.3, "f1": 0.4, "new": 1.0}
+    expected = 0.0
+    for support, coefficient in model.supports:
+        squared = sum((x.get(k, 0.0) - support.get(k, 0.0)) ** 2 for k in x | support)
+        expected += coefficient * np.exp(-0.5 * np.sqrt(squared))
+    assert model.decision_function_one(x) == pytest.approx(expected, rel=1e-5)
+
+
+def test_works_in_a_pipeline_with_metrics():
+    model = preprocessing.StandardScaler() | RBP(budget=30, kernel=RBF(0.1), seed=0)
+    accuracy, auc = metrics.Accuracy(), metrics.ROCAUC()
+    mistakes = 0
+    for x, y in datasets.Phishing().take(500):
+        prediction = model.predict_one(x)
+        mistakes += prediction != y
+        accuracy.update(y, prediction)
+        auc.update(y, model.predict_proba_one(x))
+        model.learn_one(x, y)
+    assert accuracy.get() == pytest.approx(1 - mistakes / 500)
+    assert auc.get() > 0.5
+
+
+def test_is_a_mini_batch_classifier_that_a_pipeline_feeds():
+    model = compose.Discard("f0") | SPA()
+    assert isinstance(model["SPA"], base.MiniBatchClassifier)
+    for x, y in random_stream(20):
+        model.learn_one(x, y)
+    assert "f0" not in {name for x, _ in model["SPA"].supports for name in x}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_copy_goes_on_as_the_original_would(case):
+    examples = list(drifting_stream(120))
+    original = CASES[case].model(None, 7)
+    for x, y in examples[:70]:
+        original.learn_one(x, y)
+    copies = [
+        pickle.loads(pickle.dumps(original)),
+        original.clone(include_attributes=True),
+    ]
+    for x, y in examples[70:]:
+        original.learn_one(x, y)
+        for copy in copies:
+            copy.learn_one(x, y)
+    for copy in copies:
+        assert pickle.dumps(copy) == pickle.dumps(original)
+
+
+def test_before_learning():
+    model = RBP()
+    assert model.predict_one({"a": 1.0}) is False
+    assert model.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
+    assert model.decision_function_one({}) == 0.0
+
+
+def test_probabilities_are_the_logistic_function_of_the_score():
+    model = SPA()
+    model.learn_one({"a": 1.0}, True)
+    assert model.decision_function_one({"b": 1.0}) == 1.0  # (1 + 0)^4
+    probability = model.predict_proba_one({"b": 1.0})
+    assert probability[True] == pytest.approx(1 / (1 + np.exp(-1)))
+    assert probability[False] == pytest.approx(1 / (1 + np.exp(1)))
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda: RBP(budget=0), "budget"),
+        (lambda: RBP(budget=2.5), "budget"),
+        (lambda: RBP(budget=True), "budget"),
+        (lambda: SPA(decay=0), "decay"),
+        (lambda: SPA(decay=float("nan")), "decay"),
+        (lambda: Forgetron(shrinking="slow"), "shrinking"),
+        (lambda: RBP(kernel="rbf"), "kernel"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(make, names):
+    with pytest.raises(ParameterError, match=f"{names} must be"):
+        make()

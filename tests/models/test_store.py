@@ -1,0 +1,215 @@
+"""The compiled store does what the plain one does, in any order of operations."""
+
+import contextlib
+import sys
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from drift.errors import FeatureError
+from drift.kernels import RBF, Linear, Polynomial
+from drift.models import Perceptron, _columns_py, compiled
+from drift.models._support import SupportSet
+
+if compiled:
+    from drift.models._columns import ColumnStore
+
+needs_compiled = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
+
+NAMES = [*"abcdefghijklmnop", 0, 1, 2, 3, ("a", "b"), 2.5, True]
+KERNELS = [Linear(), Polynomial(3), Polynomial(normalize=True), RBF(0.3), RBF(1.0, normalize=True)]
+examples = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.one_of(st.integers(-4, 4), st.floats(-2, 2), st.just(float("nan"))),
+    max_size=14,
+)
+
+
+class TwoStores(RuleBasedStateMachine):
+    """Do the same to both stores, and compare what they say."""
+
+    @initialize(kernel=st.sampled_from(KERNELS), limit=st.sampled_from([None, 5, 40]))
+    def start(self, kernel, limit):
+        self.kernel, self.limit = kernel, limit
+        self.fast = ColumnStore(kernel, True, limit)
+        self.plain = _columns_py.ColumnStore(kernel, True, limit)
+        self.held = []
+
+    @rule(x=examples, weight=st.floats(-3, 3))
+    def add(self, x, weight):
+        for store in (self.fast, self.plain):
+            store.read(x)
+        slots = {store.add(x, weight) for store in (self.fast, self.plain)}
+        assert len(slots) == 1
+        self.held.extend(slots)
+
+    @rule(copies=st.integers(10, 60), x=examples)
+    def add_many(self, copies, x):
+        for _ in range(copies):
+            self.add(x, 1.0)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def remove(self, data):
+        slot = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
+        for store in (self.fast, self.plain):
+            store.remove(slot)
+
+    @precondition(lambda self: len(self.held) > 20)
+    @rule()
+    def remove_most(self):
+        while len(self.held) > 3:
+            slot = self.held.pop(len(self.held) // 2)
+            for store in (self.fast, self.plain):
+                store.remove(slot)
+
+    @rule(factor=st.floats(-2, 2))
+    def multiply(self, factor):
+        for store in (self.fast, self.plain):
+            store.multiply_weights(factor)
+
+    @rule(x=examples)
+    def score(self, x):
+        scores = []
+        for store in (self.fast, self.plain):
+            store.read(x)
+            scores.append(store.score())
+            assert store.score() == scores[-1]
+        assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), weight=st.floats(-3, 3))
+    def look_at_a_support(self, data, weight):
+        slot = data.draw(st.sampled_from(self.held))
+        scores = []
+        for store in (self.fast, self.plain):
+            store.set_weight(slot, weight)
+            assert store.weight_of(slot) == weight
+            store.read_support(slot)
+            scores.append((store.score(), store.self_kernel()))
+        assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
+
+    @rule()
+    def go_through_a_checkpoint(self):
+        state = self.fast.state()
+        self.fast = ColumnStore.restore(self.kernel, self.limit, state)
+        assert self.fast.state() == state
+
+    @rule()
+    def change_places(self):
+        self.fast, self.plain = (
+            ColumnStore.restore(self.kernel, self.limit, self.plain.state()),
+            _columns_py.ColumnStore.restore(self.kernel, self.limit, self.fast.state()),
+        )
+
+    @invariant()
+    def no_more_is_held_than_the_supports(self):
+        if not hasattr(self, "held"):
+            return
+        names = {name for slot in self.held for name in self.plain.support(slot)}
+        for store in (self.fast, self.plain):
+            state = store.state()
+            live = len(state["names"]) - len(state["free_columns"])
+            assert live == len(names)
+            assert sum(state["sizes"]) == len(state["ids"]) == len(state["values"])
+
+
+@needs_compiled
+def test_the_two_stores_agree():
+    run_state_machine_as_test(
+        TwoStores, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+    )
+
+
+@needs_compiled
+def test_memory_follows_what_is_held_and_not_what_was_seen():
+    supports = SupportSet(Polynomial(normalize=True), budget=20)
+    sizes = []
+    for t in range(4000):
+        x = {f"word{t}-{k}": 1.0 for k in range(30)} | {"common": 1.0}
+        supports.read(x)
+        supports.add(x, 1.0)
+        if len(supports) > 20:
+            supports.remove(0)
+        if t >= 1000:
+            sizes.append(sys.getsizeof(supports._store) + len(supports._store.state()["names"]))
+    assert max(sizes) <= 1.02 * sizes[0]
+
+
+@needs_compiled
+def test_a_dense_column_turns_sparse_again():
+    store = ColumnStore(Linear(), False, None)
+    slots = []
+    for t in range(64):
+        x = {"common": 1.0 + t}
+        store.read(x)
+        slots.append(store.add(x, 1.0))
+    assert store.state()["dense"] == [0]
+    for slot in slots[:-3]:
+        store.remove(slot)
+    assert store.state()["dense"] == []
+    store.read({"common": 1.0})
+    assert store.score() == 62.0 + 63.0 + 64.0
+
+
+def test_a_score_is_computed_again_when_the_model_or_the_example_has_changed():
+    model = Perceptron(kernel=Linear())
+    x = {"a": 1.0}
+    model.learn_one(x, True)
+    assert model.decision_function_one(x) == 1.0
+    x["a"] = 2.0
+    assert model.decision_function_one(x) == 2.0
+    model.learn_one({"b": 1.0}, True)
+    x["b"] = 5.0
+    assert model.decision_function_one(x) == 7.0
+
+
+def test_scaling_to_nothing_and_far_below():
+    supports = SupportSet(Linear())
+    supports.read({"a": 1.0})
+    supports.add({"a": 1.0}, 1.0)
+    for _ in range(40):
+        supports.scale(1e-5)
+    assert supports.coefficient(0) == pytest.approx(1e-200)
+    supports.scale(0.0)
+    supports.add({"b": 2.0}, 3.0)
+    assert list(supports) == [({"a": 1.0}, 0.0), ({"b": 2.0}, 3.0)]
+
+
+@needs_compiled
+def test_neighbours_far_from_the_origin_keep_their_distance():
+    store = ColumnStore(RBF(gamma=0.5), False, None)
+    far = {"a": 1024.0, "b": 2048.0}
+    store.read(far)
+    store.add(far, 1.0)
+    store.read(far | {"b": 2049.0, "c": 1.0})
+    assert store.score() == pytest.approx(2.718281828459045**-1.0, rel=1e-9)
+
+
+class Ugly:
+    """A value that changes the dict while it is being read."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __float__(self):
+        self.x.update({f"more{k}": 1.0 for k in range(500)})
+        return 1.0
+
+
+def test_a_dict_that_changes_while_it_is_read_does_no_harm():
+    model = Perceptron()
+    x = {"a": 1.0}
+    x["ugly"] = Ugly(x)
+    with contextlib.suppress(RuntimeError, FeatureError):
+        model.learn_one(x, True)
+    assert model.predict_one({"a": 1.0}) in {True, False}

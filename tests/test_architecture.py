@@ -1,0 +1,147 @@
+"""The shape of the package: which module may import which, and what importing costs."""
+
+import ast
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import drift
+from drift.models import MODELS
+
+PACKAGE = Path(drift.__file__).parent
+
+#: What a part of the package may import of the others; everything may import errors and types.
+ALLOWED = {
+    "kernels": set(),
+    "models": {"kernels"},
+    "streams": set(),
+    "experiments": {"kernels", "models", "streams"},
+    "consumers": set(),
+    "cli": {"kernels", "models", "streams", "experiments", "consumers"},
+    "errors": set(),
+    "types": set(),
+}
+#: Heavy or optional libraries, and the only modules that may import them.
+OWNERS = {
+    "matplotlib": {"drift.experiments.plots"},
+    "narwhals": {"drift.models._frames"},
+    "pandas": set(),
+    "kafka": {"drift.consumers.kafka"},
+}
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(part for part in parts if part != "__init__"), ast.parse(path.read_text())
+
+
+def imports(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_imports_go_one_way():
+    wrong = []
+    for module, tree in modules():
+        part = [*module.split("."), "drift"][1]
+        for name in imports(tree):
+            other = name.split(".")[1] if name.startswith("drift.") else part
+            if other not in {part, "errors", "types"} | ALLOWED.get(part, set()):
+                wrong.append(f"{module} imports {name}")
+    assert not wrong
+
+
+def without_types(tree):
+    """The imports that happen at run time."""
+    tree.body = [
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    ]
+    return tree
+
+
+def test_each_heavy_library_has_one_owner():
+    wrong = [
+        f"{module} imports {name}"
+        for module, tree in modules()
+        for name in imports(without_types(tree))
+        if module not in OWNERS.get(name.split(".")[0], {module})
+    ]
+    assert not wrong
+
+
+def public_modules():
+    for info in pkgutil.walk_packages([str(PACKAGE)], "drift."):
+        if not any(part.startswith("_") for part in info.name.split(".")):
+            yield info.name
+
+
+@pytest.mark.parametrize("name", list(public_modules()))
+def test_public_names_exist_and_are_sorted(name):
+    module = importlib.import_module(name)
+    names = module.__all__
+    assert list(names) == sorted(names, key=lambda n: (not n.isupper(), n[0].islower(), n))
+    assert all(hasattr(module, n) for n in names)
+
+
+def test_the_registry_is_complete():
+    exported = importlib.import_module("drift.models")
+    classes = {
+        name
+        for name in exported.__all__
+        if isinstance(getattr(exported, name), type)
+        and issubclass(getattr(exported, name), exported.KernelClassifier)
+    }
+    assert set(MODELS) == classes - {"KernelClassifier"}
+    assert list(MODELS) == sorted(MODELS)
+    assert all(MODELS[name] is getattr(exported, name) for name in MODELS)
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_a_first_prediction_needs_neither_numpy_nor_pandas():
+    loaded = run(
+        "import drift.models, sys\n"
+        "model = drift.models.RBP()\n"
+        "model.learn_one({'a': 1.0}, True)\n"
+        "model.predict_one({'a': 1.0})\n"
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'narwhals') if m in sys.modules])"
+    )
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_without_the_extension_the_models_work_and_say_what_it_costs():
+    result = run(
+        "import sys\n"
+        "sys.modules['drift.models._columns'] = None\n"
+        "import drift.models\n"
+        "model = drift.models.LBP()\n"
+        "model.learn_one({'a': 1.0}, True)\n"
+        "print(drift.models.compiled, model.predict_one({'a': 2.0}))"
+    )
+    assert result.stdout.strip() == "False True"
+    assert "RuntimeWarning: drift.models runs without its compiled extension" in result.stderr
+
+
+def test_the_type_of_columns_can_come_from_the_environment():
+    code = "from drift.models import RBP; print(RBP()._supports._store.wide)"
+    assert run(code, DRIFT_COLUMNS="float64").stdout.strip() == "True"
+    assert run(code, DRIFT_COLUMNS="").stdout.strip() == "False"
