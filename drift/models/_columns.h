@@ -26,55 +26,75 @@
 
 enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
 
-/* One feature's values over the slots. Sparse: `size` reals, then their slots, in one block with
-   room for `room` of each. Dense (room == 0): one real per slot of the store. */
 typedef struct {
-    void *block;
+    int32_t slot;
+    float value;
+} DriftCell_float;
+
+typedef struct {
+    int32_t slot;
+    double value;
+} DriftCell_double;
+
+/* One feature's values over the slots. Sparse: `size` cells in a block with room for `room`; a single
+   small cell lies in the column itself (room == 1), as most features have only one. Dense (room == 0
+   and a block): one real per slot of the store. */
+typedef struct {
+    union {
+        void *block;
+        DriftCell_float one;
+    };
     int32_t size;
     int32_t room;
 } DriftColumn;
 
-/* Sum of weight * row in fixed lanes; a result within rounding of zero, a share `tie` of its terms'
-   sizes, is the tie that exact arithmetic would give, and is returned as 0. */
-DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n, double tie) {
-    double sum[DRIFT_LANES] = {0}, magnitude[DRIFT_LANES] = {0};
-    for (int i = 0; i < n; i += DRIFT_LANES)
-        for (int l = 0; l < DRIFT_LANES; l++) {
-            double term = weight[i + l] * row[i + l];
-            sum[l] += term;
-            magnitude[l] += fabs(term);
-        }
-    for (int half = DRIFT_LANES / 2; half; half /= 2)
-        for (int l = 0; l < half; l++) {
-            sum[l] += sum[l + half];
-            magnitude[l] += magnitude[l + half];
-        }
-    return fabs(sum[0]) <= tie * magnitude[0] ? 0.0 : sum[0];
+static inline DriftCell_float *drift_cells_float(DriftColumn *c) {
+    return c->room == 1 ? &c->one : (DriftCell_float *)c->block;
 }
+
+static inline DriftCell_double *drift_cells_double(DriftColumn *c) { return (DriftCell_double *)c->block; }
+
+static inline int drift_is_dense(const DriftColumn *c) { return c->room == 0 && c->block; }
+
+static inline void drift_clear(DriftColumn *c) {
+    if (c->room != 1) free(c->block);
+    memset(c, 0, sizeof *c);
+}
+
+/* A sum over slots in fixed lanes. A result within rounding of zero, a share `tie` of its terms'
+   sizes, is the tie that exact arithmetic would give, and is returned as 0. ROW declares pointers to
+   the block that starts at slot `first`, KERNEL is the kernel's value in a lane of it. */
+#define DRIFT_SUM(ROW, KERNEL)                                                                      \
+    do {                                                                                            \
+        double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
+        for (int first = 0; first < n; first += DRIFT_LANES) {                                      \
+            const double *restrict w = weight + first;                                              \
+            ROW;                                                                                    \
+            for (int lane = 0; lane < DRIFT_LANES; lane++) {                                        \
+                double term = w[lane] * (KERNEL);                                                   \
+                sum[lane] += term;                                                                  \
+                size[lane] += fabs(term);                                                           \
+            }                                                                                       \
+        }                                                                                           \
+        for (int half = DRIFT_LANES / 2; half; half /= 2)                                           \
+            for (int lane = 0; lane < half; lane++) {                                               \
+                sum[lane] += sum[lane + half];                                                      \
+                size[lane] += size[lane + half];                                                    \
+            }                                                                                       \
+        return fabs(sum[0]) <= tie * size[0] ? 0.0 : sum[0];                                        \
+    } while (0)
+
+DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n, double tie) {
+    DRIFT_SUM(const double *restrict k = row + first, k[lane]);
+}
+
+static inline double drift_square(double x) { return x * x; }
 
 static inline double drift_power(double base, int degree) {
     double power = 1.0;
     for (;; base *= base) {
         if (degree & 1) power *= base;
         if (!(degree >>= 1)) return power;
-    }
-}
-
-/* k = (row + c) ** degree, by squaring. */
-DRIFT_CLONES static void drift_polynomial(double *row, int n, double c, int degree) {
-    for (int i = 0; i < n; i += DRIFT_LANES) {
-        double base[DRIFT_LANES], power[DRIFT_LANES];
-        for (int l = 0; l < DRIFT_LANES; l++) {
-            base[l] = row[i + l] + c;
-            power[l] = 1.0;
-        }
-        for (int d = degree;;) {
-            if (d & 1)
-                for (int l = 0; l < DRIFT_LANES; l++) power[l] *= base[l];
-            if (!(d >>= 1)) break;
-            for (int l = 0; l < DRIFT_LANES; l++) base[l] *= base[l];
-        }
-        for (int l = 0; l < DRIFT_LANES; l++) row[i + l] = power[l];
     }
 }
 
@@ -124,9 +144,8 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_JOIN(a, b) DRIFT_JOIN2(a, b)
 #define DRIFT_NAME(name) DRIFT_JOIN(name, REAL)
 
-static inline int32_t *DRIFT_NAME(drift_slots)(const DriftColumn *c) {
-    return (int32_t *)((REAL *)c->block + c->room);
-}
+#define DRIFT_CELL DRIFT_NAME(DriftCell)
+#define DRIFT_CELLS DRIFT_NAME(drift_cells)
 
 DRIFT_CLONES static void DRIFT_NAME(drift_axpy4)(REAL *restrict acc, const REAL *const *c, const REAL *u, int n) {
     const REAL *restrict c0 = c[0], *restrict c1 = c[1], *restrict c2 = c[2], *restrict c3 = c[3];
@@ -144,9 +163,41 @@ DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *restrict row, const REA
     for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
 }
 
-/* row[slot] = <support in slot, point>, for the point's sorted columns and scaled values. */
-static void DRIFT_NAME(drift_dots)(const DriftColumn *columns, const int32_t *ids, const double *values, int count,
-                                  void *work, const double *scale, double point, double *row, int n) {
+/* Score under (<a, b> + c) ** degree; the linear kernel is degree 1 with c = 0. */
+DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *acc, const double *scale,
+                                                  double point, int n, double c, int degree, double tie) {
+#define DRIFT_ROW                                                                                   \
+    const REAL *restrict a = acc + first;                                                           \
+    const double *restrict s = scale + first
+#define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c)
+    switch (degree) {
+        case 1: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE);
+        case 2: DRIFT_SUM(DRIFT_ROW, drift_square(DRIFT_BASE));
+        case 3: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE * drift_square(DRIFT_BASE));
+        case 4: DRIFT_SUM(DRIFT_ROW, drift_square(drift_square(DRIFT_BASE)));
+        default: DRIFT_SUM(DRIFT_ROW, drift_power(DRIFT_BASE, degree));
+    }
+#undef DRIFT_ROW
+#undef DRIFT_BASE
+}
+
+/* A column's slots are all different, so four may be on their way at once. */
+static inline void DRIFT_NAME(drift_scatter)(REAL *restrict acc, const DRIFT_CELL *restrict e, REAL u,
+                                            int n) {
+    for (; n >= 4; n -= 4, e += 4) {
+        REAL a0 = acc[e[0].slot] + u * e[0].value, a1 = acc[e[1].slot] + u * e[1].value;
+        REAL a2 = acc[e[2].slot] + u * e[2].value, a3 = acc[e[3].slot] + u * e[3].value;
+        acc[e[0].slot] = a0;
+        acc[e[1].slot] = a1;
+        acc[e[2].slot] = a2;
+        acc[e[3].slot] = a3;
+    }
+    for (; n > 0; n--, e++) acc[e->slot] += u * e->value;
+}
+
+/* acc[slot] = <support in slot, point>, for the point's sorted columns, both as scaled. */
+static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
+                                  void *work, int n) {
     REAL *acc = (REAL *)work;
     const REAL *dense[4];
     REAL weight[4];
@@ -154,7 +205,7 @@ static void DRIFT_NAME(drift_dots)(const DriftColumn *columns, const int32_t *id
     for (int t = 0; t < count; t++) DRIFT_PREFETCH(columns[ids[t]].block);
     memset(acc, 0, (size_t)n * sizeof(REAL));
     for (int t = 0; t < count; t++) {
-        const DriftColumn *c = &columns[ids[t]];
+        DriftColumn *c = &columns[ids[t]];
         REAL u = (REAL)values[t];
         if (!c->room) {
             dense[waiting] = (const REAL *)c->block;
@@ -164,93 +215,80 @@ static void DRIFT_NAME(drift_dots)(const DriftColumn *columns, const int32_t *id
                 waiting = 0;
             }
         } else {
-            const REAL *value = (const REAL *)c->block;
-            const int32_t *slot = DRIFT_NAME(drift_slots)(c);
-            for (int e = 0; e < c->size; e++) acc[slot[e]] += u * value[e];
+            DRIFT_NAME(drift_scatter)(acc, DRIFT_CELLS(c), u, c->size);
         }
     }
     for (int k = 0; k < waiting; k++) DRIFT_NAME(drift_axpy)(acc, dense[k], weight[k], n);
-    DRIFT_NAME(drift_widen)(row, acc, scale, point, n);
-}
-
-/* Give a sparse column room for `room` entries. Returns -1, the column untouched, without memory. */
-static int DRIFT_NAME(drift_reserve)(DriftColumn *c, int room) {
-    REAL *block = (REAL *)malloc((size_t)room * (sizeof(REAL) + sizeof(int32_t)));
-    if (!block) return -1;
-    if (c->size) {
-        memcpy(block, c->block, (size_t)c->size * sizeof(REAL));
-        memcpy(block + room, DRIFT_NAME(drift_slots)(c), (size_t)c->size * sizeof(int32_t));
-    }
-    free(c->block);
-    c->block = block;
-    c->room = room;
-    return 0;
 }
 
 static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {
-    REAL *block = (REAL *)calloc((size_t)capacity, sizeof(REAL));
-    if (!block) return -1;
-    for (int e = 0; e < c->size; e++) block[DRIFT_NAME(drift_slots)(c)[e]] = ((REAL *)c->block)[e];
-    free(c->block);
-    c->block = block;
-    c->room = 0;
+    const DRIFT_CELL *cell = DRIFT_CELLS(c);
+    int32_t size = c->size;
+    REAL *dense = (REAL *)calloc((size_t)capacity, sizeof(REAL));
+    if (!dense) return -1;
+    for (int e = 0; e < size; e++) dense[cell[e].slot] = cell[e].value;
+    drift_clear(c);
+    c->block = dense;
+    c->size = size;
     return 0;
 }
 
 static int DRIFT_NAME(drift_make_sparse)(DriftColumn *c, int capacity) {
     REAL *dense = (REAL *)c->block;
-    DriftColumn sparse = {NULL, 0, 0};
-    if (DRIFT_NAME(drift_reserve)(&sparse, c->size + 1)) return -1;
+    DRIFT_CELL *cell = (DRIFT_CELL *)malloc((size_t)(c->size + 2) * sizeof *cell);
+    if (!cell) return -1;
+    c->block = cell;
+    c->room = c->size + 2;
     for (int s = 0; s < capacity; s++)
-        if (dense[s] != 0) {
-            ((REAL *)sparse.block)[sparse.size] = dense[s];
-            DRIFT_NAME(drift_slots)(&sparse)[sparse.size++] = s;
-        }
+        if (dense[s] != 0) *cell++ = (DRIFT_CELL){s, dense[s]};
     free(dense);
-    *c = sparse;
     return 0;
 }
 
-/* Write a non-zero value; a column with more than an eighth of the slots turns dense. */
+/* Write a non-zero value; a column with more than an eighth of the slots turns dense. -1 without
+   memory, the column as it was. */
 static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int capacity) {
-    if (c->block && !c->room) {
+    if (drift_is_dense(c)) {
         ((REAL *)c->block)[slot] = (REAL)value;
         c->size++;
         return 0;
     }
-    if (c->size == c->room && DRIFT_NAME(drift_reserve)(c, c->room ? 2 * c->room : 2)) return -1;
-    ((REAL *)c->block)[c->size] = (REAL)value;
-    DRIFT_NAME(drift_slots)(c)[c->size++] = slot;
+    if (c->size == c->room) {
+        int room = c->room ? 2 * c->room : sizeof(DRIFT_CELL) > sizeof(void *) ? 2 : 1;
+        if (room > 1) {
+            DRIFT_CELL *block = (DRIFT_CELL *)malloc((size_t)room * sizeof *block);
+            if (!block) return -1;
+            if (c->size) memcpy(block, DRIFT_CELLS(c), (size_t)c->size * sizeof *block);
+            if (c->room != 1) free(c->block);
+            c->block = block;
+        }
+        c->room = room;
+    }
+    DRIFT_CELLS(c)[c->size++] = (DRIFT_CELL){slot, (REAL)value};
     return c->size > capacity / 8 ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
 }
 
-/* Entry of a slot in a sparse column; the column's size where it has none. */
-static inline int DRIFT_NAME(drift_find)(const DriftColumn *c, int slot) {
-    const int32_t *slots = DRIFT_NAME(drift_slots)(c);
-    int e = 0;
-    while (e < c->size && slots[e] != slot) e++;
+/* A slot's cell in a sparse column; the end of the column where it has none. */
+static inline DRIFT_CELL *DRIFT_NAME(drift_find)(DriftColumn *c, int slot) {
+    DRIFT_CELL *e = DRIFT_CELLS(c), *end = e + c->size;
+    while (e < end && e->slot != slot) e++;
     return e;
 }
 
-static double DRIFT_NAME(drift_get)(const DriftColumn *c, int slot) {
-    const REAL *value = (const REAL *)c->block;
-    if (!c->room) return (double)value[slot];
-    int e = DRIFT_NAME(drift_find)(c, slot);
-    return e < c->size ? (double)value[e] : 0.0;
+static double DRIFT_NAME(drift_get)(DriftColumn *c, int slot) {
+    if (drift_is_dense(c)) return (double)((const REAL *)c->block)[slot];
+    const DRIFT_CELL *e = DRIFT_NAME(drift_find)(c, slot);
+    return e < DRIFT_CELLS(c) + c->size ? (double)e->value : 0.0;
 }
 
 /* Forget a slot's value; a dense column below a sixteenth of the slots turns sparse again, so that
    memory follows what is held. */
 static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
-    REAL *value = (REAL *)c->block;
+    c->size--;
     if (c->room) {
-        int e = DRIFT_NAME(drift_find)(c, slot);
-        c->size--;
-        value[e] = value[c->size];
-        DRIFT_NAME(drift_slots)(c)[e] = DRIFT_NAME(drift_slots)(c)[c->size];
+        *DRIFT_NAME(drift_find)(c, slot) = DRIFT_CELLS(c)[c->size];
     } else {
-        value[slot] = 0;
-        c->size--;
+        ((REAL *)c->block)[slot] = 0;
         if (c->size < capacity / 16) (void)DRIFT_NAME(drift_make_sparse)(c, capacity);
     }
 }
@@ -263,6 +301,8 @@ static int DRIFT_NAME(drift_widen_dense)(DriftColumn *c, int before, int after) 
     return 0;
 }
 
+#undef DRIFT_CELL
+#undef DRIFT_CELLS
 #undef DRIFT_NAME
 #undef DRIFT_JOIN
 #undef DRIFT_JOIN2

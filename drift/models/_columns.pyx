@@ -15,7 +15,7 @@ from cpython.long cimport PyLong_AsLong, PyLong_Check
 from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
-from libc.math cimport exp, frexp, ldexp, sqrt
+from libc.math cimport exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
@@ -26,13 +26,12 @@ from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._names import INDEXED_WIDTH, as_dict, culprit, in_order, index_of
 
-cdef extern from "Python.h":
-    PyObject* PyDict_GetItemWithError(object mapping, object key) except? NULL
 
 cdef extern from *:
     """
     #define REAL float
     #include "_columns.h"
+    #include "_vocabulary.h"
     #undef REAL
     #define REAL double
     #include "_columns.h"
@@ -42,20 +41,36 @@ cdef extern from *:
         void *block
         int32_t size
         int32_t room
+    bint drift_is_dense(const DriftColumn *) nogil
+    void drift_clear(DriftColumn *) nogil
+    ctypedef struct DriftVocabulary:
+        void *entries
+        size_t mask
+        size_t size
+    bint drift_is_plain(PyObject *, PyObject *) nogil
+    Py_hash_t drift_hash(PyObject *) except -1
+    double drift_number(PyObject *) except? -1.0
+    void drift_vocabulary_prefetch(const DriftVocabulary *, Py_hash_t) nogil
+    int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t) except -2
+    int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
+    void drift_vocabulary_leave(DriftVocabulary *, PyObject *, Py_hash_t) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
     void DRIFT_PREFETCH(void *) nogil
     double drift_weighted_sum(const double *, const double *, int, double) nogil
-    void drift_polynomial(double *, int, double, int) nogil
     double drift_power(double, int) nogil
     void drift_rbf(double *, const double *, double, double, int) nogil
     void drift_rbf_exact(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
-    void drift_dots_float(const DriftColumn *, const int32_t *, const double *, int, void *, const double *, double, double *, int) nogil
-    void drift_dots_double(const DriftColumn *, const int32_t *, const double *, int, void *, const double *, double, double *, int) nogil
+    void drift_dots_float(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
+    void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
+    double drift_score_float(const double *, const float *, const double *, double, int, double, int, double) nogil
+    double drift_score_double(const double *, const double *, const double *, double, int, double, int, double) nogil
+    void drift_widen_float(double *, const float *, const double *, double, int) nogil
+    void drift_widen_double(double *, const double *, const double *, double, int) nogil
     int drift_put_float(DriftColumn *, int, double, int) nogil
     int drift_put_double(DriftColumn *, int, double, int) nogil
-    double drift_get_float(const DriftColumn *, int) nogil
-    double drift_get_double(const DriftColumn *, int) nogil
+    double drift_get_float(DriftColumn *, int) nogil
+    double drift_get_double(DriftColumn *, int) nogil
     void drift_drop_float(DriftColumn *, int, int) nogil
     void drift_drop_double(DriftColumn *, int, int) nogil
     int drift_make_dense_float(DriftColumn *, int) nogil
@@ -96,7 +111,7 @@ cdef class ColumnStore:
     # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
-    cdef dict vocabulary
+    cdef DriftVocabulary vocabulary
     cdef list names, free_columns
     cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
     cdef Py_ssize_t width
@@ -104,13 +119,17 @@ cdef class ColumnStore:
     cdef int capacity, used
     cdef int32_t **rows
     cdef int32_t *row_size
-    cdef double *weight
+    cdef double *weight  # times `factor`, which makes scaling all of them take constant time
+    cdef double factor
     cdef double *scale
     cdef double *squared
     cdef double *row
     cdef void *work
     cdef list free_slots
     # The point: known columns and values in the order read, and those read before them.
+    cdef PyObject **read_names
+    cdef PyObject **read_values
+    cdef Py_hash_t *hashes
     cdef int32_t *ids
     cdef int32_t *last_ids
     cdef double *values
@@ -119,11 +138,11 @@ cdef class ColumnStore:
     cdef double *sorted_values
     cdef uint64_t *keys
     cdef uint64_t *spare_keys
-    cdef int count, last_count, point_room
+    cdef int collected, count, last_count, point_room
     cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
     cdef double unknown_norm2  # the unknown features' share of it
     cdef double divisor, point_scale, point_squared
-    cdef bint scored, current  # whether last_score, and the point's columns, still hold
+    cdef bint scored, current, ordered  # whether last_score, the columns and their order hold
     cdef double last_score
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
@@ -135,6 +154,7 @@ cdef class ColumnStore:
         self.kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
             self.kind = DRIFT_LINEAR
+            self.degree = 1
         elif type(kernel) is Polynomial:
             self.kind = DRIFT_POLYNOMIAL
             self.degree = kernel.degree
@@ -143,7 +163,7 @@ cdef class ColumnStore:
             self.kind = DRIFT_RBF
             self.gamma = kernel.gamma
         self.normalize = self.kind != DRIFT_CUSTOM and kernel.normalize
-        self.vocabulary = {}
+        self.factor = 1.0
         self.names = []
         self.free_columns = []
         self.free_slots = []
@@ -152,11 +172,12 @@ cdef class ColumnStore:
     def __dealloc__(self):
         cdef int j
         for j in range(self.n_columns):
-            free(self.columns[j].block)
+            drift_clear(&self.columns[j])
         for j in range(self.capacity):
             free(self.rows[j])
-        free(self.columns); free(self.column_of); free(self.rows); free(self.row_size)
+        free(self.columns); free(self.vocabulary.entries); free(self.column_of); free(self.rows); free(self.row_size)
         free(self.weight); free(self.scale); free(self.squared); free(self.row); free(self.work)
+        free(self.read_names); free(self.read_values); free(self.hashes)
         free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
         free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
 
@@ -164,15 +185,16 @@ cdef class ColumnStore:
         cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), size = 0
         cdef int j
         for j in range(self.n_columns):
-            if self.columns[j].room:
-                size += self.columns[j].room * (real + sizeof(int32_t))
-            elif self.columns[j].block != NULL:
+            if drift_is_dense(&self.columns[j]):
                 size += self.capacity * real
+            elif self.columns[j].room > 1:
+                size += self.columns[j].room * 2 * real  # a cell is a slot and a value, aligned
         for j in range(self.capacity):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
+        size += (self.vocabulary.mask + 1) * 24  # a place is a pointer, a hash and a column
         size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 4 * sizeof(double) + real)
-        size += self.point_room * (3 * sizeof(int32_t) + 3 * sizeof(double) + 2 * sizeof(uint64_t))
+        size += self.point_room * (3 * sizeof(int32_t) + 8 * sizeof(double))
         return object.__sizeof__(self) + size
 
     # --- reading a point -----------------------------------------------------------------------
@@ -181,6 +203,9 @@ cdef class ColumnStore:
         if count <= self.point_room:
             return 0
         count = max(count, 2 * self.point_room)
+        self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
+        self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
+        self.hashes = <Py_hash_t *>grown(self.hashes, count * sizeof(Py_hash_t))
         self.ids = <int32_t *>grown(self.ids, count * sizeof(int32_t))
         self.last_ids = <int32_t *>grown(self.last_ids, count * sizeof(int32_t))
         self.sorted_ids = <int32_t *>grown(self.sorted_ids, count * sizeof(int32_t))
@@ -200,7 +225,7 @@ cdef class ColumnStore:
         self.last_norm2 = self.point_norm2
         self.count = 0
         self.unknown_norm2 = 0.0
-        self.scored = self.current = False
+        self.scored = self.current = self.ordered = False
 
     cdef bint end_point(self, int count, double norm2) noexcept:
         """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
@@ -230,11 +255,12 @@ cdef class ColumnStore:
             and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
             and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
         )
+        self.ordered = self.scored  # as the same point before was
         self.current = True
         return True
 
     cpdef read(self, x):
-        """Take an example as the point that `score`, `self_kernel` and `dots` are about.
+        """Take an example as the point that `score` and `self_kernel` are about.
 
         Raises
         ------
@@ -242,17 +268,15 @@ cdef class ColumnStore:
             If a value is no finite number. The supports stay as they are.
         """
         cdef dict features = x if isinstance(x, dict) else as_dict(x)
-        cdef Py_ssize_t position = 0
-        cdef PyObject *name
-        cdef PyObject *value
-        cdef PyObject *column
+        cdef list kept
         cdef double v, square, total = 0.0, next_total, lost = 0.0, part
-        cdef int count = 0
+        cdef int k, j, size, count = 0
         self.begin_point()
         try:
-            self.reserve_point(len(features))
-            while PyDict_Next(features, &position, &name, &value):
-                v = PyFloat_AsDouble(<object>value)
+            kept = self.collect(features)
+            size = self.collected
+            for k in range(size):
+                v = drift_number(self.read_values[k])
                 if v != v or v == 0.0:
                     continue
                 # A compensated sum, so that |x|^2 does not depend on the order of the features.
@@ -261,14 +285,12 @@ cdef class ColumnStore:
                 part = next_total - total
                 lost += (total - (next_total - part)) + (square - part)
                 total = next_total
-                column = PyDict_GetItemWithError(self.vocabulary, <object>name)
-                if column == NULL:
+                j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k])
+                if j < 0:
                     self.unknown_norm2 += square
                 else:
-                    if count == self.point_room:
-                        self.reserve_point(count + 1)
-                    self.ids[count] = <int32_t>PyLong_AsLong(<object>column)
-                    DRIFT_PREFETCH(&self.columns[self.ids[count]])
+                    DRIFT_PREFETCH(&self.columns[j])
+                    self.ids[count] = j
                     self.values[count] = v
                     count += 1
         except (TypeError, ValueError, OverflowError) as problem:
@@ -276,11 +298,45 @@ cdef class ColumnStore:
         if not self.end_point(count, total + lost):
             raise culprit(features)
 
+    cdef list collect(self, dict features):
+        """Note the names, their hashes and the values; return what keeps them alive.
+
+        The passes prefetch: a name's hash, a value, and the name's place in the vocabulary are each
+        a cache miss, and there are some eighty of each.
+        """
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef int k, size = 0
+        cdef list kept = None
+        self.reserve_point(len(features))
+        while PyDict_Next(features, &position, &name, &value):
+            self.read_names[size] = name
+            self.read_values[size] = value
+            DRIFT_PREFETCH(name)
+            DRIFT_PREFETCH(value)
+            size += 1
+        for k in range(size):
+            if not drift_is_plain(self.read_names[k], self.read_values[k]):
+                # From here on the caller's own code may run, and change the dict.
+                kept = list(features.items())
+                self.reserve_point(len(kept))
+                size = 0
+                for item in kept:
+                    self.read_names[size] = <PyObject *>(<tuple>item)[0]
+                    self.read_values[size] = <PyObject *>(<tuple>item)[1]
+                    size += 1
+                break
+        for k in range(size):
+            self.hashes[k] = drift_hash(self.read_names[k])
+            drift_vocabulary_prefetch(&self.vocabulary, self.hashes[k])
+        self.collected = size
+        return kept
+
     cdef int read_row(self, const int32_t *indices, const double *data, int size) except -1:
         """Read a row of an array; -1 with FeatureError if it cannot be learnt."""
         cdef double v, square, total = 0.0, next_total, lost = 0.0, part
         cdef int k, j, count = 0
-        cdef PyObject *column
         self.begin_point()
         self.reserve_point(size)
         for k in range(size):
@@ -295,8 +351,7 @@ cdef class ColumnStore:
             if self.column_of != NULL:
                 j = self.column_of[indices[k]]
             else:
-                column = PyDict_GetItemWithError(self.vocabulary, indices[k])
-                j = -1 if column == NULL else <int>PyLong_AsLong(<object>column)
+                j = self.find(indices[k])
             if j < 0:
                 self.unknown_norm2 += square
                 continue
@@ -327,6 +382,9 @@ cdef class ColumnStore:
     cdef void sort_point(self) noexcept:
         """Order the point by column, so that the order of its features does not matter."""
         cdef int k, largest = 0
+        if self.ordered:
+            return
+        self.ordered = True
         for k in range(self.count):
             largest = max(largest, self.ids[k])
             self.keys[k] = (<uint64_t>self.ids[k] << 32) | <uint64_t>k
@@ -335,29 +393,37 @@ cdef class ColumnStore:
             self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
             self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
 
-    cdef int compute_row(self) except -1:
-        """Fill `row` with the kernel between the point and every slot."""
-        cdef int k, n = self.padded()
-        if n == 0:
-            return 0
+    cdef int compute_score(self) except -1:
+        """Fill `last_score` for the point."""
+        cdef int n = self.padded()
+        cdef list near
         self.sort_point()
         if self.wide:
-            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, self.scale, self.point_scale, self.row, n)
+            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
         else:
-            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, self.scale, self.point_scale, self.row, n)
-        if self.kind == DRIFT_POLYNOMIAL:
-            drift_polynomial(self.row, n, self.coef0, self.degree)
-        elif self.kind == DRIFT_RBF:
+            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
+        if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+            if self.wide:
+                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie)
+            else:
+                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie)
+            return 0
+        if self.wide:
+            drift_widen_double(self.row, <double *>self.work, self.scale, self.point_scale, n)
+        else:
+            drift_widen_float(self.row, <float *>self.work, self.scale, self.point_scale, n)
+        if self.kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels where both norms are large beside the distance.
-            near = self.near_slots() if self.gamma * self.point_squared > self.far else ()
+            near = self.near_slots() if self.gamma * self.point_squared > self.far else []
             if self.wide:
                 drift_rbf_exact(self.row, self.squared, self.point_squared, self.gamma, n)
             else:
                 drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
-            for k in near:
-                self.row[k] = exp(-self.gamma * self.distance(k))
-        elif self.kind == DRIFT_CUSTOM:
+            for slot in near:
+                self.row[<int>slot] = exp(-self.gamma * self.distance(slot))
+        else:
             self.call_kernel()
+        self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie)
         return 0
 
     cdef list near_slots(self):
@@ -412,30 +478,27 @@ cdef class ColumnStore:
         return 0
 
     cpdef double score(self) except? -1.0:
-        """Sum of weight * kernel over the supports, for the point; 0 within rounding of 0."""
+        """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         if not self.scored:
-            self.compute_row()
-            self.last_score = drift_weighted_sum(
-                self.weight, self.row, self.padded(), self.tie
-            )
+            self.compute_score()
             if self.last_score - self.last_score != 0.0:
                 raise FeatureError(
                     f"the kernel {self.kernel!r} overflows at this example: scale the features"
                 )
             self.scored = True
-        return self.last_score
+        return self.factor * self.last_score
 
     def self_kernel(self):
         """Kernel between the point and itself."""
         cdef double norm2 = self.point_squared
         return float(self.kernel(norm2, norm2, norm2))
 
-    def scan(self, rows, int start, signs, scores, double factor, double threshold):
+    def scan(self, rows, int start, signs, scores, double threshold):
         """Score rows until one has ``sign * score <= threshold``; return its number.
 
-        `scores` gets ``factor * score`` of each row up to and with that one. Without such a row the
-        result is the number of rows. `rows` is a `drift.models._frames.Rows`; `signs` are int8, or
-        None to score all rows.
+        `scores` gets the score of each row up to and with that one. Without such a row the result is
+        the number of rows. `rows` is a `drift.models._frames.Rows`; `signs` are int8, or None to
+        score all rows.
         """
         cdef Py_buffer indptr, indices, data, out, sign
         cdef int i = start, stop = <int>len(rows)
@@ -453,7 +516,7 @@ cdef class ColumnStore:
                     <double *>data.buf + (<int64_t *>indptr.buf)[i],
                     <int>((<int64_t *>indptr.buf)[i + 1] - (<int64_t *>indptr.buf)[i]),
                 )
-                value = factor * self.score()
+                value = self.score()
                 (<double *>out.buf)[i] = value
                 if signs is not None and (<int8_t *>sign.buf)[i] * value <= threshold:
                     break
@@ -465,20 +528,18 @@ cdef class ColumnStore:
 
     # --- changing the supports -----------------------------------------------------------------
 
-    def add(self, x, double weight):
+    def add(self, x, double coefficient):
         """Store `x`, the example read last, as a support; return its slot."""
         cdef dict features = x if isinstance(x, dict) else as_dict(x)
-        cdef list fresh = []
-        cdef Py_ssize_t position = 0
-        cdef PyObject *name
-        cdef PyObject *value
         cdef int slot, k
         cdef double v
         if not self.current:
             self.read(x)
-        while PyDict_Next(features, &position, &name, &value):
-            if PyDict_GetItemWithError(self.vocabulary, <object>name) == NULL:
-                fresh.append(<object>name)
+        cdef list kept = self.collect(features)
+        cdef list fresh = []
+        for k in range(self.collected):
+            if drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k]) < 0:
+                fresh.append(<object>self.read_names[k])
         if self.free_slots:
             slot = self.free_slots.pop()
         else:
@@ -494,7 +555,7 @@ cdef class ColumnStore:
             v = features[new]
             if v == v and v != 0.0:
                 self.put(self.new_column(new), slot, v / self.divisor)
-        self.weight[slot] = weight
+        self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
         return slot
@@ -504,6 +565,10 @@ cdef class ColumnStore:
         cdef int k, j
         cdef list emptied = []
         self.scored = self.current = False
+        for k in range(self.row_size[slot]):
+            DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
+        for k in range(self.row_size[slot]):
+            DRIFT_PREFETCH(self.columns[self.rows[slot][k]].block)
         for k in range(self.row_size[slot]):
             j = self.rows[slot][k]
             if self.wide:
@@ -521,21 +586,24 @@ cdef class ColumnStore:
         self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
         self.free_slots.append(slot)
 
-    def weight_of(self, int slot):
-        """Weight of a support."""
-        return self.weight[slot]
+    def coefficient(self, int slot):
+        """Coefficient of a support."""
+        return self.factor * self.weight[slot]
 
-    def set_weight(self, int slot, double weight):
-        """Change the weight of a support."""
-        self.weight[slot] = weight
+    def set_coefficient(self, int slot, double coefficient):
+        """Change the coefficient of a support."""
+        self.weight[slot] = coefficient / self.factor
         self.scored = False
 
-    def multiply_weights(self, double factor):
-        """Multiply every weight by one factor."""
+    def scale_all(self, double c):
+        """Multiply every coefficient by `c`, in constant time."""
         cdef int slot
-        for slot in range(self.used):
-            self.weight[slot] *= factor
-        self.scored = False
+        self.factor *= c
+        if fabs(self.factor) < 1e-100:  # before the weights lose their meaning
+            for slot in range(self.used):
+                self.weight[slot] *= self.factor
+            self.factor = 1.0
+            self.scored = False
 
     def support(self, int slot):
         """Return a support as a dict, scaled as it is stored times its scale."""
@@ -574,7 +642,7 @@ cdef class ColumnStore:
     cdef int make_dense(self, int j, bint dense) except -1:
         cdef DriftColumn *column = &self.columns[j]
         cdef int failed = 0
-        if column.size and dense == (column.room != 0):
+        if column.size and dense != drift_is_dense(column):
             if self.wide:
                 failed = (drift_make_dense_double if dense else drift_make_sparse_double)(column, self.capacity)
             else:
@@ -583,21 +651,30 @@ cdef class ColumnStore:
             raise MemoryError("the column store cannot grow")
         return 0
 
+    cdef int find(self, name) except -2:
+        """Column of a name, or -1."""
+        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name))
+
     cdef int new_column(self, name) except -1:
-        cdef int j
-        cdef Py_ssize_t index
-        if self.free_columns:
-            j = self.free_columns.pop()
-        else:
-            j = self.n_columns
-            if j == self.column_room:
-                self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
-                self.column_room = max(64, 2 * j)
-            self.names.append(None)
-            self.n_columns += 1
+        """Give a name a column."""
+        cdef int j = self.free_columns.pop() if self.free_columns else self.append_column()
+        return self.name_column(j, name)
+
+    cdef int append_column(self) except -1:
+        cdef int j = self.n_columns
+        if j == self.column_room:
+            self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
+            self.column_room = max(64, 2 * j)
         memset(&self.columns[j], 0, sizeof(DriftColumn))
+        self.names.append(None)
+        self.n_columns += 1
+        return j
+
+    cdef int name_column(self, int j, name) except -1:
+        cdef Py_ssize_t index
         self.names[j] = name
-        self.vocabulary[name] = j
+        if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
+            raise MemoryError("the column store cannot grow")
         if self.column_of != NULL:
             index = index_of(name)
             if 0 <= index < self.width:
@@ -611,11 +688,10 @@ cdef class ColumnStore:
             index = index_of(name)
             if 0 <= index < self.width:
                 self.column_of[index] = -1
-        del self.vocabulary[name]
+        drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, hash(name))
         self.names[j] = None
         self.free_columns.append(j)
-        free(self.columns[j].block)
-        memset(&self.columns[j], 0, sizeof(DriftColumn))
+        drift_clear(&self.columns[j])
         return 0
 
     cdef int index(self, Py_ssize_t width) except -1:
@@ -629,8 +705,8 @@ cdef class ColumnStore:
             self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
             self.width = width
             memset(self.column_of, 0xFF, width * sizeof(int32_t))
-            for name, j in self.vocabulary.items():
-                index = index_of(name)
+            for j, name in enumerate(self.names):
+                index = index_of(name) if self.columns[j].size else -1
                 if 0 <= index < width:
                     self.column_of[index] = j
         return 0
@@ -652,7 +728,7 @@ cdef class ColumnStore:
         self.row = <double *>grown(self.row, after * sizeof(double))
         self.work = grown(self.work, after * real)
         for j in range(self.n_columns):
-            if self.columns[j].size == 0 or self.columns[j].room:
+            if not drift_is_dense(&self.columns[j]):
                 continue
             if self.columns[j].size < after // 16:
                 self.make_dense(j, False)
@@ -685,10 +761,11 @@ cdef class ColumnStore:
                 values.append(self.get(&self.columns[self.rows[slot][k]], slot))
         return {
             "wide": self.wide,
+            "factor": self.factor,
             "capacity": self.capacity,
             "names": list(self.names),
             "free_columns": list(self.free_columns),
-            "dense": [j for j in range(self.n_columns) if self.columns[j].size and not self.columns[j].room],
+            "dense": [j for j in range(self.n_columns) if drift_is_dense(&self.columns[j])],
             "free_slots": list(self.free_slots),
             "sizes": sizes,
             "ids": ids,
@@ -703,13 +780,13 @@ cdef class ColumnStore:
         """Build the store that gave `state`."""
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0
+        self.factor = state["factor"]
         holes = set(state["free_columns"])
         self.reserve_slots(state["capacity"])
         for j, name in enumerate(state["names"]):
-            self.new_column(name)
-        for j in state["free_columns"]:
-            self.names[j] = None
-        self.vocabulary = {name: j for j, name in enumerate(state["names"]) if j not in holes}
+            self.append_column()
+            if j not in holes:
+                self.name_column(j, name)
         self.free_columns = list(state["free_columns"])
         self.free_slots = list(state["free_slots"])
         self.used = len(state["sizes"])

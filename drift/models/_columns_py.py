@@ -69,7 +69,7 @@ class ColumnStore:
         )
 
     def score(self) -> float:
-        """Sum of weight * kernel over the supports, for the point; 0 within rounding of 0."""
+        """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         if self._last is None or self._last[0] != self.point:
             dots = [0.0] * len(self.rows)
             for j, u in self.point[0]:
@@ -93,20 +93,18 @@ class ColumnStore:
         """Kernel between the point and itself."""
         return self._own_kernel(self.point[1])
 
-    def scan(  # noqa: PLR0913, PLR0917
-        self, rows: Rows, start: int, signs: Any, scores: Any, factor: float, threshold: float
-    ) -> int:
+    def scan(self, rows: Rows, start: int, signs: Any, scores: Any, threshold: float) -> int:
         """Score rows until one has ``sign * score <= threshold``; return its number."""
         for i in range(start, len(rows)):
             self.read(rows.row(i))
-            scores[i] = factor * self.score()
+            scores[i] = self.score()
             if signs is not None and signs[i] * scores[i] <= threshold:
                 return i
         return len(rows)
 
     # --- changing the supports -----------------------------------------------------------------
 
-    def add(self, x: Features, weight: float) -> int:
+    def add(self, x: Features, coefficient: float) -> int:
         """Store an example as a support and return its slot."""
         self.read(x)
         self._last = None
@@ -124,7 +122,7 @@ class ColumnStore:
         self.rows[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             self.columns[self.vocabulary[name]][slot] = value
-        self.weight[slot] = weight
+        self.weight[slot] = coefficient
         self.squared[slot] = self.point[1]
         return slot
 
@@ -142,18 +140,18 @@ class ColumnStore:
         self.squared[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
 
-    def weight_of(self, slot: int) -> float:
-        """Weight of a support."""
+    def coefficient(self, slot: int) -> float:
+        """Coefficient of a support."""
         return self.weight[slot]
 
-    def set_weight(self, slot: int, weight: float) -> None:
-        """Change the weight of a support."""
-        self.weight[slot] = weight
+    def set_coefficient(self, slot: int, coefficient: float) -> None:
+        """Change the coefficient of a support."""
+        self.weight[slot] = coefficient
         self._last = None
 
-    def multiply_weights(self, factor: float) -> None:
-        """Multiply every weight by one factor."""
-        self.weight = [factor * weight for weight in self.weight]
+    def scale_all(self, c: float) -> None:
+        """Multiply every coefficient by `c`."""
+        self.weight = [c * weight for weight in self.weight]
         self._last = None
 
     def support(self, slot: int) -> dict[Hashable, float]:
@@ -194,6 +192,7 @@ class ColumnStore:
             squared.append(float(norm > 0) if unit else norm * norm)
         return {
             "wide": self.wide,
+            "factor": 1.0,
             "capacity": capacity,
             "names": list(self.names),
             "free_columns": list(self.free_columns),
@@ -215,7 +214,8 @@ class ColumnStore:
         self.columns = [{} for _ in self.names]
         self.free_columns = list(state["free_columns"])
         self.free_slots = list(state["free_slots"])
-        self.weight, self.squared = list(state["weight"]), list(state["squared"])
+        self.weight = [state["factor"] * weight for weight in state["weight"]]
+        self.squared = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
             self.rows.append(list(state["ids"][position : position + size]))

@@ -25,7 +25,7 @@ def in_order(names: list[Hashable]) -> list[Hashable]:
     >>> in_order(["b", 2, "a", 10])
     [10, 2, 'a', 'b']
     """
-    if all(type(name) is str for name in names):
+    if set(map(type, names)) == {str}:
         return sorted(names)  # type: ignore[type-var]
     return sorted(names, key=lambda name: (type(name).__name__, str(name)))
 

@@ -75,15 +75,8 @@ def column_type(name: str | None = None) -> str:
 
 column_type(os.environ.get("DRIFT_COLUMNS") or None)
 
-#: Below this shared factor the weights themselves are multiplied, before they lose their meaning.
-_SMALLEST_FACTOR = 1e-100
-
-
 class SupportSet:
     """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``, the oldest first.
-
-    Every coefficient is the store's weight times one shared factor, so that scaling the hypothesis
-    takes constant time.
 
     Parameters
     ----------
@@ -98,51 +91,41 @@ class SupportSet:
         self.kernel = kernel
         self.budget = budget
         self._order: list[int] = []  # the slots, oldest first
-        self._factor = 1.0
-        self._store = ColumnStore(kernel, _column_type == "float64", self._limit)
-
-    def __len__(self) -> int:
-        return len(self._order)
+        self._bind(ColumnStore(kernel, _column_type == "float64", self._limit))
 
     @property
     def _limit(self) -> int | None:
         """Number of slots that suffices: the newest may come before the oldest goes."""
         return None if self.budget is None else self.budget + 1
 
-    def read(self, x: Features) -> None:
-        """Take an example as the point; FeatureError or FeatureTypeError change nothing."""
-        self._store.read(x)
+    def _bind(self, store: ColumnStore) -> None:
+        """Take over the store's own methods: a detour would cost a tenth of a prediction."""
+        self._store = store
+        #: Take an example as the point; FeatureError and FeatureTypeError change nothing.
+        self.read = store.read
+        #: Score f(x) of the point read last.
+        self.score = store.score
+        #: Kernel between the point and itself.
+        self.self_kernel = store.self_kernel
+        #: Multiply every coefficient by a number, in constant time.
+        self.scale = store.scale_all
+        #: Score rows until one has a margin of at most a threshold; see the store.
+        self.scan = store.scan
 
-    def self_kernel(self) -> float:
-        """Kernel between the point and itself."""
-        return self._store.self_kernel()
-
-    def score(self) -> float:
-        """Score f(x) of the point read last."""
-        return self._factor * self._store.score()
-
-    def scan(self, rows: Any, start: int, signs: Any, scores: Any, threshold: float) -> int:
-        """Score rows from `start` until one has a margin of at most `threshold`; see the store."""
-        return self._store.scan(rows, start, signs, scores, self._factor, threshold)
+    def __len__(self) -> int:
+        return len(self._order)
 
     def add(self, x: Features, coefficient: float) -> None:
-        """Make an example the newest support."""
-        self._order.append(self._store.add(x, coefficient / self._factor))
+        """Make the example read last the newest support."""
+        self._order.append(self._store.add(x, coefficient))
 
     def remove(self, i: int) -> None:
         """Evict support number `i`."""
         self._store.remove(self._order.pop(i))
 
-    def scale(self, c: float) -> None:
-        """Multiply every coefficient by `c`, in constant time."""
-        self._factor *= c
-        if abs(self._factor) < _SMALLEST_FACTOR:
-            self._store.multiply_weights(self._factor)
-            self._factor = 1.0
-
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""
-        return self._factor * self._store.weight_of(self._order[i])
+        return self._store.coefficient(self._order[i])
 
     def read_support(self, i: int) -> None:
         """Take support number `i` as the point."""
@@ -150,15 +133,14 @@ class SupportSet:
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
-        for i, slot in enumerate(self._order):
-            yield self._store.support(slot), self.coefficient(i)
+        for slot in self._order:
+            yield self._store.support(slot), self._store.coefficient(slot)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.kernel,
             "budget": self.budget,
             "order": list(self._order),
-            "factor": self._factor,
             "store": self._store.state(),
         }
 
@@ -166,5 +148,4 @@ class SupportSet:
         self.kernel = state["kernel"]
         self.budget = state["budget"]
         self._order = list(state["order"])
-        self._factor = state["factor"]
-        self._store = ColumnStore.restore(self.kernel, self._limit, state["store"])
+        self._bind(ColumnStore.restore(self.kernel, self._limit, state["store"]))

@@ -29,7 +29,7 @@ NAMES = [*"abcdefghijklmnop", 0, 1, 2, 3, ("a", "b"), 2.5, True]
 KERNELS = [Linear(), Polynomial(3), Polynomial(normalize=True), RBF(0.3), RBF(1.0, normalize=True)]
 examples = st.dictionaries(
     st.sampled_from(NAMES),
-    st.one_of(st.integers(-4, 4), st.floats(-2, 2), st.just(float("nan"))),
+    st.one_of(st.integers(-4, 4), st.floats(-2, 2, allow_subnormal=False), st.just(float("nan"))),
     max_size=14,
 )
 
@@ -75,7 +75,7 @@ class TwoStores(RuleBasedStateMachine):
     @rule(factor=st.floats(-2, 2))
     def multiply(self, factor):
         for store in (self.fast, self.plain):
-            store.multiply_weights(factor)
+            store.scale_all(factor)
 
     @rule(x=examples)
     def score(self, x):
@@ -92,8 +92,8 @@ class TwoStores(RuleBasedStateMachine):
         slot = data.draw(st.sampled_from(self.held))
         scores = []
         for store in (self.fast, self.plain):
-            store.set_weight(slot, weight)
-            assert store.weight_of(slot) == weight
+            store.set_coefficient(slot, weight)
+            assert store.coefficient(slot) == pytest.approx(weight)
             store.read_support(slot)
             scores.append((store.score(), store.self_kernel()))
         assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)

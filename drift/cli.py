@@ -1,0 +1,148 @@
+"""The command line: ``drift track``.
+
+Everything heavy is imported inside the commands, so that help and mistakes answer at once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from drift import __version__
+from drift.errors import DriftError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["app", "main"]
+
+_Number = TypeVar("_Number", int, float)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Online kernel classifiers on a budget, for streams whose target shifts.",
+)
+
+
+def main() -> None:
+    """Run the command line; the console script ``drift``."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001
+    if wanted:
+        typer.echo(f"drift {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def track(  # noqa: PLR0913, PLR0917
+    stream: Annotated[
+        str, typer.Option(help="newswire, rcv1, reuters21578, segments, or a LIBSVM file.")
+    ] = "newswire",
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the stream's files; else one in $DRIFT_DATA.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
+    shifts: Annotated[str, typer.Option(help="Groups of streams, by their shifts.")] = "0,1,3,7",
+    models: Annotated[
+        str | None, typer.Option(help="Among Perceptron,SPA,RBP,LBP,Forgetron; else all.")
+    ] = None,
+    budgets: Annotated[
+        str | None, typer.Option(help="For RBP, LBP and Forgetron; else after the stream's length.")
+    ] = None,
+    decays: Annotated[str | None, typer.Option(help="For SPA; else 0.1,0.5,1,2,4.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of RBP a budget and stream; else 5, newswire 2.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the streams.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder of the results; else results/track-<stream>.")
+    ] = None,
+) -> None:
+    """Run the tracking paper's experiment: budgeted models on streams whose target shifts.
+
+    What the output folder already holds is not computed again. Lists are separated by commas.
+    """
+    folder = Path("results", f"track-{Path(stream).stem}") if output is None else output
+    with _answering(folder):
+        groups = _numbers("--shifts", shifts, int)
+        from rich.console import Console  # noqa: PLC0415
+
+        from drift import experiments  # noqa: PLC0415
+
+        results = experiments.track(
+            stream,
+            data=data,
+            rows=rows,
+            shifts=groups,
+            models=None if models is None else _parts(models),
+            budgets=None if budgets is None else _numbers("--budgets", budgets, int),
+            decays=None if decays is None else _numbers("--decays", decays, float),
+            seeds=seeds,
+            seed=seed,
+            jobs=jobs,
+            output=folder,
+            progress=True,
+        )
+        Console().print(results)
+        files = sorted(path.name for path in folder.iterdir())
+        typer.echo(f"{results.seconds:.0f} s; in {folder}: {', '.join(files)}")
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in (part.strip() for part in text.split(",")) if part]
+
+
+def _numbers(option: str, text: str, number: Callable[[str], _Number]) -> list[_Number]:
+    try:
+        return [number(part) for part in _parts(text)]
+    except ValueError:
+        kind = "whole numbers" if number is int else "numbers"
+        raise ParameterError(f"{option} takes {kind} between commas, not {text!r}") from None
+
+
+def _warn(message: Warning | str, *_where: object, **_more: object) -> None:
+    typer.echo(f"warning: {message}", err=True)
+
+
+@contextmanager
+def _answering(folder: Path) -> Iterator[None]:
+    """Turn what the user did into a message and an exit code, instead of a traceback."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            yield
+    except DriftError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        typer.echo(
+            f"interrupted: the runs that ended are kept in {folder}; "
+            "the same command again computes the rest",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+
+
+if __name__ == "__main__":
+    main()

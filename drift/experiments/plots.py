@@ -1,0 +1,167 @@
+"""Figures of the tracking experiment: the only module that imports matplotlib.
+
+Figures are made without pyplot: no window, no global state, Agg when they are saved.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.errors import MissingExtraError
+from drift.experiments.report import best, error, label
+
+try:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, NullLocator
+except ImportError as missing:
+    raise MissingExtraError("matplotlib", "plots") from missing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from drift.experiments.records import Record
+    from drift.experiments.report import Curves
+
+__all__ = ["error_over_time", "error_vs_budget"]
+
+#: Colours of Okabe and Ito, which colour-blind readers can tell apart; a model keeps its own.
+_STYLES: dict[str, dict[str, Any]] = {
+    "Perceptron": {"color": "#000000", "linestyle": "--"},
+    "SPA": {"color": "#CC79A7", "linestyle": "-."},
+    "RBP": {"color": "#0072B2", "marker": "o"},
+    "LBP": {"color": "#D55E00", "marker": "s"},
+    "Forgetron": {"color": "#009E73", "marker": "^"},
+}
+_BUDGETED = ("RBP", "LBP", "Forgetron")
+_BASELINES = ("Perceptron", "SPA")
+
+
+class _Figure(Figure):
+    """A figure that a notebook shows although pyplot is not there to tell it how."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
+def error_vs_budget(groups: Curves, stream: str) -> Figure:
+    """Error against budget, one panel for each group: the paper's figures 3 and 4.
+
+    Parameters
+    ----------
+    groups
+        As from `drift.experiments.report.curves`.
+    stream
+        What was learnt, for the title.
+
+    Returns
+    -------
+    Figure
+        Lines are means, bands one standard deviation to both sides, over streams and seeds;
+        horizontal lines the Perceptron and SPA at its best decay.
+    """
+    n_columns = min(2, len(groups))
+    n_rows = -(-len(groups) // 2)
+    figure = _Figure(figsize=(1.0 + 4.6 * n_columns, 1.0 + 3.6 * n_rows), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    for panel, (shifts, curve) in zip(panels, groups.items(), strict=False):
+        for model in _BUDGETED:
+            if model in curve:
+                _budget_curve(panel, model, curve[model])
+        for model in _BASELINES:
+            if model in curve:
+                mean, _ = error(curve[model][best(curve[model])])
+                name = model if model == "Perceptron" else "SPA, best decay"
+                panel.axhline(mean, label=name, linewidth=1.4, zorder=1, **_STYLES[model])
+        panel.set_title(_shifts(shifts), fontsize=11)
+        panel.set_xlabel("budget (supports)")
+        panel.set_ylabel("error (%)")
+        panel.grid(alpha=0.25)
+        panel.set_axisbelow(True)
+    for panel in panels[len(groups) :]:
+        panel.set_visible(False)
+    _finish(figure, f"{stream}: error against budget", panels)
+    return figure
+
+
+def error_over_time(groups: Curves, stream: str) -> Figure:
+    """Error over time in the group with the most shifts: the paper's figure 5.
+
+    Parameters
+    ----------
+    groups
+        As from `drift.experiments.report.curves`.
+    stream
+        What was learnt, for the title.
+
+    Returns
+    -------
+    Figure
+        Each model at its best budget or decay; dotted verticals where the target shifts.
+    """
+    shifts, curve = max(groups.items())
+    figure = _Figure(figsize=(9.0, 4.6), layout="constrained")
+    panel = figure.subplots()
+    n_samples = 0
+    for model, style in _STYLES.items():
+        if model in curve:
+            records = curve[model][best(curve[model])]
+            n_samples = records[0]["n_samples"]
+            errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
+            middles = (np.arange(len(errors)) + 0.5) * n_samples / len(errors)
+            name = ", ".join(part for part in (model, label(records[0])) if part)
+            front = 3 if model in _BASELINES else 2
+            panel.plot(
+                middles, errors, label=name, linewidth=1.6, markersize=4, zorder=front, **style
+            )
+    for shift in range(1, shifts + 1):
+        panel.axvline(n_samples * shift / (shifts + 1), color="0.6", linestyle=":", zorder=0)
+    panel.set_xlim(0, n_samples)
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel("examples")
+    panel.set_ylabel("error in the window (%)")
+    panel.grid(axis="y", alpha=0.25)
+    _finish(figure, f"{stream}: error over time, {_shifts(shifts)}", [panel])
+    return figure
+
+
+def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence[Record]]) -> None:
+    budgets = np.array(list(curve), dtype=float)
+    means, deviations = np.array([error(records) for records in curve.values()]).T
+    color = _STYLES[model]["color"]
+    panel.plot(budgets, means, label=model, linewidth=1.6, markersize=4, **_STYLES[model])
+    low, high = means - deviations, means + deviations
+    panel.fill_between(budgets, low, high, color=color, alpha=0.12, linewidth=0)
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(FixedLocator(_ticks(budgets)))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter("{x:.0f}")
+
+
+def _ticks(budgets: np.ndarray[Any, Any]) -> list[float]:
+    """Budgets far enough apart on a logarithmic axis for their numbers not to touch."""
+    ticks = [float(budgets[0])]
+    for budget in budgets[1:]:
+        if budget >= 1.45 * ticks[-1]:
+            ticks.append(float(budget))
+    return ticks
+
+
+def _shifts(shifts: int) -> str:
+    return {0: "no shift", 1: "1 shift"}.get(shifts, f"{shifts} shifts")
+
+
+def _finish(figure: Figure, title: str, panels: Sequence[Axes]) -> None:
+    figure.suptitle(title, fontsize=12)
+    handles, labels = panels[0].get_legend_handles_labels()
+    if handles:
+        columns = 5 if figure.get_figwidth() > 7 else 3
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+        )

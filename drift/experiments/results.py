@@ -1,0 +1,164 @@
+"""What the tracking experiment came to: tables, claims and figures, on screen and in a folder."""
+
+from __future__ import annotations
+
+import os
+import platform
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import drift
+from drift.errors import MissingExtraError, ParameterError
+from drift.experiments.claims import Claim, claims
+from drift.experiments.records import RunFolder
+from drift.experiments.report import chunk_table, curves, summary_rows, table_rows
+from drift.models import compiled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+    from drift.experiments.records import Record
+    from drift.experiments.report import Curves
+
+__all__ = ["TrackingResults"]
+
+_FIGURES = ("error", "time")
+
+
+@dataclass(frozen=True)
+class TrackingResults:
+    """Records of the tracking experiment and what they show.
+
+    Print it with `rich.print` for the tables that the command line shows.
+
+    Parameters
+    ----------
+    records
+        One a run: model, parameters, stream, mistakes, error by window, ....
+    chunks
+        The Perceptron's runs on single chunks.
+    stream
+        What was learnt.
+    sha256
+        Fingerprint of its source.
+    settings
+        The grids and seeds.
+    seconds
+        Wall time of the call that made this.
+
+    Examples
+    --------
+    >>> from drift.experiments import track
+    >>> results = track("newswire", rows=160, shifts=[7], models=["Perceptron"], jobs=1)
+    >>> len(results.records), len(results.chunks)
+    (4, 32)
+    >>> results.plot("error").get_size_inches().tolist()
+    [5.6, 4.6]
+    """
+
+    records: list[Record]
+    chunks: list[Record]
+    stream: str
+    sha256: str
+    settings: dict[str, Any]
+    seconds: float
+
+    @cached_property
+    def _curves(self) -> Curves:
+        return curves(self.records)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each group, model and parameter: error and supports, mean and deviation."""
+        return table_rows(self._curves)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Rows of `table` for each model's best parameter in each group."""
+        return summary_rows(self._curves)
+
+    def chunk_table(self) -> list[dict[str, Any]]:
+        """Supports that the Perceptron needs for a chunk: the paper's Table I."""
+        return chunk_table(self.chunks)
+
+    def claims(self) -> list[Claim]:
+        """What the paper says of its figures, true or false here, with the numbers."""
+        return claims(self._curves, self.chunks)
+
+    def plot(self, figure: str = "error") -> Figure:
+        """Draw a figure.
+
+        Parameters
+        ----------
+        figure
+            ``"error"``: error against budget, a panel for each group (the paper's figures 3 and
+            4). ``"time"``: error over time with the most shifts (its figure 5).
+
+        Raises
+        ------
+        ParameterError
+            There is no such figure.
+        MissingExtraError
+            matplotlib is not installed.
+        """
+        from drift.experiments import plots  # noqa: PLC0415 - optional
+
+        if figure not in _FIGURES:
+            raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
+        draw = plots.error_vs_budget if figure == "error" else plots.error_over_time
+        return draw(self._curves, self.stream)
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Both figures by the name of their file."""
+        return {"error_vs_budget": self.plot("error"), "error_over_time": self.plot("time")}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write tables, claims, manifest and figures; the figures only where matplotlib is there.
+
+        Parameters
+        ----------
+        path
+            The folder; made if need be. Runs that it lacks are added.
+
+        Warns
+        -----
+        RuntimeWarning
+            matplotlib is not installed.
+        """
+        folder = RunFolder(path)
+        known = folder.read()
+        for record in [*self.records, *self.chunks]:
+            if known.setdefault(record["key"], record) is record:
+                folder.append(record)
+        folder.write_table("table.csv", self.table())
+        folder.write_table("chunks.csv", self.chunk_table())
+        folder.write_table("claims.csv", [claim._asdict() for claim in self.claims()])
+        folder.write_json("manifest.json", self.manifest())
+        try:
+            figures = self.figures
+        except MissingExtraError as error:
+            warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=2)
+            return
+        for name, figure in figures.items():
+            figure.savefig(folder.path / f"{name}.png", dpi=150)
+            figure.savefig(folder.path / f"{name}.svg", metadata={"Date": None})
+
+    def manifest(self) -> dict[str, Any]:
+        """How the results came about: versions, parameters, data, machine, wall time."""
+        return {
+            "versions": {"python": platform.python_version(), "drift": drift.__version__}
+            | {name: version(name) for name in ("river", "numpy", "scipy")},
+            "compiled": compiled,
+            "data": {"stream": self.stream, "sha256": self.sha256},
+            "parameters": self.settings,
+            "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
+            "seconds": round(self.seconds, 2),
+        }
+
+    def __rich__(self) -> RenderableType:
+        from drift.experiments.screen import render  # noqa: PLC0415 - rich is for terminals
+
+        return render(self)

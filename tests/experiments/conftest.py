@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from drift.streams import Documents
+
+TOPICS = ("a", "b", "c", "d")
+
+
+@pytest.fixture
+def documents():
+    """Two hundred stories that leave something to get wrong: words of their topic and others."""
+    rng = np.random.default_rng(5)
+    topics = rng.integers(0, 4, 200)
+    X = rng.random((200, 12)) * (rng.random((200, 12)) < 0.4)
+    X[np.arange(200), topics] += 1.0
+    return Documents.from_arrays(X, [TOPICS[topic] for topic in topics], name="stories")
+
+
+@pytest.fixture
+def run():
+    """Make a record with the fields that reports read."""
+
+    def make(model="LBP", value=None, mistakes=10, *, shifts=0, index=0, seed=None, **more):
+        name = {"SPA": "decay", "Perceptron": None}.get(model, "budget")
+        return {
+            "model": model,
+            "parameters": {} if name is None else {name: value},
+            "seed": seed,
+            "shifts": shifts,
+            "index": index,
+            "n_samples": 100,
+            "mistakes": mistakes,
+            "supports": mistakes,
+            "seconds": 0.001,
+            "window_errors": [mistakes / 100] * 16,
+            **more,
+        }
+
+    return make

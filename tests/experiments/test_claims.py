@@ -1,0 +1,100 @@
+import pytest
+
+from drift.experiments.claims import claims
+from drift.experiments.report import curves
+
+
+@pytest.fixture
+def decide(run):
+    """Decide claims about one model's mistakes by parameter, against the Perceptron's."""
+
+    def decided(model, mistakes, perceptron, shifts=7, chunk_supports=50, **others):
+        records = [run("Perceptron", mistakes=perceptron, shifts=shifts)]
+        for name, curve in {model: mistakes, **others}.items():
+            records += [run(name, value, m, shifts=shifts) for value, m in curve.items()]
+        chunks = [run("Perceptron", shifts=shifts, supports=chunk_supports)]
+        found = [claim for claim in claims(curves(records), chunks) if claim.model == model]
+        return {claim.claim: claim for claim in found}
+
+    return decided
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "holds"),
+    [
+        ({5: 30, 10: 20, 20: 15}, True),
+        ({5: 30, 10: 20, 20: 16}, False),  # does not reach the Perceptron
+        ({5: 30, 10: 32, 20: 15}, False),  # rises on the way
+        ({5: 30, 10: 14, 20: 15}, False),  # is better than the Perceptron on the way
+    ],
+)
+def test_a_the_error_falls_to_the_perceptrons(decide, mistakes, holds):
+    assert decide("RBP", mistakes, 15, shifts=0)["a"].holds is holds
+
+
+def test_a_says_where_it_fails(decide):
+    figures = decide("RBP", {5: 14, 10: 16}, 15, shifts=0)["a"].figures
+    assert "rises 5 to 10: +2.00 ± 0.00" in figures
+    assert "below at 5: -1.00 ± 0.00" in figures
+
+
+@pytest.mark.parametrize("shifts", [3, 7])
+def test_b_the_best_budget_beats_the_perceptron(decide, shifts):
+    assert decide("LBP", {5: 30, 10: 14}, 15, shifts)["b"].holds
+    assert not decide("LBP", {5: 30, 10: 15}, 15, shifts)["b"].holds
+
+
+@pytest.mark.parametrize(("supports", "holds"), [(11, True), (26, True), (39, False), (500, False)])
+def test_c_the_best_budget_is_near_a_chunks_supports(decide, supports, holds):
+    # the best is 20; the grid's nearest to 11 is 10, to 26 it is 30: its neighbours
+    mistakes = {10: 30, 20: 10, 30: 12, 40: 14, 50: 16}
+    claim = decide("Forgetron", mistakes, 15, 3, chunk_supports=supports)["c"]
+    assert claim.holds is holds
+    assert f"needs {supports}" in claim.figures
+
+
+@pytest.mark.parametrize(("at_bump", "holds"), [(17, True), (15, False), (12, False)])
+def test_d_the_bump_is_where_half_the_stream_fits(decide, at_bump, holds):
+    # the Perceptron makes 16 mistakes evenly: 8 in the first half, to which budget 9 is nearest
+    claim = decide("LBP", {3: 20, 6: 13, 9: at_bump, 20: 12}, 16)["d"]
+    assert claim.holds is holds
+    assert claim.figures.startswith("half the stream needs 8: nearest 9; budget")
+
+
+def test_d_needs_a_smaller_budget(decide):
+    assert "d" not in decide("LBP", {9: 20}, 16)
+
+
+def test_e_compares_the_largest_rises(decide):
+    lbp = {5: 30, 10: 15, 20: 18}
+    assert decide("RBP", {5: 40, 10: 20, 20: 21}, 15, LBP=lbp)["e"].holds
+    claim = decide("RBP", {5: 40, 10: 20, 20: 24}, 15, LBP=lbp)["e"]
+    assert not claim.holds
+    assert claim.figures == "RBP 4.00, LBP 3.00"
+
+
+@pytest.mark.parametrize(
+    ("shifts", "mistakes", "holds"), [(7, 14, True), (7, 15, False), (0, 15, True), (0, 14, False)]
+)
+def test_f_spa_beats_the_perceptron_under_shifts_only(decide, shifts, mistakes, holds):
+    assert decide("SPA", {0.5: mistakes, 1.0: 30}, 15, shifts)["f"].holds is holds
+
+
+def test_what_was_not_run_is_left_out(run):
+    budgets_alone = curves([run("LBP", 5, shifts=3), run("Forgetron", 5, shifts=7)])
+    assert claims(budgets_alone, []) == []
+    one_shift = curves([run("LBP", 5, shifts=1), run("Perceptron", shifts=1)])
+    assert claims(one_shift, [run("Perceptron", shifts=1)]) == []
+
+
+def test_differences_within_noise_do_not_count(run):
+    # LBP is better on one stream by 4, worse on the other by 2: -1 ± 6
+    records = [
+        run("LBP", 5, 10, shifts=3, index=0),
+        run("LBP", 5, 17, shifts=3, index=1),
+        run("Perceptron", mistakes=14, shifts=3, index=0),
+        run("Perceptron", mistakes=15, shifts=3, index=1),
+    ]
+    beats = next(c for c in claims(curves(records), records[2:]) if c.claim == "b")
+    assert not beats.holds
+    assert "-1.00 ± 6.00" in beats.figures

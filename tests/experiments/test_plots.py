@@ -1,0 +1,71 @@
+import sys
+
+import pytest
+
+from drift.errors import MissingExtraError
+from drift.experiments import plots
+from drift.experiments.report import curves
+
+
+@pytest.fixture
+def groups(run):
+    records = []
+    for shifts in (0, 3, 7):
+        for index in (0, 1):
+            records.append(run("Perceptron", mistakes=12, shifts=shifts, index=index))
+            for decay, mistakes in ((0.5, 11), (1.0, 13)):
+                records.append(run("SPA", decay, mistakes, shifts=shifts, index=index))
+            for model in ("RBP", "LBP", "Forgetron"):
+                for budget, mistakes in ((50, 20), (100, 10 + 2 * index), (200, 12)):
+                    records.append(run(model, budget, mistakes, shifts=shifts, index=index))
+    return curves(records)
+
+
+def line(panel, name):
+    (found,) = [line for line in panel.get_lines() if line.get_label() == name]
+    return found
+
+
+def test_error_vs_budget_has_a_panel_a_group_with_means_bands_and_baselines(groups):
+    figure = plots.error_vs_budget(groups, "stories")
+    panels = [panel for panel in figure.axes if panel.get_visible()]
+    assert [panel.get_title() for panel in panels] == ["no shift", "3 shifts", "7 shifts"]
+    assert line(panels[0], "LBP").get_xydata().tolist() == [[50, 20], [100, 11], [200, 12]]
+    assert set(line(panels[0], "Perceptron").get_ydata()) == {12}
+    assert set(line(panels[0], "SPA, best decay").get_ydata()) == {11}
+    # mistakes 10 and 12: deviation sqrt(2)
+    low, high = panels[0].collections[0].get_paths()[0].get_extents().intervaly
+    assert (low, high) == pytest.approx((11 - 2**0.5, 20))
+
+
+def test_error_over_time_marks_the_shifts_of_the_last_group(groups):
+    panel = plots.error_over_time(groups, "stories").axes[0]
+    names = [line.get_label() for line in panel.get_lines()]
+    assert names[:5] == ["Perceptron", "SPA, decay 0.5", "RBP, budget 100", "LBP, budget 100",
+                         "Forgetron, budget 100"]  # fmt: skip
+    marks = [line.get_xdata()[0] for line in panel.get_lines()[5:]]
+    assert marks == [12.5, 25, 37.5, 50, 62.5, 75, 87.5]
+    assert line(panel, "LBP, budget 100").get_ydata() == pytest.approx([11] * 16)
+
+
+def test_a_model_has_one_colour_in_both_figures(groups):
+    budget = plots.error_vs_budget(groups, "stories").axes[0]
+    time = plots.error_over_time(groups, "stories").axes[0]
+    colours = {model: line(budget, model).get_color() for model in ("RBP", "LBP", "Forgetron")}
+    assert len(set(colours.values())) == 3
+    for model, colour in colours.items():
+        assert line(time, f"{model}, budget 100").get_color() == colour
+
+
+def test_a_part_of_the_models_can_be_drawn(run):
+    baseline = curves([run("Perceptron", shifts=1)])
+    for draw in (plots.error_vs_budget, plots.error_over_time):
+        figure = draw(baseline, "stories")
+        assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "drift.experiments.plots")
+    with pytest.raises(MissingExtraError, match=r'pip install "drift\[plots\]"'):
+        import drift.experiments.plots  # noqa: F401, PLC0415

@@ -1,0 +1,61 @@
+import csv
+import json
+
+import pytest
+
+from drift.errors import DataError, ParameterError
+from drift.experiments import RunFolder
+
+
+def test_what_is_appended_is_read_by_key_and_the_last_of_a_key_counts(tmp_path):
+    folder = RunFolder(tmp_path / "results" / "deep")
+    assert folder.read() == {}
+    for record in [{"key": "a", "n": 1}, {"key": "b", "n": 2}, {"key": "a", "n": 3}]:
+        folder.append(record)
+    assert RunFolder(folder.path).read() == {"a": {"key": "a", "n": 3}, "b": {"key": "b", "n": 2}}
+
+
+@pytest.mark.parametrize("torn", ['{"key": "b", "mist', '{"key": "b"}', "{"])
+def test_a_torn_last_line_is_dropped_loudly_and_cut_off(tmp_path, torn):
+    folder = RunFolder(tmp_path)
+    folder.append({"key": "a"})
+    with folder.runs.open("a") as file:
+        file.write(torn)
+    with pytest.warns(RuntimeWarning, match=r"runs\.jsonl: dropped the last line"):
+        assert folder.read() == {"a": {"key": "a"}}
+    folder.append({"key": "b"})
+    assert list(folder.read()) == ["a", "b"]
+
+
+def test_a_file_that_is_one_torn_line_becomes_empty(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.runs.write_text('{"key"')
+    with pytest.warns(RuntimeWarning, match="cut short"):
+        assert folder.read() == {}
+    assert folder.runs.read_bytes() == b""
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", '{"mistakes": 3}', "7"])
+def test_another_bad_line_is_named(tmp_path, line):
+    folder = RunFolder(tmp_path)
+    folder.runs.write_text(f'{{"key": "a"}}\n{line}\n{{"key": "b"}}\n')
+    with pytest.raises(DataError, match=r"runs\.jsonl, line 2: not a run: delete the line"):
+        folder.read()
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ParameterError, match="give a folder that can be made"):
+        RunFolder(tmp_path / "file" / "results")
+
+
+def test_tables_and_json_replace_what_was_there(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.write_table("table.csv", [{"x": 1}, {"x": 2}, {"x": 3}])
+    folder.write_table("table.csv", [{"model": "LBP", "error": 1.5}])
+    with (tmp_path / "table.csv").open() as file:
+        assert list(csv.DictReader(file)) == [{"model": "LBP", "error": "1.5"}]
+    folder.write_table("table.csv", [])
+    assert (tmp_path / "table.csv").read_text() == ""
+    folder.write_json("manifest.json", {"cpus": 2})
+    assert json.loads((tmp_path / "manifest.json").read_text()) == {"cpus": 2}

@@ -1,0 +1,114 @@
+import pytest
+
+from drift.experiments.report import (
+    best,
+    chunk_table,
+    curves,
+    difference,
+    error,
+    summary_rows,
+    table_rows,
+)
+
+
+def test_curves_group_by_shifts_model_and_ascending_parameter(run):
+    records = [
+        run("LBP", 100, shifts=7),
+        run("LBP", 50, shifts=7),
+        run("Perceptron", shifts=0),
+        run("LBP", 50, shifts=7, index=1),
+    ]
+    groups = curves(records)
+    assert list(groups) == [0, 7]
+    assert list(groups[7]["LBP"]) == [50, 100]
+    assert [record["index"] for record in groups[7]["LBP"][50]] == [0, 1]
+    assert list(groups[0]["Perceptron"]) == [None]
+
+
+def test_error_is_in_percent_over_streams_and_seeds(run):
+    assert error([run(mistakes=10), run(mistakes=14)]) == pytest.approx((12.0, 8**0.5))
+    assert error([run(mistakes=10)]) == (10.0, 0.0)
+
+
+def test_best_is_the_lowest_mean_and_of_equals_the_smallest(run):
+    curve = {50: [run(mistakes=9)], 100: [run(mistakes=5), run(mistakes=7)], 200: [run(mistakes=6)]}
+    assert best(curve) == 100
+
+
+def test_difference_pairs_streams_and_averages_seeds(run):
+    # stream 0: (10 + 12) / 2 - 8 = 3, stream 1: 25 - 24 = 1: mean 2, deviation sqrt(2), so two
+    # standard errors are 2 * sqrt(2) / sqrt(2) = 2
+    first = [run(mistakes=10), run(mistakes=12, seed=1), run(mistakes=25, index=1)]
+    second = [run(mistakes=24, index=1), run(mistakes=8)]
+    assert difference(first, second) == pytest.approx((2.0, 2.0))
+    assert not difference(first, second).above
+    assert str(difference(first, second)) == "+2.00 ± 2.00"
+
+
+def test_one_stream_has_no_noise(run):
+    gap = difference([run(mistakes=3)], [run(mistakes=4)])
+    assert gap == (-1.0, 0.0)
+    assert gap.below
+    assert not gap.above
+
+
+def test_a_row_of_the_table(run):
+    records = [
+        run("RBP", 50, mistakes=10, supports=40, seconds=0.002),
+        run("RBP", 50, mistakes=14, supports=50, seconds=0.004, seed=1),
+        run("Perceptron", mistakes=7),
+    ]
+    assert table_rows(curves(records)) == [
+        {
+            "shifts": 0,
+            "model": "Perceptron",
+            "parameters": "",
+            "error": 7.0,
+            "error_std": 0.0,
+            "supports": 7.0,
+            "supports_std": 0.0,
+            "microseconds": 10.0,
+            "runs": 1,
+        },
+        {
+            "shifts": 0,
+            "model": "RBP",
+            "parameters": "budget 50",
+            "error": 12.0,
+            "error_std": 2.828,
+            "supports": 45.0,
+            "supports_std": 7.1,
+            "microseconds": 30.0,
+            "runs": 2,
+        },
+    ]
+
+
+def test_the_summary_keeps_the_best_setting_of_each_model_and_group(run):
+    records = [
+        run("LBP", budget, mistakes, shifts=shifts)
+        for shifts, budget, mistakes in [(0, 50, 9), (0, 100, 8), (7, 50, 11), (7, 100, 12)]
+    ]
+    rows = summary_rows(curves(records))
+    assert [(row["shifts"], row["parameters"]) for row in rows] == [
+        (0, "budget 100"),
+        (7, "budget 50"),
+    ]
+
+
+def test_supports_by_chunk_stand_beside_the_papers_where_chunks_are_as_long(run):
+    chunks = [
+        run("Perceptron", supports=supports, n_samples=2500, shifts=7) for supports in (250, 270)
+    ]
+    chunks.append(run("Perceptron", supports=30, n_samples=123, shifts=0))
+    short, long = chunk_table(chunks)
+    assert (short["chunk_size"], short["supports"], short["paper"]) == (123, 30.0, None)
+    assert long == {
+        "chunk_size": 2500,
+        "shifts": 7,
+        "chunks": 2,
+        "supports": 260.0,
+        "supports_std": 14.14,
+        "paper": 260.0,
+        "paper_std": 32.98,
+    }

@@ -1,0 +1,170 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from drift.errors import MissingExtraError, ParameterError
+from drift.experiments import TRACKING_MODELS, RunFolder, TrackingResults, default_budgets, track
+from drift.models import MODELS
+
+GRID = {"budgets": [6, 3], "decays": [0.5], "seeds": 2, "jobs": 1}
+
+
+@pytest.fixture
+def results(documents):
+    return track(documents, **GRID)
+
+
+def test_the_models_are_registered():
+    assert set(TRACKING_MODELS) <= set(MODELS)
+
+
+def test_every_model_runs_on_every_stream_of_every_group(results):
+    # 16 streams, each: Perceptron, SPA, RBP with 2 budgets and 2 seeds, 2 budgets for the others
+    assert len(results.records) == 16 * (1 + 1 + 4 + 2 + 2)
+    assert len({record["key"] for record in results.records}) == len(results.records)
+    assert {record["shifts"] for record in results.records} == {0, 1, 3, 7}
+    # chunks: 4 streams of 1, 2, 4 and 8
+    assert len(results.chunks) == 4 * (1 + 2 + 4 + 8)
+    assert {record["seed"] for record in results.records if record["model"] == "RBP"} == {0, 1}
+    assert {record["seed"] for record in results.records if record["model"] != "RBP"} == {None}
+
+
+def test_the_table_has_a_row_a_setting(results):
+    rows = results.table()
+    assert len(rows) == 4 * (1 + 1 + 2 + 2 + 2)
+    rbp = next(row for row in rows if row["model"] == "RBP")
+    assert (rbp["parameters"], rbp["runs"], rbp["supports"]) == ("budget 3", 8, 3.0)
+    assert len(results.summary()) == 4 * 5
+
+
+def test_it_leaves_a_folder(tmp_path, documents):
+    results = track(documents, output=tmp_path, **GRID)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "runs.jsonl",
+        "table.csv",
+        "chunks.csv",
+        "claims.csv",
+        "manifest.json",
+        "error_vs_budget.png",
+        "error_vs_budget.svg",
+        "error_over_time.png",
+        "error_over_time.svg",
+    }
+    with (tmp_path / "table.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(results.table())
+    with (tmp_path / "claims.csv").open() as file:
+        assert [row["claim"] for row in csv.DictReader(file)] == list("aaabbbbccccddeff")
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["data"] == {"stream": "stories", "sha256": documents.sha256}
+    assert manifest["parameters"] == {
+        "budget": [3, 6],
+        "decay": [0.5],
+        "seed": [0, 1],
+        "shifts": [0, 1, 3, 7],
+        "models": list(TRACKING_MODELS),
+        "rows": 200,
+        "stream_seed": 0,
+        "kernel": "None",
+    }
+    assert set(manifest["versions"]) == {"python", "drift", "river", "numpy", "scipy"}
+    # every run once; without shifts the only chunk is the stream itself
+    keys = {record["key"] for record in results.records + results.chunks}
+    assert set(RunFolder(tmp_path).read()) == keys
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == len(keys)
+
+
+def test_other_runs_in_the_folder_are_kept_but_not_reported(tmp_path, documents):
+    few = {"shifts": [1], "models": ["LBP"], "jobs": 1, "output": tmp_path}
+    track(documents, budgets=[3], **few)
+    track(documents.head(100), budgets=[3], **few)
+    results = track(documents, budgets=[3, 5], **few)
+    assert [row["parameters"] for row in results.table()] == ["budget 3", "budget 5"]
+    assert len(RunFolder(tmp_path).read()) == 12
+
+
+def test_save_without_output_writes_the_runs_too(tmp_path, documents):
+    results = track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1)
+    results.save(tmp_path)
+    assert len(RunFolder(tmp_path).read()) == 4
+
+
+def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkeypatch):
+    def missing(_):
+        raise MissingExtraError("matplotlib", "plots")
+
+    monkeypatch.setattr(TrackingResults, "figures", property(missing))
+    with pytest.warns(RuntimeWarning, match="no figures: matplotlib is not installed"):
+        track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1, output=tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"runs.jsonl", "table.csv", "chunks.csv", "claims.csv", "manifest.json"}
+
+
+def test_it_prints_the_tables(results):
+    console = Console(width=120, record=True, file=None, quiet=False)
+    with console.capture() as shown:
+        console.print(results)
+    text = shown.get()
+    for part in ("stories: each model at its best", "decay 0.5", "afresh on each chunk", "(d)"):
+        assert part in text
+    assert "in the paper" not in text
+
+
+def test_figures_come_by_name(results):
+    assert sorted(results.figures) == ["error_over_time", "error_vs_budget"]
+    with pytest.raises(ParameterError, match="no figure 'errors': choose among error, time"):
+        results.plot("errors")
+
+
+def test_numbers_may_be_numpys_and_decays_whole(documents):
+    few = {"shifts": [1], "models": ["LBP", "SPA"], "jobs": 1}
+    numpys = track(documents, budgets=np.array([3, 5]), decays=np.array([1, 2]), **few)
+    pythons = track(documents, budgets=[5, 3, 3], decays=[2.0, 1.0], **few)
+    assert [r["key"] for r in numpys.records] == [r["key"] for r in pythons.records]
+
+
+def test_the_seed_draws_other_streams(documents):
+    few = {"shifts": [3], "models": ["LBP"], "budgets": [3], "jobs": 1}
+    drawn = [
+        {tuple(record["targets"]) for record in track(documents, seed=seed, **few).records}
+        for seed in (0, 0, 1)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_targets_and_rows_can_be_chosen(documents):
+    few = {"shifts": [0], "models": ["LBP"], "budgets": [3], "jobs": 1}
+    records = track(documents, targets=["b", "a"], rows=50, **few).records
+    assert [(record["targets"], record["n_samples"]) for record in records] == [
+        (["b"], 50),
+        (["a"], 50),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"models": ["Forgetrom"]}, "no model 'Forgetrom' .did you mean 'Forgetron'..: choose"),
+        ({"models": []}, "models is empty: choose among Perceptron, SPA"),
+        ({"budgets": []}, "budgets is empty"),
+        ({"budgets": [0]}, "budget must be an integer of at least 1"),
+        ({"decays": [-1.0]}, "decay must be a positive number"),
+        ({"seeds": 0}, "seeds is the number of runs of RBP, at least 1, not 0"),
+        ({"shifts": [-1]}, "the number of shifts must be at least 0"),
+        ({"shifts": []}, "shifts is empty"),
+        ({"targets": ["a", "e"]}, "has no topic 'e'"),
+        ({"jobs": 0}, "jobs must be"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(documents, settings, message):
+    with pytest.raises(ParameterError, match=message):
+        track(documents, **{**GRID, **settings})
+
+
+def test_default_budgets_follow_the_streams_length():
+    assert default_budgets("rcv1", 20_000)[:3] == (50, 100, 200)
+    assert default_budgets("rcv1", 10_000)[:3] == (25, 50, 100)
+    assert default_budgets("newswire", 8_000)[:3] == (50, 100, 150)
+    assert default_budgets("tiny", 10) == (1,)

@@ -1,0 +1,117 @@
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from drift import __version__
+from drift.cli import app
+from drift.experiments import RunFolder
+
+QUICK = [
+    "track",
+    "--rows",
+    "160",
+    "--models",
+    "lbp,Perceptron",
+    "--budgets",
+    "10,20",
+    "--jobs",
+    "1",
+]
+
+
+@pytest.fixture
+def drift(monkeypatch, tmp_path):
+    """Run the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, list(arguments))
+
+
+def test_version(drift):
+    shown = drift("--version")
+    assert (shown.exit_code, shown.stdout) == (0, f"drift {__version__}\n")
+
+
+def test_help_names_the_command(drift):
+    assert "track" in drift("--help").stdout
+
+
+def test_starting_up_imports_nothing_heavy():
+    heavy = "{'numpy', 'river', 'joblib', 'matplotlib'}"
+    code = f"import sys, drift.cli; print(sorted({heavy} & set(sys.modules)))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert shown.stdout == "[]\n"
+
+
+def test_track_prints_tables_and_says_where_the_files_are(drift, tmp_path):
+    shown = drift(*QUICK)
+    assert shown.exit_code == 0, shown.stderr
+    assert "newswire: each model at its best" in shown.stdout
+    assert "in results/track-newswire: " in shown.stdout
+    assert "104 of 104 runs" in shown.stderr
+    folder = tmp_path / "results" / "track-newswire"
+    assert (folder / "error_vs_budget.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_second_call_computes_nothing(drift, tmp_path):
+    runs = tmp_path / "out" / "runs.jsonl"
+    arguments = [*QUICK, "--shifts", "0, 3", "--output", "out"]
+    drift(*arguments)
+    before = runs.read_bytes()
+    shown = drift(*arguments)
+    assert shown.exit_code == 0
+    assert "runs" not in shown.stderr
+    assert runs.read_bytes() == before
+
+
+def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_go_on(drift, tmp_path, monkeypatch):
+    append = RunFolder.append
+
+    def interrupted(self, record):
+        append(self, record)
+        if len(self.read()) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunFolder, "append", interrupted)
+    shown = drift(*QUICK)
+    assert shown.exit_code == 130
+    assert (
+        "kept in results/track-newswire; the same command again computes the rest" in shown.stderr
+    )
+    assert len(RunFolder(tmp_path / "results" / "track-newswire").read()) == 3
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert "101 of 101 runs" in drift(*QUICK).stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_torn_line_is_a_warning(drift, tmp_path):
+    folder = RunFolder(tmp_path / "out")
+    folder.runs.write_text('{"key": "a"')
+    shown = drift(*QUICK, "--shifts", "0", "--output", "out")
+    assert shown.exit_code == 0
+    assert shown.stderr.startswith("warning: out/runs.jsonl: dropped the last line")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stream", "newswir"], "no stream 'newswir' (did you mean 'newswire'?)"),
+        (["--models", "RPB"], "no model 'RPB' (did you mean 'RBP'?)"),
+        (["--budgets", "10,many"], "--budgets takes whole numbers between commas, not '10,many'"),
+        (["--budgets", "0"], "budget must be an integer of at least 1, not 0"),
+        (["--shifts", "1.5"], "--shifts takes whole numbers"),
+        (["--decays", "x"], "--decays takes numbers between commas, not 'x'"),
+        (["--models", ""], "models is empty"),
+        (["--rows", "0"], "n must be at least 1"),
+        (["--rows", "6", "--shifts", "7"], "every chunk needs a target and at least one document"),
+        (["--data", "nowhere", "--stream", "rcv1"], "the folder nowhere does not exist"),
+    ],
+)
+def test_a_mistake_is_a_message_and_exit_code_2(drift, arguments, message):
+    shown = drift("track", *arguments)
+    assert shown.exit_code == 2
+    assert shown.stderr.startswith("error: ")
+    assert message in shown.stderr
+    assert "Traceback" not in shown.stderr
