@@ -23,7 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from drift.errors import ParameterError
 
-__all__ = ["RBF", "Kernel", "Linear", "Polynomial"]
+__all__ = ["DEFAULT_KERNEL", "RBF", "Kernel", "Linear", "Polynomial"]
 
 
 @runtime_checkable
@@ -165,3 +165,7 @@ class RBF:
     def bound(self) -> float:
         """Largest ``k(x, x)``: 1 for every instance."""
         return 1.0
+
+
+#: What ``kernel=None`` means: the kernel of the tracking paper's experiments.
+DEFAULT_KERNEL = Polynomial(degree=4, coef0=1.0, normalize=True)

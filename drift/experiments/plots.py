@@ -146,9 +146,9 @@ def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence
 
 def _ticks(budgets: np.ndarray[Any, Any]) -> list[float]:
     """Budgets far enough apart on a logarithmic axis for their numbers not to touch."""
-    ticks = [float(budgets[0])]
-    for budget in budgets[1:]:
-        if budget >= 1.45 * ticks[-1]:
+    ticks = [float(budgets[-1])]
+    for budget in budgets[-2::-1]:
+        if 1.4 * budget <= ticks[-1]:
             ticks.append(float(budget))
     return ticks
 

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 import drift
 from drift.errors import ParameterError
 from drift.experiments._progress import bar
+from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS, KernelClassifier, column_type
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Cell:
             "model": self.model,
             "parameters": self.parameters,
             "seed": self.seed,
-            "kernel": repr(self.kernel),
+            "kernel": repr(self.kernel or DEFAULT_KERNEL),
             "columns": column_type(),
             "drift": drift.__version__,
             "stream": self.stream.documents.name,

@@ -19,6 +19,7 @@ from drift.errors import ParameterError
 from drift.experiments.records import RunFolder
 from drift.experiments.results import TrackingResults
 from drift.experiments.run import Cell, run_cells
+from drift.kernels import DEFAULT_KERNEL
 from drift.streams import load, tracking_groups
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         sha256=documents.sha256,
         settings={key: list(value) for key, value in values.items()}
         | {"shifts": list(counts), "models": chosen, "rows": len(documents)}
-        | {"stream_seed": seed, "kernel": repr(kernel)},
+        | {"stream_seed": seed, "kernel": repr(kernel or DEFAULT_KERNEL)},
         seconds=time.perf_counter() - started,
     )
     if folder is not None:

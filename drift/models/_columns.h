@@ -22,6 +22,29 @@
 #define DRIFT_PREFETCH(p) ((void)(p))
 #endif
 
+/* Blocks that vectors run over start on a cache line. */
+#ifdef _WIN32
+#include <malloc.h>
+#define drift_free(p) _aligned_free(p)
+#else
+#define drift_free(p) free(p)
+#endif
+
+/* Grow a block of `before` bytes to `after`, zeroed; NULL, the old block untouched, without memory. */
+static inline void *drift_grow(void *old, size_t before, size_t after) {
+#ifdef _WIN32
+    void *block = _aligned_malloc(after, 64);
+    if (!block) return NULL;
+#else
+    void *block;
+    if (posix_memalign(&block, 64, after)) return NULL;
+#endif
+    if (before) memcpy(block, old, before);
+    memset((char *)block + before, 0, after - before);
+    drift_free(old);
+    return block;
+}
+
 #define DRIFT_LANES 16 /* slots come in multiples of this, so that no loop over slots has a tail */
 
 enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
@@ -57,7 +80,10 @@ static inline DriftCell_double *drift_cells_double(DriftColumn *c) { return (Dri
 static inline int drift_is_dense(const DriftColumn *c) { return c->room == 0 && c->block; }
 
 static inline void drift_clear(DriftColumn *c) {
-    if (c->room != 1) free(c->block);
+    if (drift_is_dense(c))
+        drift_free(c->block);
+    else if (c->room != 1)
+        free(c->block);
     memset(c, 0, sizeof *c);
 }
 
@@ -154,10 +180,6 @@ DRIFT_CLONES static void DRIFT_NAME(drift_axpy4)(REAL *restrict acc, const REAL 
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
 }
 
-DRIFT_CLONES static void DRIFT_NAME(drift_axpy)(REAL *restrict acc, const REAL *restrict c, REAL u, int n) {
-    for (int i = 0; i < n; i++) acc[i] += u * c[i];
-}
-
 DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *restrict row, const REAL *restrict acc,
                                                 const double *restrict scale, double point, int n) {
     for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
@@ -218,13 +240,17 @@ static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, con
             DRIFT_NAME(drift_scatter)(acc, DRIFT_CELLS(c), u, c->size);
         }
     }
-    for (int k = 0; k < waiting; k++) DRIFT_NAME(drift_axpy)(acc, dense[k], weight[k], n);
+    for (int k = waiting; waiting && k < 4; k++) { /* nothing times a column at hand is nothing */
+        dense[k] = dense[0];
+        weight[k] = 0;
+    }
+    if (waiting) DRIFT_NAME(drift_axpy4)(acc, dense, weight, n);
 }
 
 static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {
     const DRIFT_CELL *cell = DRIFT_CELLS(c);
     int32_t size = c->size;
-    REAL *dense = (REAL *)calloc((size_t)capacity, sizeof(REAL));
+    REAL *dense = (REAL *)drift_grow(NULL, 0, (size_t)capacity * sizeof(REAL));
     if (!dense) return -1;
     for (int e = 0; e < size; e++) dense[cell[e].slot] = cell[e].value;
     drift_clear(c);
@@ -241,7 +267,7 @@ static int DRIFT_NAME(drift_make_sparse)(DriftColumn *c, int capacity) {
     c->room = c->size + 2;
     for (int s = 0; s < capacity; s++)
         if (dense[s] != 0) *cell++ = (DRIFT_CELL){s, dense[s]};
-    free(dense);
+    drift_free(dense);
     return 0;
 }
 
@@ -294,9 +320,8 @@ static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
 }
 
 static int DRIFT_NAME(drift_widen_dense)(DriftColumn *c, int before, int after) {
-    REAL *block = (REAL *)realloc(c->block, (size_t)after * sizeof(REAL));
+    void *block = drift_grow(c->block, (size_t)before * sizeof(REAL), (size_t)after * sizeof(REAL));
     if (!block) return -1;
-    memset(block + before, 0, (size_t)(after - before) * sizeof(REAL));
     c->block = block;
     return 0;
 }

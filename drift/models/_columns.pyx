@@ -41,6 +41,8 @@ cdef extern from *:
         void *block
         int32_t size
         int32_t room
+    void *drift_grow(void *, size_t, size_t) nogil
+    void drift_free(void *) nogil
     bint drift_is_dense(const DriftColumn *) nogil
     void drift_clear(DriftColumn *) nogil
     ctypedef struct DriftVocabulary:
@@ -82,6 +84,13 @@ cdef extern from *:
 
 cdef void *grown(void *block, Py_ssize_t size) except NULL:
     cdef void *result = realloc(block, size if size else 1)
+    if result == NULL:
+        raise MemoryError("the column store cannot grow")
+    return result
+
+
+cdef void *aligned(void *block, Py_ssize_t before, Py_ssize_t after, Py_ssize_t size) except NULL:
+    cdef void *result = drift_grow(block, before * size, after * size)
     if result == NULL:
         raise MemoryError("the column store cannot grow")
     return result
@@ -175,8 +184,10 @@ cdef class ColumnStore:
             drift_clear(&self.columns[j])
         for j in range(self.capacity):
             free(self.rows[j])
-        free(self.columns); free(self.vocabulary.entries); free(self.column_of); free(self.rows); free(self.row_size)
-        free(self.weight); free(self.scale); free(self.squared); free(self.row); free(self.work)
+        free(self.columns); free(self.vocabulary.entries); free(self.column_of)
+        free(self.rows); free(self.row_size)
+        drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
+        drift_free(self.row); drift_free(self.work)
         free(self.read_names); free(self.read_values); free(self.hashes)
         free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
         free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
@@ -722,11 +733,11 @@ cdef class ColumnStore:
         after = (after + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
         self.rows = <int32_t **>grown(self.rows, after * sizeof(void *))
         self.row_size = <int32_t *>grown(self.row_size, after * sizeof(int32_t))
-        self.weight = <double *>grown(self.weight, after * sizeof(double))
-        self.scale = <double *>grown(self.scale, after * sizeof(double))
-        self.squared = <double *>grown(self.squared, after * sizeof(double))
-        self.row = <double *>grown(self.row, after * sizeof(double))
-        self.work = grown(self.work, after * real)
+        self.weight = <double *>aligned(self.weight, before, after, sizeof(double))
+        self.scale = <double *>aligned(self.scale, before, after, sizeof(double))
+        self.squared = <double *>aligned(self.squared, before, after, sizeof(double))
+        self.row = <double *>aligned(self.row, before, after, sizeof(double))
+        self.work = aligned(self.work, before, after, real)
         for j in range(self.n_columns):
             if not drift_is_dense(&self.columns[j]):
                 continue
@@ -741,10 +752,6 @@ cdef class ColumnStore:
         fresh = after - before
         memset(self.rows + before, 0, fresh * sizeof(void *))
         memset(self.row_size + before, 0, fresh * sizeof(int32_t))
-        memset(self.weight + before, 0, fresh * sizeof(double))
-        memset(self.scale + before, 0, fresh * sizeof(double))
-        memset(self.squared + before, 0, fresh * sizeof(double))
-        memset(self.row + before, 0, fresh * sizeof(double))
         self.capacity = after
         return 0
 

@@ -75,6 +75,7 @@ def column_type(name: str | None = None) -> str:
 
 column_type(os.environ.get("DRIFT_COLUMNS") or None)
 
+
 class SupportSet:
     """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``, the oldest first.
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from river import base
 
 from drift.errors import LabelError, ParameterError
-from drift.kernels import Kernel, Polynomial
+from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._support import SupportSet
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier", "check_budget"]
-
-#: The kernel of the tracking paper's experiments, (1 + <x, z>)^4 on unit-norm instances.
-_DEFAULT_KERNEL = Polynomial(degree=4, coef0=1.0, normalize=True)
 
 #: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
 _SIGNS: dict[str, dict[Label, float]] = {
@@ -105,7 +102,7 @@ class KernelClassifier(base.MiniBatchClassifier):
         self.kernel = kernel
         self.n_mistakes = 0
         self.n_updates = 0
-        self._supports = SupportSet(_DEFAULT_KERNEL if kernel is None else kernel, budget)
+        self._supports = SupportSet(DEFAULT_KERNEL if kernel is None else kernel, budget)
         self._kind = "any"
         self._labels: tuple[Label, Label] = (False, True)
 

@@ -67,7 +67,7 @@ def test_it_leaves_a_folder(tmp_path, documents):
         "models": list(TRACKING_MODELS),
         "rows": 200,
         "stream_seed": 0,
-        "kernel": "None",
+        "kernel": "Polynomial(degree=4, coef0=1.0, normalize=True)",
     }
     assert set(manifest["versions"]) == {"python", "drift", "river", "numpy", "scipy"}
     # every run once; without shifts the only chunk is the stream itself
