@@ -11,17 +11,24 @@ from drift.models._support import column_type, compiled
 from drift.models.base import KernelClassifier
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
-from drift.models.perceptron import SPA, Perceptron
+from drift.models.passive_aggressive import PassiveAggressive
+from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
 from drift.models.registry import MODELS
+from drift.models.second_order import LBSOP, RBSOP, SOP
 
 __all__ = [
     "LBP",
+    "LBSOP",
     "MODELS",
     "RBP",
+    "RBSOP",
+    "SOP",
     "SPA",
     "Forgetron",
     "KernelClassifier",
+    "PassiveAggressive",
     "Perceptron",
+    "VotedPerceptron",
     "column_type",
     "compiled",
 ]

@@ -87,8 +87,8 @@ static inline void drift_clear(DriftColumn *c) {
     memset(c, 0, sizeof *c);
 }
 
-/* A sum over slots in fixed lanes. A result within rounding of zero, a share `tie` of its terms'
-   sizes, is the tie that exact arithmetic would give, and is returned as 0. ROW declares pointers to
+/* A sum over slots in fixed lanes. A result within `rounding`, a share `tie` of its terms' sizes, is
+   the tie that exact arithmetic would give, and is returned as 0. ROW declares pointers to
    the block that starts at slot `first`, KERNEL is the kernel's value in a lane of it. */
 #define DRIFT_SUM(ROW, KERNEL)                                                                      \
     do {                                                                                            \
@@ -107,10 +107,12 @@ static inline void drift_clear(DriftColumn *c) {
                 sum[lane] += sum[lane + half];                                                      \
                 size[lane] += size[lane + half];                                                    \
             }                                                                                       \
-        return fabs(sum[0]) <= tie * size[0] ? 0.0 : sum[0];                                        \
+        *rounding = tie * size[0];                                                                  \
+        return fabs(sum[0]) <= *rounding ? 0.0 : sum[0];                                            \
     } while (0)
 
-DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n, double tie) {
+DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n, double tie,
+                                             double *rounding) {
     DRIFT_SUM(const double *restrict k = row + first, k[lane]);
 }
 
@@ -122,6 +124,11 @@ static inline double drift_power(double base, int degree) {
         if (degree & 1) power *= base;
         if (!(degree >>= 1)) return power;
     }
+}
+
+/* row = (row + c) ** degree. */
+DRIFT_CLONES static void drift_polynomial(double *row, int n, double c, int degree) {
+    for (int i = 0; i < n; i++) row[i] = drift_power(row[i] + c, degree);
 }
 
 /* exp(x) for x <= 0: 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
@@ -187,7 +194,8 @@ DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *restrict row, const REA
 
 /* Score under (<a, b> + c) ** degree; the linear kernel is degree 1 with c = 0. */
 DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *acc, const double *scale,
-                                                  double point, int n, double c, int degree, double tie) {
+                                                  double point, int n, double c, int degree, double tie,
+                                                  double *rounding) {
 #define DRIFT_ROW                                                                                   \
     const REAL *restrict a = acc + first;                                                           \
     const double *restrict s = scale + first

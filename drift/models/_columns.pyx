@@ -58,15 +58,16 @@ cdef extern from *:
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, Py_hash_t) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
     void DRIFT_PREFETCH(void *) nogil
-    double drift_weighted_sum(const double *, const double *, int, double) nogil
+    double drift_weighted_sum(const double *, const double *, int, double, double *) nogil
     double drift_power(double, int) nogil
+    void drift_polynomial(double *, int, double, int) nogil
     void drift_rbf(double *, const double *, double, double, int) nogil
     void drift_rbf_exact(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
     void drift_dots_float(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
     void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
-    double drift_score_float(const double *, const float *, const double *, double, int, double, int, double) nogil
-    double drift_score_double(const double *, const double *, const double *, double, int, double, int, double) nogil
+    double drift_score_float(const double *, const float *, const double *, double, int, double, int, double, double *) nogil
+    double drift_score_double(const double *, const double *, const double *, double, int, double, int, double, double *) nogil
     void drift_widen_float(double *, const float *, const double *, double, int) nogil
     void drift_widen_double(double *, const double *, const double *, double, int) nogil
     int drift_put_float(DriftColumn *, int, double, int) nogil
@@ -116,7 +117,7 @@ cdef class ColumnStore:
     cdef bint normalize
     cdef double coef0, gamma
     cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
-    cdef double tie  # share of sum |weight * kernel| within which a score is rounding error
+    cdef readonly double tie  # share of sum |weight * kernel| within which a score is rounding error
     # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
@@ -152,7 +153,7 @@ cdef class ColumnStore:
     cdef double unknown_norm2  # the unknown features' share of it
     cdef double divisor, point_scale, point_squared
     cdef bint scored, current, ordered  # whether last_score, the columns and their order hold
-    cdef double last_score
+    cdef double last_score, last_rounding
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -404,26 +405,41 @@ cdef class ColumnStore:
             self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
             self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
 
-    cdef int compute_score(self) except -1:
-        """Fill `last_score` for the point."""
+    cdef int compute_dots(self) except -1:
+        """Fill `work` with the inner products of the point and every slot, both as scaled."""
         cdef int n = self.padded()
-        cdef list near
         self.sort_point()
         if self.wide:
             drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
         else:
             drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
+        return n
+
+    cdef int compute_score(self) except -1:
+        """Fill `last_score` for the point."""
+        cdef int n
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+            n = self.compute_dots()
             if self.wide:
-                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie)
+                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
             else:
-                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie)
-            return 0
+                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+        else:
+            n = self.compute_row()
+            self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie, &self.last_rounding)
+        return 0
+
+    cdef int compute_row(self) except -1:
+        """Fill `row` with the kernel between the point and every slot; return their number."""
+        cdef int n = self.compute_dots()
+        cdef list near
         if self.wide:
             drift_widen_double(self.row, <double *>self.work, self.scale, self.point_scale, n)
         else:
             drift_widen_float(self.row, <float *>self.work, self.scale, self.point_scale, n)
-        if self.kind == DRIFT_RBF:
+        if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+            drift_polynomial(self.row, n, self.coef0, self.degree)
+        elif self.kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels where both norms are large beside the distance.
             near = self.near_slots() if self.gamma * self.point_squared > self.far else []
             if self.wide:
@@ -434,8 +450,7 @@ cdef class ColumnStore:
                 self.row[<int>slot] = exp(-self.gamma * self.distance(slot))
         else:
             self.call_kernel()
-        self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie)
-        return 0
+        return n
 
     cdef list near_slots(self):
         """Slots whose squared distance, from the inner products in `row`, is lost in rounding."""
@@ -498,6 +513,26 @@ cdef class ColumnStore:
                 )
             self.scored = True
         return self.factor * self.last_score
+
+    def rounding(self):
+        """Bound on the rounding error of the score taken last."""
+        return fabs(self.factor) * self.last_rounding
+
+    def fill_row(self, row):
+        """Write the kernel between the point and each slot, free ones too; return the number of slots.
+
+        `row` is a buffer of doubles, as long as there are slots or longer.
+        """
+        cdef Py_buffer view
+        self.compute_row()
+        PyObject_GetBuffer(row, &view, PyBUF_WRITABLE)
+        try:
+            if view.len < <Py_ssize_t>(self.used * sizeof(double)):
+                raise ValueError(f"{self.used} slots and room for {view.len // 8}")
+            memcpy(view.buf, self.row, self.used * sizeof(double))
+        finally:
+            PyBuffer_Release(&view)
+        return self.used
 
     def self_kernel(self):
         """Kernel between the point and itself."""

@@ -27,9 +27,13 @@ __all__ = ["ColumnStore"]
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
+    tie = 2.0**-40  # share of sum |coefficient * kernel| within which a score is rounding error
+
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
         self.kernel = kernel
         self.wide = wide
+        #: Rows are kept as the kernel sees them, at unit norm where it normalises.
+        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and kernel.normalize
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
         self.columns: list[dict[int, float]] = []
@@ -39,6 +43,7 @@ class ColumnStore:
         self.squared: list[float] = []
         self.free_slots: list[int] = []
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
+        self._rounding = 0.0
         self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
 
     # --- reading and scoring a point -----------------------------------------------------------
@@ -71,23 +76,34 @@ class ColumnStore:
     def score(self) -> float:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         if self._last is None or self._last[0] != self.point:
-            dots = [0.0] * len(self.rows)
-            for j, u in self.point[0]:
-                for slot, value in self.columns[j].items():
-                    dots[slot] += u * value
-            held = (slot for slot, squared in enumerate(self.squared) if squared >= 0)
-            terms = [
-                self.weight[s] * float(self.kernel(dots[s], self.squared[s], self.point[1]))
-                for s in held
-            ]
+            terms = [w * k for w, k in zip(self.weight, self._row(), strict=True)]
             score = math.fsum(terms)
             if not math.isfinite(score):
                 raise FeatureError(
                     f"the kernel {self.kernel!r} overflows at this example: scale the features"
                 )
-            tie = abs(score) <= 2.0**-40 * math.fsum(map(abs, terms))
-            self._last = (self.point, 0.0 if tie else score)
+            self._rounding = self.tie * math.fsum(map(abs, terms))
+            self._last = (self.point, 0.0 if abs(score) <= self._rounding else score)
         return self._last[1]
+
+    def rounding(self) -> float:
+        """Bound on the rounding error of the score taken last."""
+        return self._rounding
+
+    def _row(self) -> list[float]:
+        dots = [0.0] * len(self.rows)
+        for j, u in self.point[0]:
+            for slot, value in self.columns[j].items():
+                dots[slot] += u * value
+        pairs = zip(dots, self.squared, strict=True)
+        return [float(self.kernel(dot, max(s, 0.0), self.point[1])) for dot, s in pairs]
+
+    def fill_row(self, row: Any) -> int:
+        """Write the kernel between the point and each slot; return the number of slots."""
+        values = self._row()
+        for slot, value in enumerate(values):
+            row[slot] = value
+        return len(values)
 
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
@@ -120,10 +136,11 @@ class ColumnStore:
             self.weight.append(0.0)
             self.squared.append(-1.0)
         self.rows[slot] = sorted(self.vocabulary[name] for name in present)
+        divisor = (math.sqrt(self.point[1]) if self.unit else 1.0) or 1.0
         for name, value in present.items():
-            self.columns[self.vocabulary[name]][slot] = value
+            self.columns[self.vocabulary[name]][slot] = value / divisor
         self.weight[slot] = coefficient
-        self.squared[slot] = self.point[1]
+        self.squared[slot] = float(self.point[1] > 0) if self.unit else self.point[1]
         return slot
 
     def remove(self, slot: int) -> None:
@@ -182,14 +199,13 @@ class ColumnStore:
         """Return all that a store is, as plain values and arrays."""
         capacity = -(-len(self.rows) // 16) * 16
         ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
-        unit = isinstance(self.kernel, (Linear, Polynomial, RBF)) and self.kernel.normalize
         for slot, row in enumerate(self.rows):
-            norm = math.sqrt(max(self.squared[slot], 0.0))
-            divisor = (norm if unit else math.ldexp(1.0, math.frexp(norm)[1])) or 1.0
+            held = max(self.squared[slot], 0.0)  # of a free slot it is -1
+            divisor = 1.0 if self.unit else math.ldexp(1.0, math.frexp(math.sqrt(held))[1])
             ids.extend(row)
             values.extend(self.columns[j][slot] / divisor for j in row)
-            scales.append(1.0 if unit else divisor)
-            squared.append(float(norm > 0) if unit else norm * norm)
+            scales.append(divisor)
+            squared.append(held)
         return {
             "wide": self.wide,
             "factor": 1.0,

@@ -20,8 +20,8 @@ except ImportError:  # built without a C compiler
     from drift.models._columns_py import ColumnStore  # type: ignore[assignment]
 
     warnings.warn(
-        "drift.models runs without its compiled extension: the same results, but about a hundred "
-        "times slower. Install a C compiler and then drift once more, with pip's "
+        "drift.models runs without its compiled extension: the same results, but ten to a "
+        "hundred times slower. Install a C compiler and then drift once more, with pip's "
         "--force-reinstall --no-deps",
         RuntimeWarning,
         stacklevel=2,
@@ -86,13 +86,15 @@ class SupportSet:
     budget
         Largest number of supports that will be held, to reserve no more room than that; None where
         there is none. Keeping to it is the algorithm's part.
+    wide
+        Keep float64 columns whatever `column_type` says.
     """
 
-    def __init__(self, kernel: Kernel, budget: int | None = None) -> None:
+    def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
         self.kernel = kernel
         self.budget = budget
         self._order: list[int] = []  # the slots, oldest first
-        self._bind(ColumnStore(kernel, _column_type == "float64", self._limit))
+        self._bind(ColumnStore(kernel, wide or _column_type == "float64", self._limit))
 
     @property
     def _limit(self) -> int | None:
@@ -106,8 +108,12 @@ class SupportSet:
         self.read = store.read
         #: Score f(x) of the point read last.
         self.score = store.score
+        #: Bound on the rounding error of the score taken last.
+        self.rounding = store.rounding
         #: Kernel between the point and itself.
         self.self_kernel = store.self_kernel
+        #: Write the kernel between the point and each slot into a buffer; see the store.
+        self.fill_row = store.fill_row
         #: Multiply every coefficient by a number, in constant time.
         self.scale = store.scale_all
         #: Score rows until one has a margin of at most a threshold; see the store.
@@ -116,13 +122,32 @@ class SupportSet:
     def __len__(self) -> int:
         return len(self._order)
 
-    def add(self, x: Features, coefficient: float) -> None:
-        """Make the example read last the newest support."""
-        self._order.append(self._store.add(x, coefficient))
+    @property
+    def tie(self) -> float:
+        """Share of the sum of its terms' sizes within which a score is rounding error."""
+        return self._store.tie
 
-    def remove(self, i: int) -> None:
-        """Evict support number `i`."""
-        self._store.remove(self._order.pop(i))
+    def add(self, x: Features, coefficient: float) -> int:
+        """Make the example read last the newest support; return its slot."""
+        slot = self._store.add(x, coefficient)
+        self._order.append(slot)
+        return slot
+
+    def remove(self, i: int) -> int:
+        """Evict support number `i`; return the slot that it leaves."""
+        slot = self._order.pop(i)
+        self._store.remove(slot)
+        return slot
+
+    def clear(self) -> None:
+        """Evict every support."""
+        while self._order:
+            self.remove(-1)
+
+    @property
+    def slots(self) -> list[int]:
+        """Slot of each support, the oldest first: its place in the rows of `fill_row`."""
+        return self._order
 
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""

@@ -6,7 +6,7 @@
                       score = _score() at x              # before any state changes
                       margin = sign * score
                       n_mistakes += margin <= 0          # a zero score is a mistake
-                      if _should_update(margin): _update(x, sign, score)
+                      if _should_update(x, sign, score): _update(x, sign, score)
 
 An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from drift.models._frames import Table
     from drift.types import Features, Label
 
-__all__ = ["KernelClassifier", "check_budget"]
+__all__ = ["KernelClassifier", "check_budget", "check_number"]
 
 #: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
 _SIGNS: dict[str, dict[Label, float]] = {
@@ -38,6 +38,20 @@ _SIGNS: dict[str, dict[Label, float]] = {
     "0/1": {0: -1.0, 1: 1.0},
     "-1/+1": {-1: -1.0, 1: 1.0},
 }
+
+
+def check_number(name: str, value: float, *, least: float = 0.0, above: bool = False) -> None:
+    """Refuse a parameter that is not a finite number of at least `least`, or above it.
+
+    Examples
+    --------
+    >>> check_number("decay", 0.0, above=True)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: decay must be a number above 0, not 0.0
+    """
+    if not (math.isfinite(value) and (value > least if above else value >= least)):
+        bound = f"above {least:g}" if above else f"of at least {least:g}"
+        raise ParameterError(f"{name} must be a number {bound}, not {value!r}")
 
 
 def check_budget(budget: int) -> None:
@@ -90,8 +104,19 @@ class KernelClassifier(base.MiniBatchClassifier):
 
     #: The margin at or below which an example updates the hypothesis, where that is all there is to
     #: `_should_update` and `_score` is the plain expansion: batches of rows then skip the others in
-    #: compiled code. None for the algorithms that decide in another way.
+    #: compiled code. None for the algorithms that decide in another way: every class that overrides
+    #: one of these hooks and does not say otherwise.
     _update_margin: ClassVar[float | None] = 0.0
+
+    #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which
+    #: rounding of kernel values would pile up.
+    _wide: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        decides = {"_score", "_should_update", "_step"} & cls.__dict__.keys()
+        if decides and "_update_margin" not in cls.__dict__:
+            cls._update_margin = None
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         if kernel is not None and not isinstance(kernel, Kernel):
@@ -102,7 +127,9 @@ class KernelClassifier(base.MiniBatchClassifier):
         self.kernel = kernel
         self.n_mistakes = 0
         self.n_updates = 0
-        self._supports = SupportSet(DEFAULT_KERNEL if kernel is None else kernel, budget)
+        self._supports = SupportSet(
+            DEFAULT_KERNEL if kernel is None else kernel, budget, wide=self._wide
+        )
         self._kind = "any"
         self._labels: tuple[Label, Label] = (False, True)
 
@@ -112,13 +139,19 @@ class KernelClassifier(base.MiniBatchClassifier):
         """Score of the point that the supports have read."""
         return self._supports.score()
 
-    def _should_update(self, margin: float) -> bool:
-        """Whether an example with this margin changes the hypothesis."""
-        return margin <= 0.0
+    def _should_update(self, x: Features, sign: float, score: float) -> bool:
+        """Whether an example changes the hypothesis; by default where it was a mistake."""
+        return sign * score <= 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         """Change the hypothesis because of an example, and keep to the budget."""
         self._supports.add(x, sign)
+
+    def _start_from_zero_instance(self) -> float:
+        """Make f_1 = k(0, .), which speeds up the learning of the bias; return its squared norm."""
+        self._supports.read({})
+        self._supports.add({}, 1.0)
+        return self._supports.self_kernel()
 
     # --- one example ---------------------------------------------------------------------------
 
@@ -126,10 +159,9 @@ class KernelClassifier(base.MiniBatchClassifier):
         """Learn one example; return its score before that."""
         self._supports.read(x)
         score = self._score()
-        margin = sign * score
-        if margin <= 0.0:
+        if sign * score <= 0.0:
             self.n_mistakes += 1
-        if self._should_update(margin):
+        if self._should_update(x, sign, score):
             self.n_updates += 1
             self._update(x, sign, score)
         return score
@@ -288,7 +320,7 @@ class KernelClassifier(base.MiniBatchClassifier):
     def _scan(self, table: Table, signs: list[float] | None) -> Iterator[float]:
         """Score of each row, which is learnt right after it if there are signs."""
         rows = table.array
-        if rows is None or (signs is not None and self._update_margin is None):
+        if rows is None or self._update_margin is None:
             for i, x in enumerate(table):
                 yield self.decision_function_one(x) if signs is None else self._step(x, signs[i])
             return
@@ -298,7 +330,7 @@ class KernelClassifier(base.MiniBatchClassifier):
         numbers = None if signs is None else np.array(signs, dtype=np.int8)
         start = 0
         while start < len(rows):
-            stop = self._supports.scan(rows, start, numbers, scores, self._update_margin or 0.0)
+            stop = self._supports.scan(rows, start, numbers, scores, self._update_margin)
             if signs is not None and stop < len(rows):
                 self._step(rows.row(stop), signs[stop])
                 stop += 1

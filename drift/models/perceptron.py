@@ -1,18 +1,17 @@
-"""The kernel Perceptron and its shifting variant: no budget."""
+"""The kernel Perceptron, its vote and its shifting variant: no budget."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from array import array
+from typing import TYPE_CHECKING, Any
 
-from drift.errors import ParameterError
-from drift.models.base import KernelClassifier
+from drift.models.base import KernelClassifier, check_number
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
     from drift.types import Features
 
-__all__ = ["SPA", "Perceptron"]
+__all__ = ["SPA", "Perceptron", "VotedPerceptron"]
 
 
 class Perceptron(KernelClassifier):
@@ -25,6 +24,8 @@ class Perceptron(KernelClassifier):
     ----------
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    bias
+        Start from ``k(0, .)``, a zero instance with coefficient 1, instead of from 0.
 
     Attributes
     ----------
@@ -35,6 +36,7 @@ class Perceptron(KernelClassifier):
 
     See Also
     --------
+    VotedPerceptron : The vote of all hypotheses instead of the last one.
     SPA : Forgets older supports gradually, for targets that shift.
 
     References
@@ -53,8 +55,110 @@ class Perceptron(KernelClassifier):
     True
     """
 
-    def __init__(self, kernel: Kernel | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        bias: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
+    ) -> None:
         super().__init__(kernel)
+        self.bias = bias
+        if bias:
+            self._start_from_zero_instance()
+
+
+class VotedPerceptron(KernelClassifier):
+    """Voted Perceptron: every hypothesis votes, with the number of examples that it survived.
+
+    The hypotheses are those of the `Perceptron`, which decide the updates; the score is
+    ``sum_j c_j sign(v_j(x))``, the current hypothesis included, where ``c_j`` is 1 when ``v_j`` is
+    made and grows by 1 with each example that it classifies correctly. The ``v_j`` are prefixes of
+    one expansion, so a score costs one kernel row and one running sum.
+
+    Parameters
+    ----------
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    bias
+        Start from ``k(0, .)``, a zero instance with coefficient 1, instead of from 0.
+    averaged
+        Score ``sum_j c_j v_j(x)`` instead: the averaged Perceptron.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes of the vote while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis: mistakes of the last hypothesis.
+
+    Notes
+    -----
+    ``sign(0) = 0``, and the hypothesis before the first update has ``c = 0``.
+
+    References
+    ----------
+    .. [1] Y. Freund, R. E. Schapire, "Large margin classification using the Perceptron algorithm",
+       Machine Learning 37 (1999).
+    .. [2] Y. Li, P. M. Long, "The relaxed online maximum margin algorithm", Machine Learning 46
+       (2002), section 5, where it is a baseline.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import VotedPerceptron
+    >>> evaluate.progressive_val_score(datasets.Phishing(), VotedPerceptron(), metrics.Accuracy())
+    Accuracy: 87.36%
+    """
+
+    _wide = True  # a hypothesis that is off by a rounding error casts all its votes wrongly
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        bias: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
+        averaged: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        super().__init__(kernel)
+        self.bias = bias
+        self.averaged = averaged
+        self._signs = array("d")  # of the supports, the oldest first
+        self._survived = array("d", [0.0])  # c_j of the hypothesis over the first j supports
+        self._last_score = 0.0
+        if bias:
+            self._start_from_zero_instance()
+            self._signs.append(1.0)
+            self._survived.append(0.0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last_score": 0.0}  # of no meaning beyond one step
+
+    def _score(self) -> float:
+        if not self._signs:
+            return 0.0
+        import numpy as np  # noqa: PLC0415
+
+        terms = np.empty(len(self._signs))
+        self._supports.fill_row(terms)
+        terms *= np.frombuffer(self._signs)
+        hypotheses = np.cumsum(terms)
+        hypotheses[np.abs(hypotheses) <= self._supports.tie * np.cumsum(np.abs(terms))] = 0.0
+        self._last_score = float(hypotheses[-1])
+        votes = hypotheses if self.averaged else np.sign(hypotheses)
+        return float(np.frombuffer(self._survived)[1:] @ votes)
+
+    def _step(self, x: Features, sign: float) -> float:
+        updates_before = self.n_updates
+        score = super()._step(x, sign)
+        if self.n_updates == updates_before:
+            self._survived[-1] += 1.0
+        return score
+
+    def _should_update(self, x: Features, sign: float, score: float) -> bool:
+        return sign * self._last_score <= 0.0
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        self._supports.add(x, sign)
+        self._signs.append(sign)
+        self._survived.append(1.0)
 
 
 class SPA(KernelClassifier):
@@ -98,8 +202,7 @@ class SPA(KernelClassifier):
     """
 
     def __init__(self, decay: float = 1.0, kernel: Kernel | None = None) -> None:
-        if not (decay > 0 and math.isfinite(decay)):
-            raise ParameterError(f"decay must be a positive number, not {decay!r}")
+        check_number("decay", decay, above=True)
         super().__init__(kernel)
         self.decay = decay
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
-from drift.models.perceptron import SPA, Perceptron
+from drift.models.passive_aggressive import PassiveAggressive
+from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
+from drift.models.second_order import LBSOP, RBSOP, SOP
 
 if TYPE_CHECKING:
     from drift.models.base import KernelClassifier
@@ -17,7 +19,12 @@ __all__ = ["MODELS"]
 MODELS: dict[str, type[KernelClassifier]] = {
     "Forgetron": Forgetron,
     "LBP": LBP,
+    "LBSOP": LBSOP,
+    "PassiveAggressive": PassiveAggressive,
     "Perceptron": Perceptron,
     "RBP": RBP,
+    "RBSOP": RBSOP,
+    "SOP": SOP,
     "SPA": SPA,
+    "VotedPerceptron": VotedPerceptron,
 }

@@ -150,7 +150,7 @@ def test_targets_and_rows_can_be_chosen(documents):
         ({"models": []}, "models is empty: choose among Perceptron, SPA"),
         ({"budgets": []}, "budgets is empty"),
         ({"budgets": [0]}, "budget must be an integer of at least 1"),
-        ({"decays": [-1.0]}, "decay must be a positive number"),
+        ({"decays": [-1.0]}, "decay must be a number above 0"),
         ({"seeds": 0}, "seeds is the number of runs of RBP, at least 1, not 0"),
         ({"shifts": [-1]}, "the number of shifts must be at least 0"),
         ({"shifts": []}, "shifts is empty"),

@@ -1,11 +1,23 @@
 """Every model with the twin it must agree with; a test keeps this complete."""
 
+import random
 from dataclasses import dataclass
 
 import oracles
 
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, RBP, SPA, Forgetron, Perceptron
+from drift.models import (
+    LBP,
+    LBSOP,
+    RBP,
+    RBSOP,
+    SOP,
+    SPA,
+    Forgetron,
+    PassiveAggressive,
+    Perceptron,
+    VotedPerceptron,
+)
 
 #: drift's kernel (None is the default), the name and parameters of the naive one.
 KERNELS = {
@@ -36,10 +48,20 @@ def largest_self_kernel(kernel):
 
 @dataclass(frozen=True)
 class Case:
-    """A model and its twin: functions of drift's kernel (of the Gram matrix too) and a budget."""
+    """A model and its twin: functions of drift's kernel (of the Gram matrix too) and a budget.
+
+    `inverts` marks those that invert a Gram matrix: with entries of 1e37 beside 1 nobody can.
+    """
 
     model: object
     twin: object
+    inverts: bool = False
+
+
+def random_victim(budget, seed):
+    """Draws among the supports held, as the randomized budget algorithms specify."""
+    rng = random.Random(seed)
+    return lambda: rng.randrange(budget)
 
 
 CASES = {
@@ -56,5 +78,30 @@ CASES = {
     "Forgetron-basic": Case(
         lambda k, B: Forgetron(B, kernel=k, shrinking="basic"),
         lambda g, k, B: oracles.Forgetron(g, B, "basic", largest_self_kernel(k)),
+    ),
+    "VotedPerceptron": Case(
+        lambda k, B: VotedPerceptron(kernel=k), lambda g, k, B: oracles.VotedPerceptron(g, False)
+    ),
+    "VotedPerceptron-averaged": Case(
+        lambda k, B: VotedPerceptron(kernel=k, averaged=True),
+        lambda g, k, B: oracles.VotedPerceptron(g, True),
+    ),
+    "PassiveAggressive": Case(
+        lambda k, B: PassiveAggressive(kernel=k), lambda g, k, B: oracles.PassiveAggressive(g, 1.0)
+    ),
+    "PassiveAggressive-timid": Case(
+        lambda k, B: PassiveAggressive(0.01, kernel=k),
+        lambda g, k, B: oracles.PassiveAggressive(g, 0.01),
+    ),
+    "SOP": Case(lambda k, B: SOP(0.7, kernel=k), lambda g, k, B: oracles.SOP(g, 0.7), True),
+    "RBSOP": Case(
+        lambda k, B: RBSOP(B, 1.0, kernel=k, seed=3),
+        lambda g, k, B: oracles.SOP(g, 1.0, B, random_victim(B, 3)),
+        inverts=True,
+    ),
+    "LBSOP": Case(
+        lambda k, B: LBSOP(B, 1.0, kernel=k),
+        lambda g, k, B: oracles.SOP(g, 1.0, B, lambda: 0),
+        inverts=True,
     ),
 }

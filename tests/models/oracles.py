@@ -72,6 +72,82 @@ class Perceptron(Twin):
     pass
 
 
+class VotedPerceptron(Perceptron):
+    """Freund and Schapire, figure 1, kernel form: all hypotheses kept, each with its votes."""
+
+    def __init__(self, gram, averaged):
+        super().__init__(gram)
+        self.averaged = averaged
+        self.votes = [0]  # of the hypothesis over the first j supports
+
+    def value(self, j, t):
+        terms = [a * self.K[s][t] for s, a in list(self.pairs())[:j]]
+        total = math.fsum(terms)
+        return 0.0 if abs(total) <= 1e-12 * math.fsum(map(abs, terms)) else total
+
+    def ballots(self, t):
+        for j, c in enumerate(self.votes):
+            v = self.value(j, t)
+            yield c * (v if self.averaged else (v > 0) - (v < 0))
+
+    def size(self, t):
+        return math.fsum(map(abs, self.ballots(t)))
+
+    def step(self, t, y):
+        score = math.fsum(self.ballots(t))
+        self.mistakes += y * score <= 0
+        if y * self.value(len(self.supports), t) <= 0:
+            self.add(t, y)
+            self.votes.append(1)
+        else:
+            self.votes[-1] += 1
+        return score
+
+
+class PassiveAggressive(Twin):
+    """Crammer et al., PA-I."""
+
+    def __init__(self, gram, C):
+        super().__init__(gram)
+        self.C = C
+
+    def step(self, t, y):
+        score = self.f(t)
+        if abs(score) <= 1e-12 * self.size(t):
+            score = 0.0
+        self.mistakes += y * score <= 0
+        loss = max(0.0, 1.0 - y * score)
+        if loss > 1e-12 * self.size(t):
+            self.add(t, y * (min(self.C, loss / self.K[t][t]) if self.K[t][t] else self.C))
+        return score
+
+
+class SOP(Twin):
+    """Cesa-Bianchi et al., dual form, by solving the whole system for each score."""
+
+    def __init__(self, gram, ridge, budget=None, victim=None):
+        super().__init__(gram)
+        self.ridge = ridge
+        self.budget = budget
+        self.victim = victim
+
+    def dual(self, t):
+        seen = [*self.supports, t]
+        gram = np.array([[self.K[r][s] for s in seen] for r in seen])
+        return np.linalg.solve(self.ridge * np.eye(len(seen)) + gram, gram[:, -1])[:-1]
+
+    def f(self, t):
+        return math.fsum(a * w for a, w in zip(self.alpha, self.dual(t), strict=True))
+
+    def size(self, t):
+        return math.fsum(abs(w) for w in self.dual(t))
+
+    def mistake(self, t, y):
+        if self.budget and len(self.supports) == self.budget:
+            self.drop(self.victim())
+        self.add(t, y)
+
+
 class SPA(Twin):
     """Cavallanti et al., figure 1; k counts mistakes from 0 and lambda_0 = 1."""
 

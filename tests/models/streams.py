@@ -25,7 +25,7 @@ def drifting_stream(n=200, seed=1):
 
 
 def degenerate_stream(seed=2):
-    """Duplicates with either label, empty dicts, one feature, zeros, NaN, huge and tiny values."""
+    """Duplicates with either label, empty dicts, one feature, zeros, NaN and tiny values."""
     rng = random.Random(seed)
     pool = [
         {},
@@ -39,12 +39,24 @@ def degenerate_stream(seed=2):
         {"tiny": 1e-30, "too": 1e-30},
         {"tiny": 2e-30},
         {"tiny": 1e-12, "a": 1.0},
-        {"huge": 3e18, "big": -1e18},
-        {"huge": 2e18, "big": 1e18},
         {("n", "gram"): 0.5, 7: 0.25, 7.5: 1.0},
         {7: 3.0, "7": 1.0, True: 2.0},
     ]
     for _ in range(200):
+        yield rng.choice(pool), rng.random() < 0.5
+
+
+def huge_stream(seed=3):
+    """Values whose products are far beyond float32, beside ordinary ones."""
+    rng = random.Random(seed)
+    pool = [
+        {"huge": 3e18, "big": -1e18},
+        {"huge": 2e18, "big": 1e18},
+        {"huge": 1e18},
+        {"a": 1.0, "b": 0.5},
+        {"a": -0.3, "c": 2.0},
+    ]
+    for _ in range(100):
         yield rng.choice(pool), rng.random() < 0.5
 
 
@@ -61,4 +73,5 @@ STREAMS = {
     "signed": lambda: random_stream(signed=True),
     "drifting": drifting_stream,
     "degenerate": degenerate_stream,
+    "huge": huge_stream,
 }

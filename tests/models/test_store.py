@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from array import array
 
 import pytest
 from hypothesis import settings
@@ -85,6 +86,15 @@ class TwoStores(RuleBasedStateMachine):
             scores.append(store.score())
             assert store.score() == scores[-1]
         assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
+
+    @rule(x=examples)
+    def row(self, x):
+        rows = []
+        for store in (self.fast, self.plain):
+            store.read(x)
+            row = array("d", bytes(8 * 3000))
+            rows.append(list(row[: store.fill_row(row)]))
+        assert rows[0] == pytest.approx(rows[1], rel=1e-9, abs=1e-9)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), weight=st.floats(-3, 3))

@@ -49,6 +49,8 @@ def gram():
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_agrees_with_its_twin(case, kernel, stream, tolerance, gram):
+    if CASES[case].inverts and stream == "huge":
+        pytest.skip("a Gram matrix with entries of 1e37 beside 1 has no inverse in floating point")
     examples, matrix, sizes = gram(stream, kernel)
     k = KERNELS[kernel][0]
     twin = CASES[case].twin(matrix, k, 9)

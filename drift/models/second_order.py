@@ -1,0 +1,240 @@
+"""Second-order Perceptrons: the same mistakes, in a space whitened by the supports themselves."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from drift.models.base import KernelClassifier, check_budget, check_number
+
+if TYPE_CHECKING:
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+__all__ = ["LBSOP", "RBSOP", "SOP"]
+
+
+class SOP(KernelClassifier):
+    """Second-order Perceptron, in dual form.
+
+    With ``S`` the supports, ``y`` their labels, ``G`` their Gram matrix, ``k`` the kernel between
+    them and the example, and ``A = (a I + G)^{-1}``, the score is
+    ``a / (a + k(x, x) - k' A k) * y' A k``: that of the ridge regression of the labels, the example
+    itself included with label 0. Every mistake becomes a support, and borders ``A``.
+
+    Parameters
+    ----------
+    ridge
+        The paper's ``a``, positive.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `ridge` is not a number above 0.
+
+    Notes
+    -----
+    A score and an update take O(m^2) time, and ``A`` O(m^2) memory, for ``m`` supports; columns are
+    float64 whatever `column_type` says. A support's coefficient in `supports` is its label.
+
+    References
+    ----------
+    .. [1] N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order Perceptron algorithm", SIAM
+       Journal on Computing 34 (2005).
+    .. [2] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 4 (SOP).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import SOP
+    >>> evaluate.progressive_val_score(datasets.Phishing(), SOP(), metrics.Accuracy())
+    Accuracy: 85.68%
+    """
+
+    _wide = True
+
+    def __init__(self, ridge: float = 1.0, kernel: Kernel | None = None) -> None:
+        self._start(ridge, kernel, None)
+
+    def _start(self, ridge: float, kernel: Kernel | None, budget: int | None) -> None:
+        check_number("ridge", ridge, above=True)
+        super().__init__(kernel, budget)
+        self.ridge = ridge
+        self._inverse: Any = None  # an InverseGram, with the first support: it imports scipy
+        self._signs: Any = None  # y by slot, as long as the inverse's rows
+        self._row: Any = None  # the last point's kernel row, times the inverse, and the rest
+        self._weights: Any = None
+        self._own = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_row": None, "_weights": None, "_own": 0.0}
+
+    def _score(self) -> float:
+        self._own = self._supports.self_kernel()
+        if self._inverse is None:
+            return 0.0
+        import numpy as np  # noqa: PLC0415
+
+        self._row = np.zeros(self._inverse.capacity)
+        self._supports.fill_row(self._row)
+        self._weights = self._inverse.times(self._row)
+        projected = float(self._signs @ self._weights)
+        size = float(np.abs(self._signs * self._weights).sum())
+        if abs(projected) <= self._supports.tie * size:
+            return 0.0
+        return self.ridge / self._spread() * projected
+
+    def _spread(self) -> float:
+        return self.ridge + self._own - float(self._row @ self._weights)
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        if self._inverse is None:
+            from drift.models._gram import InverseGram  # noqa: PLC0415
+
+            self._inverse = InverseGram(self.ridge)
+            self._row = self._weights = self._signs = np.zeros(0)
+        inverse = self._inverse
+        if self._supports.budget is not None and len(self._supports) >= self._supports.budget:
+            freed = self._supports.remove(self._victim())
+            inverse.remove(freed)
+            self._row[freed] = self._signs[freed] = 0.0
+            self._weights = inverse.times(self._row)
+        spread = self._spread()
+        slot = self._supports.add(x, sign)
+        inverse.reserve(slot + 1)
+        more = inverse.capacity - len(self._row)
+        if more:
+            self._row = np.pad(self._row, (0, more))
+            self._weights = np.pad(self._weights, (0, more))
+            self._signs = np.pad(self._signs, (0, more))
+        inverse.insert(slot, self._row, self._own, self._weights, spread)
+        self._signs[slot] = sign
+
+    def _victim(self) -> int:
+        """Number of the support to evict where the budget is full."""
+        raise NotImplementedError
+
+
+class RBSOP(SOP):
+    """Second-order Perceptron on a budget that evicts a support drawn uniformly at random.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    ridge
+        The paper's ``a``, positive.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    seed
+        Seed of the draws; None for another sequence each time.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1, or `ridge` not a number above 0.
+
+    See Also
+    --------
+    SOP : The score, without a budget.
+    RBP : The same eviction, first order.
+
+    References
+    ----------
+    .. [1] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 4 (RBSOP).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import RBSOP
+    >>> model = RBSOP(budget=50, seed=1)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 80.48%
+    """
+
+    def __init__(
+        self,
+        budget: int = 100,
+        ridge: float = 1.0,
+        kernel: Kernel | None = None,
+        seed: int | None = None,
+    ) -> None:
+        check_budget(budget)
+        self._start(ridge, kernel, budget)
+        self.budget = budget
+        self.seed = seed
+        self._rng = random.Random(seed)
+
+    def _victim(self) -> int:
+        return self._rng.randrange(self.budget)
+
+
+class LBSOP(SOP):
+    """Second-order Perceptron on a budget that evicts the oldest support.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    ridge
+        The paper's ``a``, positive.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1, or `ridge` not a number above 0.
+
+    See Also
+    --------
+    SOP : The score, without a budget.
+    LBP : The same eviction, first order.
+
+    References
+    ----------
+    .. [1] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 4 (LBSOP).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import LBSOP
+    >>> evaluate.progressive_val_score(datasets.Phishing(), LBSOP(budget=50), metrics.Accuracy())
+    Accuracy: 82.48%
+    """
+
+    def __init__(self, budget: int = 100, ridge: float = 1.0, kernel: Kernel | None = None) -> None:
+        check_budget(budget)
+        self._start(ridge, kernel, budget)
+        self.budget = budget
+
+    def _victim(self) -> int:
+        return 0

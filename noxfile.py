@@ -1,0 +1,32 @@
+import nox
+
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+
+PYTHONS = nox.project.python_versions(nox.project.load_toml("pyproject.toml"))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    session.install("ruff>=0.12")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def typing(session: nox.Session) -> None:
+    session.install("-e", ".[dev]")
+    session.run("mypy")
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    # Editable: doctests import from the source folder, where the extension must then be.
+    session.install("-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def docs_tests(session: nox.Session) -> None:
+    session.install("-e", ".[test,notebooks]")
+    session.run("pytest", "tests/test_docs.py", "tests/test_notebooks.py", *session.posargs)

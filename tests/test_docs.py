@@ -1,0 +1,100 @@
+"""What the pages say is true: their Python runs, their links lead to files, their options exist."""
+
+import io
+import re
+import tomllib
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+from oracles import naive_gram
+from streams import random_stream
+from typer.main import get_command
+
+from drift.cli import app
+from drift.models import MODELS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(
+    path
+    for folder in (".", "docs", "datasets", "benchmarks", "notebooks")
+    for path in (ROOT / folder).glob("*.md")
+)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def blocks(text, language):
+    """Code blocks with the number of lines above each."""
+    for match in FENCE.finditer(text):
+        if match[1] == language:
+            yield text[: match.start(2)].count("\n"), match[2]
+
+
+def python_blocks():
+    for page in PAGES:
+        for above, code in blocks(page.read_text(encoding="utf-8"), "python"):
+            name = page.relative_to(ROOT).as_posix()
+            yield pytest.param(page, above, code, id=f"{name}:{above + 1}")
+
+
+def run(page, above, code):
+    """Run a block with the line numbers of its page; return what it defines."""
+    names = {"__name__": "__main__"}
+    exec(compile("\n" * above + code, str(page), "exec"), names)  # noqa: S102 - ours
+    return names
+
+
+@pytest.mark.parametrize(("page", "above", "code"), list(python_blocks()))
+def test_python_runs_and_prints_what_its_comments_say(page, above, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        run(page, above, code)
+    said = re.findall(r"^(?:print\(.*\)  )?# (.*)$", code, re.MULTILINE)
+    assert printed.getvalue().splitlines() == said
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_files(page):
+    links = [link.partition("#")[0] for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    local = [link for link in links if link and not re.match(r"\w+:", link)]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_the_readme_names_the_options_that_there_are():
+    [table] = re.findall(r"^\| option \|.*?\n\n", README, re.DOTALL | re.MULTILINE)
+    track = get_command(app).commands["track"]
+    assert re.findall(r"^\| `(--[a-z]+)`", table, re.MULTILINE) == [
+        option for parameter in track.params for option in parameter.opts
+    ]
+    elsewhere = set(re.findall(r"drift track[^`\n]* (--[a-z]+)", README))
+    assert elsewhere <= set(re.findall(r"`(--[a-z]+)`", table))
+
+
+def test_the_readme_names_the_models_that_there_are():
+    [table] = re.findall(r"^\| model \|.*?\n\n", README, re.DOTALL | re.MULTILINE)
+    assert set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == set(MODELS)
+
+
+def test_commands_install_extras_that_there_are():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = set(re.findall(r'install [^"\n]*"(?:\.|drift)\[(\w+)\]"', README + CONTRIBUTING))
+    assert {"plots", "test", "dev"} <= wanted <= set(project["optional-dependencies"])
+
+
+def test_the_algorithm_that_contributing_adds_agrees_with_its_twin():
+    model_class, twin_class = (
+        run("CONTRIBUTING.md", above, code)["FadingPerceptron"]
+        for above, code in blocks(CONTRIBUTING, "python")
+    )
+    examples = list(random_stream(80))
+    gram = naive_gram([x for x, _ in examples], "polynomial", normalize=True)
+    model, twin = model_class(fade=0.9), twin_class(gram, fade=0.9)
+    for t, (x, y) in enumerate(examples):
+        score = twin.step(t, 1 if y else -1)
+        assert model.decision_function_one(x) == pytest.approx(score, abs=1e-5 * twin.size(t))
+        model.learn_one(x, y)
+    assert model.n_supports == model.n_mistakes == twin.mistakes > 0
