@@ -33,7 +33,7 @@ class ColumnStore:
         self.kernel = kernel
         self.wide = wide
         #: Rows are kept as the kernel sees them, at unit norm where it normalises.
-        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and kernel.normalize
+        self.unit = type(kernel) in {Linear, Polynomial, RBF} and kernel.normalize
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
         self.columns: list[dict[int, float]] = []
