@@ -33,7 +33,11 @@ class ColumnStore:
         self.kernel = kernel
         self.wide = wide
         #: Rows are kept as the kernel sees them, at unit norm where it normalises.
-        self.unit = type(kernel) in {Linear, Polynomial, RBF} and kernel.normalize
+        self.unit = (
+            isinstance(kernel, (Linear, Polynomial, RBF))
+            and type(kernel) in {Linear, Polynomial, RBF}  # a subclass may compute something else
+            and kernel.normalize
+        )
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
         self.columns: list[dict[int, float]] = []
