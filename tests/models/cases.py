@@ -51,11 +51,13 @@ class Case:
     """A model and its twin: functions of drift's kernel (of the Gram matrix too) and a budget.
 
     `inverts` marks those that invert a Gram matrix: with entries of 1e37 beside 1 nobody can.
+    `slow` marks the twins that take cubic time, which get fewer of the real stories.
     """
 
     model: object
     twin: object
     inverts: bool = False
+    slow: bool = False
 
 
 def random_victim(budget, seed):
@@ -80,11 +82,14 @@ CASES = {
         lambda g, k, B: oracles.Forgetron(g, B, "basic", largest_self_kernel(k)),
     ),
     "VotedPerceptron": Case(
-        lambda k, B: VotedPerceptron(kernel=k), lambda g, k, B: oracles.VotedPerceptron(g, False)
+        lambda k, B: VotedPerceptron(kernel=k),
+        lambda g, k, B: oracles.VotedPerceptron(g, False),
+        slow=True,
     ),
     "VotedPerceptron-averaged": Case(
         lambda k, B: VotedPerceptron(kernel=k, averaged=True),
         lambda g, k, B: oracles.VotedPerceptron(g, True),
+        slow=True,
     ),
     "PassiveAggressive": Case(
         lambda k, B: PassiveAggressive(kernel=k), lambda g, k, B: oracles.PassiveAggressive(g, 1.0)
@@ -93,15 +98,17 @@ CASES = {
         lambda k, B: PassiveAggressive(0.01, kernel=k),
         lambda g, k, B: oracles.PassiveAggressive(g, 0.01),
     ),
-    "SOP": Case(lambda k, B: SOP(0.7, kernel=k), lambda g, k, B: oracles.SOP(g, 0.7), True),
+    "SOP": Case(lambda k, B: SOP(0.7, kernel=k), lambda g, k, B: oracles.SOP(g, 0.7), True, True),
     "RBSOP": Case(
         lambda k, B: RBSOP(B, 1.0, kernel=k, seed=3),
         lambda g, k, B: oracles.SOP(g, 1.0, B, random_victim(B, 3)),
         inverts=True,
+        slow=True,
     ),
     "LBSOP": Case(
         lambda k, B: LBSOP(B, 1.0, kernel=k),
         lambda g, k, B: oracles.SOP(g, 1.0, B, lambda: 0),
         inverts=True,
+        slow=True,
     ),
 }

@@ -84,5 +84,8 @@ def rcv1(drift_data):
 @pytest.mark.parametrize("case", CASES)
 def test_agrees_with_its_twin_on_rcv1(case, rcv1, tolerance):
     examples, cosines = rcv1
+    if CASES[case].slow:  # three hundred stories around the shift
+        part = slice(850, 1150)
+        examples, cosines = examples[part], cosines[part, part]
     twin = CASES[case].twin((1.0 + cosines) ** 4, None, 100)
     assert_same(CASES[case].model(None, 100), twin, examples, tolerance)
