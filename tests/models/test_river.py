@@ -13,7 +13,7 @@ from streams import drifting_stream, random_stream
 
 from drift.errors import ParameterError
 from drift.kernels import RBF
-from drift.models import MODELS, RBP, SPA, Forgetron
+from drift.models import MODELS, RBP, SPA, Forgetron, Perceptron, VotedPerceptron
 
 
 @dataclass(frozen=True)
@@ -142,3 +142,12 @@ def test_probabilities_are_the_logistic_function_of_the_score():
 def test_bad_parameters_are_refused_by_name(make, names):
     with pytest.raises(ParameterError, match=f"{names} must be"):
         make()
+
+
+@pytest.mark.parametrize("model_class", [Perceptron, VotedPerceptron])
+def test_a_bias_is_a_zero_instance_with_coefficient_1(model_class):
+    model = model_class(bias=True)
+    assert model.supports == [({}, 1.0)]
+    model.learn_one({"a": 2.0}, False)  # k(0, x) = (1 + 0)^4 = 1: a mistake, or with no votes a tie
+    assert model.supports == [({}, 1.0), ({"a": 1.0}, -1.0)]
+    assert Perceptron(bias=True).decision_function_one({"a": 2.0}) == 1.0
