@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
@@ -91,26 +91,11 @@ class InverseGram:
             matrix[slot:, slot] = 0.0
         self._count()
 
-    def error(self) -> float:
-        """Largest entry of ``K K^{-1} - I`` over the supports; O(m^3)."""
-        gram, inverse, _ = self._held()
-        return float(np.abs(gram @ inverse - np.eye(len(gram))).max(initial=0.0))
-
     def _add(self, factor: float, direction: Array) -> None:
         self._inverse = linalg.blas.dsyr(factor, direction, lower=1, a=self._inverse, overwrite_a=1)
 
     def _column(self, matrix: Array, slot: int) -> Array:
         return np.concatenate([matrix[slot, :slot], matrix[slot:, slot]])
-
-    def _held(self) -> tuple[Array, Array, Any]:
-        slots = np.flatnonzero(self._gram.diagonal())
-        square = np.ix_(slots, slots)
-        gram, inverse = self._gram[square], self._inverse[square]
-        return (
-            np.tril(gram) + np.tril(gram, -1).T,
-            np.tril(inverse) + np.tril(inverse, -1).T,
-            square,
-        )
 
     def _count(self) -> None:
         self._changes += 1
@@ -124,10 +109,6 @@ class InverseGram:
         product = linalg.blas.dsymv(1.0, self._gram, self._column(self._inverse, slot), lower=1)
         product[slot] -= 1.0
         if np.abs(product).max() > _TOLERANCE:
-            gram, _, square = self._held()
-            self._inverse[square] = linalg.inv(gram)
-
-
-def _full(lower: Array) -> Array:
-    """Symmetric matrix from its lower triangle."""
-    return np.tril(lower) + np.tril(lower, -1).T
+            square = np.ix_(slots, slots)
+            lower = self._gram[square]
+            self._inverse[square] = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)

@@ -139,16 +139,6 @@ class SupportSet:
         self._store.remove(slot)
         return slot
 
-    def clear(self) -> None:
-        """Evict every support."""
-        while self._order:
-            self.remove(-1)
-
-    @property
-    def slots(self) -> list[int]:
-        """Slot of each support, the oldest first: its place in the rows of `fill_row`."""
-        return self._order
-
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""
         return self._store.coefficient(self._order[i])
