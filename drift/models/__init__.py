@@ -8,9 +8,13 @@ True
 """
 
 from drift.models._support import column_type, compiled
+from drift.models.averaged import Averaged
 from drift.models.base import KernelClassifier
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
+from drift.models.mira import MIRA
+from drift.models.multiclass import MRBP, MulticlassKernelClassifier
+from drift.models.one_vs_rest import OneVsRest
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
 from drift.models.registry import MODELS
@@ -19,13 +23,18 @@ from drift.models.second_order import LBSOP, RBSOP, SOP
 __all__ = [
     "LBP",
     "LBSOP",
+    "MIRA",
     "MODELS",
+    "MRBP",
     "RBP",
     "RBSOP",
     "SOP",
     "SPA",
+    "Averaged",
     "Forgetron",
     "KernelClassifier",
+    "MulticlassKernelClassifier",
+    "OneVsRest",
     "PassiveAggressive",
     "Perceptron",
     "VotedPerceptron",

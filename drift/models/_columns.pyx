@@ -126,7 +126,8 @@ cdef class ColumnStore:
     cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
     cdef Py_ssize_t width
     # The slots: a free one has weight, scale and squared norm 0, and no row.
-    cdef int capacity, used
+    cdef readonly int capacity  # a multiple of the lanes, so that a row may be read to its end
+    cdef int used
     cdef int32_t **rows
     cdef int32_t *row_size
     cdef double *weight  # times `factor`, which makes scaling all of them take constant time
@@ -152,7 +153,8 @@ cdef class ColumnStore:
     cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
     cdef double unknown_norm2  # the unknown features' share of it
     cdef double divisor, point_scale, point_squared
-    cdef bint scored, current, ordered  # whether last_score, the columns and their order hold
+    cdef bint scored, filled, current, ordered  # whether last_score, row, ids, their order hold
+    cdef bint was_scored, was_filled  # for the point read before
     cdef double last_score, last_rounding
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
@@ -233,11 +235,12 @@ cdef class ColumnStore:
         """Keep the point read before, to recognise it; until `end_point` there is no point."""
         self.ids, self.last_ids = self.last_ids, self.ids
         self.values, self.last_values = self.last_values, self.values
-        self.last_count = self.count if self.scored else -1
+        self.last_count = self.count if self.scored or self.filled else -1
+        self.was_scored, self.was_filled = self.scored, self.filled
         self.last_norm2 = self.point_norm2
         self.count = 0
         self.unknown_norm2 = 0.0
-        self.scored = self.current = self.ordered = False
+        self.scored = self.filled = self.current = self.ordered = False
 
     cdef bint end_point(self, int count, double norm2) noexcept:
         """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
@@ -261,13 +264,14 @@ cdef class ColumnStore:
             self.point_squared = norm2
         if self.divisor == 0:
             self.divisor = 1.0
-        self.scored = (
+        if (
             count == self.last_count
             and norm2 == self.last_norm2
             and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
             and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
-        )
-        self.ordered = self.scored  # as the same point before was
+        ):
+            self.scored, self.filled = self.was_scored, self.was_filled
+            self.ordered = True  # as the same point before was
         self.current = True
         return True
 
@@ -431,8 +435,11 @@ cdef class ColumnStore:
 
     cdef int compute_row(self) except -1:
         """Fill `row` with the kernel between the point and every slot; return their number."""
-        cdef int n = self.compute_dots()
+        cdef int n = self.padded()
         cdef list near
+        if self.filled:
+            return n
+        self.compute_dots()
         if self.wide:
             drift_widen_double(self.row, <double *>self.work, self.scale, self.point_scale, n)
         else:
@@ -450,6 +457,7 @@ cdef class ColumnStore:
                 self.row[<int>slot] = exp(-self.gamma * self.distance(slot))
         else:
             self.call_kernel()
+        self.filled = True
         return n
 
     cdef list near_slots(self):
@@ -508,9 +516,7 @@ cdef class ColumnStore:
         if not self.scored:
             self.compute_score()
             if self.last_score - self.last_score != 0.0:
-                raise FeatureError(
-                    f"the kernel {self.kernel!r} overflows at this example: scale the features"
-                )
+                raise self.overflow()
             self.scored = True
         return self.factor * self.last_score
 
@@ -533,6 +539,39 @@ cdef class ColumnStore:
         finally:
             PyBuffer_Release(&view)
         return self.used
+
+    def class_scores(self, weights, scores, roundings):
+        """Score the point under several sets of coefficients, with one kernel row.
+
+        `weights` holds as many rows as `scores` and `roundings` have entries, each as wide and with
+        as many zeros behind the last slot as the width says: `capacity` or more. A score is 0 within
+        rounding of 0; `roundings` gets the bound on each one's error.
+        """
+        cdef Py_buffer weight, score, rounding
+        cdef int c, n, count
+        cdef Py_ssize_t width
+        cdef bint finite = True
+        n = self.compute_row()
+        PyObject_GetBuffer(weights, &weight, PyBUF_SIMPLE)
+        PyObject_GetBuffer(scores, &score, PyBUF_WRITABLE)
+        PyObject_GetBuffer(roundings, &rounding, PyBUF_WRITABLE)
+        try:
+            count = <int>(score.len // <Py_ssize_t>sizeof(double))
+            width = weight.len // <Py_ssize_t>sizeof(double) // count if count else n
+            if width < n or rounding.len < score.len:
+                raise ValueError(f"{count} classes of {n} slots and room for {width}")
+            for c in range(count):
+                (<double *>score.buf)[c] = drift_weighted_sum(
+                    <double *>weight.buf + c * width, self.row, n, self.tie, <double *>rounding.buf + c
+                )
+                finite &= (<double *>score.buf)[c] - (<double *>score.buf)[c] == 0.0
+        finally:
+            PyBuffer_Release(&weight); PyBuffer_Release(&score); PyBuffer_Release(&rounding)
+        if not finite:
+            raise self.overflow()
+
+    cdef object overflow(self):
+        return FeatureError(f"the kernel {self.kernel!r} overflows at this example: scale the features")
 
     def self_kernel(self):
         """Kernel between the point and itself."""
@@ -592,7 +631,7 @@ cdef class ColumnStore:
             self.reserve_slots(self.used + 1)
             slot = self.used
             self.used += 1
-        self.scored = False
+        self.scored = self.filled = False
         self.rows[slot] = <int32_t *>grown(NULL, (self.count + len(fresh)) * sizeof(int32_t))
         self.sort_point()
         for k in range(self.count):
@@ -610,7 +649,7 @@ cdef class ColumnStore:
         """Forget the support in a slot, and each name that no other support has."""
         cdef int k, j
         cdef list emptied = []
-        self.scored = self.current = False
+        self.scored = self.filled = self.current = False
         for k in range(self.row_size[slot]):
             DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
         for k in range(self.row_size[slot]):

@@ -81,14 +81,26 @@ class ColumnStore:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         if self._last is None or self._last[0] != self.point:
             terms = [w * k for w, k in zip(self.weight, self._row(), strict=True)]
-            score = math.fsum(terms)
-            if not math.isfinite(score):
-                raise FeatureError(
-                    f"the kernel {self.kernel!r} overflows at this example: scale the features"
-                )
-            self._rounding = self.tie * math.fsum(map(abs, terms))
-            self._last = (self.point, 0.0 if abs(score) <= self._rounding else score)
+            score, self._rounding = self._sum(terms)
+            self._last = (self.point, score)
         return self._last[1]
+
+    def _sum(self, terms: list[float]) -> tuple[float, float]:
+        """Sum, 0 within rounding of 0, and the bound on the rounding."""
+        score = math.fsum(terms)
+        if not math.isfinite(score):
+            raise FeatureError(
+                f"the kernel {self.kernel!r} overflows at this example: scale the features"
+            )
+        rounding = self.tie * math.fsum(map(abs, terms))
+        return 0.0 if abs(score) <= rounding else score, rounding
+
+    def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None:
+        """Score the point under several sets of coefficients; see the compiled store."""
+        row = self._row()
+        for c in range(len(scores)):
+            terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
+            scores[c], roundings[c] = self._sum(terms)
 
     def rounding(self) -> float:
         """Bound on the rounding error of the score taken last."""
@@ -101,6 +113,11 @@ class ColumnStore:
                 dots[slot] += u * value
         pairs = zip(dots, self.squared, strict=True)
         return [float(self.kernel(dot, max(s, 0.0), self.point[1])) for dot, s in pairs]
+
+    @property
+    def capacity(self) -> int:
+        """Number of slots to make room for."""
+        return -(-len(self.rows) // 16) * 16
 
     def fill_row(self, row: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
@@ -201,7 +218,6 @@ class ColumnStore:
 
     def state(self) -> dict[str, Any]:
         """Return all that a store is, as plain values and arrays."""
-        capacity = -(-len(self.rows) // 16) * 16
         ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
         for slot, row in enumerate(self.rows):
             held = max(self.squared[slot], 0.0)  # of a free slot it is -1
@@ -213,10 +229,12 @@ class ColumnStore:
         return {
             "wide": self.wide,
             "factor": 1.0,
-            "capacity": capacity,
+            "capacity": self.capacity,
             "names": list(self.names),
             "free_columns": list(self.free_columns),
-            "dense": [j for j, column in enumerate(self.columns) if len(column) > capacity // 8],
+            "dense": [
+                j for j, column in enumerate(self.columns) if len(column) > self.capacity // 8
+            ],
             "free_slots": list(self.free_slots),
             "sizes": array("i", map(len, self.rows)),
             "ids": ids,

@@ -148,7 +148,7 @@ class Table:
 
     def series(self, values: Sequence[Label], name: str | None = None) -> Any:
         """Return one value a row, as a Series of the library that came in or as an array."""
-        column = np.array(values) if len(values) else np.empty(0, dtype=bool)
+        column = _column(values)
         if self._frame is None:
             return column
         return dataframe.to_native_series(column, name=name, like=self._frame)
@@ -160,6 +160,16 @@ class Table:
         return dataframe.to_native_frame(
             {label: np.array(values) for label, values in columns.items()}, like=self._frame
         )
+
+
+def _column(values: Sequence[Label]) -> NDArray[Any]:
+    """Return labels as an array of their own kind; of objects where they are of several."""
+    kinds = {type(value) for value in values}
+    if len(kinds) <= 1 and issubclass(next(iter(kinds), bool), (bool, int, float, str, np.generic)):
+        return np.array(values) if len(values) else np.empty(0, dtype=bool)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _matrix(X: Any) -> Any:

@@ -27,7 +27,7 @@ except ImportError:  # built without a C compiler
         stacklevel=2,
     )
 
-__all__ = ["SupportSet", "column_type", "compiled"]
+__all__ = ["ColumnStore", "SupportSet", "column_type", "compiled", "float64_columns"]
 
 #: Whether the compiled extension is in use.
 compiled: bool = ColumnStore.__module__ == "drift.models._columns"
@@ -73,6 +73,11 @@ def column_type(name: str | None = None) -> str:
     return before
 
 
+def float64_columns() -> bool:
+    """Whether stores made from now on have float64 columns."""
+    return _column_type == "float64"
+
+
 column_type(os.environ.get("DRIFT_COLUMNS") or None)
 
 
@@ -94,7 +99,9 @@ class SupportSet:
         self.kernel = kernel
         self.budget = budget
         self._order: list[int] = []  # the slots, oldest first
-        self._bind(ColumnStore(kernel, wide or _column_type == "float64", self._limit))
+        self._serials: list[int] = []  # number of each among all that ever came, from 1
+        self._n_added = 0
+        self._bind(ColumnStore(kernel, wide or float64_columns(), self._limit))
 
     @property
     def _limit(self) -> int | None:
@@ -114,6 +121,8 @@ class SupportSet:
         self.self_kernel = store.self_kernel
         #: Write the kernel between the point and each slot into a buffer; see the store.
         self.fill_row = store.fill_row
+        #: Score of the point under several sets of coefficients; see the store.
+        self.class_scores = store.class_scores
         #: Multiply every coefficient by a number, in constant time.
         self.scale = store.scale_all
         #: Score rows until one has a margin of at most a threshold; see the store.
@@ -127,15 +136,33 @@ class SupportSet:
         """Share of the sum of its terms' sizes within which a score is rounding error."""
         return self._store.tie
 
+    @property
+    def capacity(self) -> int:
+        """Number of slots that there is room for."""
+        return self._store.capacity
+
+    @property
+    def slots(self) -> list[int]:
+        """The supports' slots, the oldest first."""
+        return self._order
+
+    @property
+    def serials(self) -> list[int]:
+        """Number of each support among all that ever came, the oldest first."""
+        return self._serials
+
     def add(self, x: Features, coefficient: float) -> int:
         """Make the example read last the newest support; return its slot."""
         slot = self._store.add(x, coefficient)
         self._order.append(slot)
+        self._n_added += 1
+        self._serials.append(self._n_added)
         return slot
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return the slot that it leaves."""
         slot = self._order.pop(i)
+        del self._serials[i]
         self._store.remove(slot)
         return slot
 
@@ -157,6 +184,8 @@ class SupportSet:
             "kernel": self.kernel,
             "budget": self.budget,
             "order": list(self._order),
+            "serials": list(self._serials),
+            "n_added": self._n_added,
             "store": self._store.state(),
         }
 
@@ -164,4 +193,6 @@ class SupportSet:
         self.kernel = state["kernel"]
         self.budget = state["budget"]
         self._order = list(state["order"])
+        self._serials = list(state["serials"])
+        self._n_added = state["n_added"]
         self._bind(ColumnStore.restore(self.kernel, self._limit, state["store"]))

@@ -16,18 +16,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from river import base
-
 from drift.errors import LabelError, ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
+from drift.models._contract import OnlineClassifier
 from drift.models._support import SupportSet
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    from drift.models._frames import Table
+    from drift.models._frames import Rows, Table
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier", "check_budget", "check_number"]
@@ -75,7 +75,7 @@ def _probability(score: float) -> float:
     return odds / (1.0 + odds)
 
 
-class KernelClassifier(base.MiniBatchClassifier):
+class KernelClassifier(OnlineClassifier):
     """Binary classifier whose hypothesis is a kernel expansion over supports.
 
     Labels may be bool, 0/1 or -1/+1 (numpy's too); predictions come back in the kind of label that
@@ -106,11 +106,13 @@ class KernelClassifier(base.MiniBatchClassifier):
     #: `_should_update` and `_score` is the plain expansion: batches of rows then skip the others in
     #: compiled code. None for the algorithms that decide in another way: every class that overrides
     #: one of these hooks and does not say otherwise.
-    _update_margin: ClassVar[float | None] = 0.0
+    _update_margin: float | None = 0.0
 
     #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which
     #: rounding of kernel values would pile up.
     _wide: ClassVar[bool] = False
+
+    _learns_signs = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -147,6 +149,12 @@ class KernelClassifier(base.MiniBatchClassifier):
         """Change the hypothesis because of an example, and keep to the budget."""
         self._supports.add(x, sign)
 
+    def _expansion(self) -> NDArray[np.float64]:
+        """Coefficients of the hypothesis, in a row, the oldest support first."""
+        import numpy as np  # noqa: PLC0415
+
+        return np.array([[self._supports.coefficient(i) for i in range(len(self._supports))]])
+
     def _start_from_zero_instance(self) -> float:
         """Make f_1 = k(0, .), which speeds up the learning of the bias; return its squared norm."""
         self._supports.read({})
@@ -166,29 +174,15 @@ class KernelClassifier(base.MiniBatchClassifier):
             self._update(x, sign, score)
         return score
 
-    def learn_one(self, x: Features, y: Label) -> None:
-        """Learn one example.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-        y
-            Label: bool, 0/1 or -1/+1.
-
-        Raises
-        ------
-        LabelError
-            If the label is none of these, or of another kind than those learnt before.
-        FeatureError
-            If a value is infinite or too large for the kernel.
-        FeatureTypeError
-            If a value is not a number, or `x` not a mapping.
-        """
-        sign = self._sign(y)
-        self._step(x, sign)
+    def _learn(self, x: Features, y: Label) -> Label:
+        score = self._step(x, self._sign(y))
+        predicted = self._labels[score > 0.0]
         if self._kind == "any" or type(y) is not bool:
             self._adopt(y)
+        return predicted
+
+    def _read(self, x: Features) -> None:
+        self._supports.read(x)
 
     def decision_function_one(self, x: Features) -> float:
         """Score of an example in the kernel's own scale; the prediction is positive iff it is > 0.
@@ -207,195 +201,42 @@ class KernelClassifier(base.MiniBatchClassifier):
         return self._score()
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-        **kwargs
-            Ignored; River passes them on.
-
-        Returns
-        -------
-        bool or int
-            A label of the kind learnt; False before that.
-        """
+        """Predict the label of one example; see `OnlineClassifier`, which takes two calls more."""
         self._supports.read(x)
         return self._labels[self._score() > 0.0]
 
-    def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
-        """Give both labels their probability: the logistic function of the score, not calibrated.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-        **kwargs
-            Ignored; River passes them on.
-
-        Returns
-        -------
-        dict
-            Probability by label; a half each before anything is learnt.
-        """
-        score = self.decision_function_one(x)
-        return {self._labels[0]: _probability(-score), self._labels[1]: _probability(score)}
-
     # --- many examples -------------------------------------------------------------------------
 
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Learn a batch of examples, exactly as `learn_one` row by row would.
-
-        A batch is learnt as a whole or, if anything in it is refused, not at all.
-
-        Parameters
-        ----------
-        X
-            DataFrame (any that narwhals knows), list of dicts, 2-d numpy array or scipy CSR matrix.
-            The columns of an array are the features 0, 1, 2, ...; NaN means absent.
-        y
-            Labels: Series, array or list.
-
-        Raises
-        ------
-        LabelError, FeatureError, FeatureTypeError
-            As `learn_one` does, naming the row; ParameterError if the lengths differ.
-        """
-        self._run(X, y)
-
-    def predict_learn_many(self, X: Any, y: Any) -> Any:
-        """Test, then train: predict each row before its label is used, and learn it.
-
-        Parameters
-        ----------
-        X, y
-            As for `learn_many`.
-
-        Returns
-        -------
-        Series or ndarray of shape (n_rows,)
-            Each row's prediction made before it was learnt; a Series of the same library where `X`
-            is a DataFrame.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from drift.models import Perceptron
-        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-        >>> Perceptron().predict_learn_many(X, [True, False, True])
-        array([False,  True,  True])
-        """
-        table, name, predictions = self._run(X, y)
-        return table.series(predictions, name)
-
-    def _run(self, X: Any, y: Any) -> tuple[Table, str | None, list[Label]]:
-        """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
-        from drift.models._frames import Table, labels_of  # noqa: PLC0415  (imports numpy)
-
-        table, (labels, name) = Table(X), labels_of(y)
-        if len(labels) != len(table):
-            raise ParameterError(f"X has {len(table)} rows and y {len(labels)} labels")
-        signs = self._check_labels(labels)
-        table.check(self._supports.read)
+    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
+        rows, threshold = table.array, self._update_margin
+        if rows is None or threshold is None or checked is None:
+            return super()._learn_rows(table, labels, checked)
         predictions = []
-        for label, score in zip(labels, self._scan(table, signs), strict=True):
+        for label, score in zip(labels, self._scan(rows, checked, threshold), strict=True):
             predictions.append(self._labels[score > 0.0])
             if self._kind == "any" or type(label) is not bool:
                 self._adopt(label)
-        return table, name, predictions
+        return predictions
 
-    def _check_labels(self, labels: list[Label]) -> list[float]:
-        """Return the sign of each label of a batch; LabelError where one cannot be learnt."""
-        before = self._kind, self._labels
-        try:
-            for label in labels:
-                if self._kind == "any" or type(label) is not bool:
-                    self._sign(label)
-                    self._adopt(label)
-            return [self._sign(label) for label in labels]
-        finally:
-            self._kind, self._labels = before
+    def _score_rows(self, table: Table) -> list[float]:
+        if table.array is None or self._update_margin is None:
+            return super()._score_rows(table)
+        return list(self._scan(table.array, None, self._update_margin))
 
-    def _scan(self, table: Table, signs: list[float] | None) -> Iterator[float]:
+    def _scan(self, rows: Rows, signs: list[float] | None, threshold: float) -> Iterator[float]:
         """Score of each row, which is learnt right after it if there are signs."""
-        rows = table.array
-        if rows is None or self._update_margin is None:
-            for i, x in enumerate(table):
-                yield self.decision_function_one(x) if signs is None else self._step(x, signs[i])
-            return
         import numpy as np  # noqa: PLC0415
 
         scores = np.empty(len(rows))
         numbers = None if signs is None else np.array(signs, dtype=np.int8)
         start = 0
         while start < len(rows):
-            stop = self._supports.scan(rows, start, numbers, scores, self._update_margin)
+            stop = self._supports.scan(rows, start, numbers, scores, threshold)
             if signs is not None and stop < len(rows):
                 self._step(rows.row(stop), signs[stop])
                 stop += 1
             yield from scores[start:stop].tolist()
             start = stop
-
-    def decision_function_many(self, X: Any) -> NDArray[Any]:
-        """Score of each row, as `decision_function_one` gives it.
-
-        Parameters
-        ----------
-        X
-            As for `learn_many`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Scores.
-        """
-        import numpy as np  # noqa: PLC0415
-
-        return np.array(self._scores(X)[1], dtype=np.float64)
-
-    def _scores(self, X: Any) -> tuple[Table, list[float]]:
-        from drift.models._frames import Table  # noqa: PLC0415
-
-        table = Table(X)
-        table.check(self._supports.read)
-        return table, list(self._scan(table, None))
-
-    def predict_many(self, X: Any) -> Any:
-        """Predict the label of each row.
-
-        Parameters
-        ----------
-        X
-            As for `learn_many`.
-
-        Returns
-        -------
-        Series or ndarray of shape (n_rows,)
-            Labels of the kind learnt.
-        """
-        table, scores = self._scores(X)
-        return table.series([self._labels[score > 0.0] for score in scores])
-
-    def predict_proba_many(self, X: Any) -> Any:
-        """Give both labels their probability in each row.
-
-        Parameters
-        ----------
-        X
-            As for `learn_many`.
-
-        Returns
-        -------
-        DataFrame or ndarray of shape (n_rows, 2)
-            A column for each label, the negative one first.
-        """
-        table, scores = self._scores(X)
-        columns = {
-            self._labels[0]: [_probability(-score) for score in scores],
-            self._labels[1]: [_probability(score) for score in scores],
-        }
-        return table.frame(columns)
 
     # --- labels and bookkeeping ----------------------------------------------------------------
 
@@ -407,13 +248,31 @@ class KernelClassifier(base.MiniBatchClassifier):
             pass
         if not any(y is sign or y == sign for sign in (-1, 0, 1)):
             raise LabelError(
-                f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for more than two classes wrap "
-                "this model in river.multiclass.OneVsRestClassifier"
+                f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for other labels or more than "
+                "two, wrap this model in drift.models.OneVsRest"
             )
         raise LabelError(
             f"label {y!r:.80} does not go with the labels learnt so far, "
             f"{self._labels[0]!r} and {self._labels[1]!r}"
         )
+
+    def _check_labels(self, labels: Sequence[Label]) -> list[float] | None:
+        """Return the labels' signs; None keeps the batch out of compiled code."""
+        before = self._kind, self._labels
+        try:
+            for label in labels:
+                if self._kind == "any" or type(label) is not bool:
+                    self._sign(label)
+                    self._adopt(label)
+            return [self._sign(label) for label in labels]
+        finally:
+            self._kind, self._labels = before
+
+    def _label_of(self, score: float) -> Label:
+        return self._labels[score > 0.0]
+
+    def _probabilities(self, score: float) -> dict[Label, float]:
+        return {self._labels[0]: _probability(-score), self._labels[1]: _probability(score)}
 
     def _adopt(self, y: Label) -> None:
         """Predict from now on in the kind of label that `y` is."""

@@ -59,6 +59,8 @@ class RBP(KernelClassifier):
     50
     """
 
+    _shares_supports = True
+
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
     ) -> None:
@@ -108,6 +110,8 @@ class LBP(KernelClassifier):
     >>> evaluate.progressive_val_score(datasets.Phishing(), LBP(budget=50), metrics.Accuracy())
     Accuracy: 77.76%
     """
+
+    _shares_supports = True
 
     def __init__(self, budget: int = 100, kernel: Kernel | None = None) -> None:
         check_budget(budget)

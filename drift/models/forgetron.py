@@ -71,6 +71,8 @@ class Forgetron(KernelClassifier):
     Accuracy: 78.32%
     """
 
+    _shares_supports = True
+
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, shrinking: str = "self-tuned"
     ) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drift.models.base import KernelClassifier, check_number
+from drift.models.base import check_number
+from drift.models.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
+    from drift.models._prototypes import Array
     from drift.types import Features
 
 __all__ = ["PassiveAggressive"]
 
 
-class PassiveAggressive(KernelClassifier):
-    """Passive-aggressive classifier PA-I.
+class PassiveAggressive(MulticlassKernelClassifier):
+    """Passive-aggressive classifier PA-I, for two classes or more.
 
     An example with the loss ``max(0, 1 - y f(x)) > 0`` becomes a support with the coefficient
-    ``y min(C, loss / k(x, x))``.
+    ``y min(C, loss / k(x, x))``. With a label other than bool, 0/1 or -1/+1 each class gets a
+    hypothesis, the loss is ``max(0, 1 - f_y(x) + max_{r != y} f_r(x))``, and ``min(C, loss / (2
+    k(x, x)))`` is added to the example's own class and taken from the best other.
 
     Parameters
     ----------
@@ -42,6 +46,9 @@ class PassiveAggressive(KernelClassifier):
     -----
     A loss within rounding of 0, as an example has that has just been learnt, is none.
 
+    What was learnt of two classes before a label of another kind comes is kept: each gets half of
+    the hypothesis, one with the opposite sign.
+
     References
     ----------
     .. [1] K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, "Online passive-aggressive
@@ -59,6 +66,8 @@ class PassiveAggressive(KernelClassifier):
     """
 
     _update_margin = 1.0
+    _learns_signs = True
+    _shares_supports = True
 
     def __init__(self, aggressiveness: float = 1.0, kernel: Kernel | None = None) -> None:
         check_number("aggressiveness", aggressiveness, above=True)
@@ -74,3 +83,15 @@ class PassiveAggressive(KernelClassifier):
         if loss < tau * own:
             tau = loss / own
         self._supports.add(x, sign * tau)
+
+    def _should_update_class(self, margin: float, rounding: float) -> bool:
+        return margin < 1.0 - rounding
+
+    def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
+        loss, own = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
+        if rival >= 0:
+            loss += float(scores[rival])
+        tau = self.aggressiveness
+        if loss < tau * own:
+            tau = loss / own
+        self._add(x, {k: tau, rival: -tau})

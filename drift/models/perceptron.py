@@ -55,6 +55,8 @@ class Perceptron(KernelClassifier):
     True
     """
 
+    _shares_supports = True
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -200,6 +202,8 @@ class SPA(KernelClassifier):
     >>> evaluate.progressive_val_score(datasets.Phishing(), SPA(decay=1.0), metrics.Accuracy())
     Accuracy: 78.48%
     """
+
+    _shares_supports = True
 
     def __init__(self, decay: float = 1.0, kernel: Kernel | None = None) -> None:
         check_number("decay", decay, above=True)

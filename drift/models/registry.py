@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
+from drift.models.mira import MIRA
+from drift.models.multiclass import MRBP
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
 from drift.models.second_order import LBSOP, RBSOP, SOP
@@ -20,6 +22,8 @@ MODELS: dict[str, type[KernelClassifier]] = {
     "Forgetron": Forgetron,
     "LBP": LBP,
     "LBSOP": LBSOP,
+    "MIRA": MIRA,
+    "MRBP": MRBP,
     "PassiveAggressive": PassiveAggressive,
     "Perceptron": Perceptron,
     "RBP": RBP,

@@ -94,6 +94,11 @@ class SOP(KernelClassifier):
             return 0.0
         return self.ridge / self._spread() * projected
 
+    def _expansion(self) -> Any:
+        if self._inverse is None:
+            return super()._expansion()
+        return self._inverse.times(self._signs)[self._supports.slots][None, :]
+
     def _spread(self) -> float:
         return self.ridge + self._own - float(self._row @ self._weights)
 

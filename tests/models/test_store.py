@@ -4,6 +4,7 @@ import contextlib
 import sys
 from array import array
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -95,6 +96,18 @@ class TwoStores(RuleBasedStateMachine):
             row = array("d", bytes(8 * 3000))
             rows.append(list(row[: store.fill_row(row)]))
         assert rows[0] == pytest.approx(rows[1], rel=1e-9, abs=1e-9)
+
+    @rule(x=examples, seed=st.integers(0, 9))
+    def classes(self, x, seed):
+        results = []
+        for store in (self.fast, self.plain):
+            weights = np.random.default_rng(seed).normal(size=(3, 4000))
+            weights[:, [slot for slot in range(4000) if slot not in self.held]] = 0.0
+            store.read(x)
+            scores, roundings = np.empty(3), np.empty(3)
+            store.class_scores(weights, scores, roundings)
+            results += [*scores, *roundings]
+        assert results[:6] == pytest.approx(results[6:], rel=1e-9, abs=1e-9)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), weight=st.floats(-3, 3))

@@ -8,6 +8,7 @@ from cases import CASES, KERNELS
 from oracles import naive_gram
 from scipy import sparse
 from streams import STREAMS
+from test_multiclass import CASES as MULTICLASS
 
 from drift.models import MODELS
 
@@ -60,7 +61,9 @@ def test_agrees_with_its_twin(case, kernel, stream, tolerance, gram):
 
 
 def test_every_model_has_a_twin():
-    assert {type(case.model(None, 9)).__name__ for case in CASES.values()} == set(MODELS)
+    binary = {type(case.model(None, 9)) for case in CASES.values()}
+    multiclass = {type(make(None)) for make, _ in MULTICLASS.values()}
+    assert {model.__name__ for model in binary | multiclass} == set(MODELS)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,280 @@
+"""River's contract around every model: one example, batches, predictions, probabilities.
+
+A model says how it learns one example and what a score means; the rest is written here, once.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from river import base
+
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.models._frames import Table
+    from drift.types import Features, Label
+
+__all__ = ["OnlineClassifier"]
+
+
+class OnlineClassifier(base.MiniBatchClassifier):
+    """What every model shares, whatever its scores and labels are.
+
+    A score is a float, or an array of one float for each class.
+    """
+
+    #: Whether the hooks need no more of `self._supports` than `SharedSupports` has, so that the
+    #: models of several classes may have one store; see `OneVsRest`.
+    _shares_supports: ClassVar[bool] = False
+
+    #: Whether `_step` learns an example of either sign, as the model of one class in `OneVsRest`.
+    _learns_signs: ClassVar[bool] = False
+
+    # --- what a model says ---------------------------------------------------------------------
+
+    @abstractmethod
+    def _read(self, x: Features) -> None:
+        """Take an example as the point, or refuse it; the hypothesis stays as it is."""
+
+    @abstractmethod
+    def _score(self) -> Any:
+        """Score of the point that was read last."""
+
+    @abstractmethod
+    def _learn(self, x: Features, y: Label) -> Label:
+        """Learn an example, or refuse it; return what was predicted before."""
+
+    @abstractmethod
+    def _check_labels(self, labels: Sequence[Label]) -> Any:
+        """Refuse a batch in which a label cannot be learnt after those before it.
+
+        What it returns is for `_learn_rows`; the model stays as it is.
+        """
+
+    @abstractmethod
+    def _label_of(self, score: Any) -> Label:
+        """Label that a score predicts."""
+
+    @abstractmethod
+    def _probabilities(self, score: Any) -> dict[Label, float]:
+        """Probability by label."""
+
+    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
+        """Learn rows that nothing refuses; return what was predicted before each."""
+        return [self._learn(x, y) for x, y in zip(table, labels, strict=True)]
+
+    def _score_rows(self, table: Table) -> list[Any]:
+        """Score of each row."""
+        scores = []
+        for x in table:
+            self._read(x)
+            scores.append(self._score())
+        return scores
+
+    def clone(
+        self,
+        new_params: dict[str, Any] | None = None,
+        include_attributes: bool = False,  # noqa: FBT001, FBT002 - River's signature
+    ) -> Self:
+        """Return a model with the same parameters, or other ones, that has learnt nothing.
+
+        Parameters
+        ----------
+        new_params
+            Parameters to change.
+        include_attributes
+            Copy what was learnt, too.
+
+        Returns
+        -------
+        OnlineClassifier
+            The clone.
+        """
+        if include_attributes and not new_params:
+            return copy.deepcopy(self)  # River's clone would copy apart what attributes share
+        return super().clone(new_params, include_attributes)
+
+    # --- one example ---------------------------------------------------------------------------
+
+    def learn_one(self, x: Features, y: Label) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        y
+            Label; the class says which.
+
+        Raises
+        ------
+        LabelError
+            If the label is none that can be learnt, or of another kind than those learnt before.
+        FeatureError
+            If a value is infinite or too large for the kernel.
+        FeatureTypeError
+            If a value is not a number, or `x` not a mapping.
+        """
+        self._learn(x, y)
+
+    def predict_one(self, x: Features, **kwargs: Any) -> Label:
+        """Predict the label of one example.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        **kwargs
+            Ignored; River passes them on.
+
+        Returns
+        -------
+        label
+            A label of the kind learnt. Before that False, or None where labels may be anything.
+        """
+        self._read(x)
+        return self._label_of(self._score())
+
+    def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
+        """Give every label its probability: the logistic function or softmax of the scores.
+
+        Probabilities are not calibrated.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        **kwargs
+            Ignored; River passes them on.
+
+        Returns
+        -------
+        dict
+            Probability by label. Before anything is learnt a half each, or nothing where labels may
+            be anything.
+        """
+        self._read(x)
+        return self._probabilities(self._score())
+
+    # --- many examples -------------------------------------------------------------------------
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn a batch of examples, exactly as `learn_one` row by row would.
+
+        A batch is learnt as a whole or, if anything in it is refused, not at all.
+
+        Parameters
+        ----------
+        X
+            DataFrame (any that narwhals knows), list of dicts, 2-d numpy array or scipy CSR matrix.
+            The columns of an array are the features 0, 1, 2, ...; NaN means absent.
+        y
+            Labels: Series, array or list.
+
+        Raises
+        ------
+        LabelError, FeatureError, FeatureTypeError
+            As `learn_one` does, naming the row; ParameterError if the lengths differ.
+        """
+        self._run(X, y)
+
+    def predict_learn_many(self, X: Any, y: Any) -> Any:
+        """Test, then train: predict each row before its label is used, and learn it.
+
+        Parameters
+        ----------
+        X, y
+            As for `learn_many`.
+
+        Returns
+        -------
+        Series or ndarray of shape (n_rows,)
+            Each row's prediction made before it was learnt; a Series of the same library where `X`
+            is a DataFrame.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from drift.models import Perceptron
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+        >>> Perceptron().predict_learn_many(X, [True, False, True])
+        array([False,  True,  True])
+        """
+        table, name, predictions = self._run(X, y)
+        return table.series(predictions, name)
+
+    def _run(self, X: Any, y: Any) -> tuple[Table, str | None, list[Label]]:
+        """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
+        from drift.models._frames import Table, labels_of  # noqa: PLC0415  (imports numpy)
+
+        table, (labels, name) = Table(X), labels_of(y)
+        if len(labels) != len(table):
+            raise ParameterError(f"X has {len(table)} rows and y {len(labels)} labels")
+        checked = self._check_labels(labels)
+        table.check(self._read)
+        return table, name, self._learn_rows(table, labels, checked)
+
+    def _scores(self, X: Any) -> tuple[Table, list[Any]]:
+        from drift.models._frames import Table  # noqa: PLC0415
+
+        table = Table(X)
+        table.check(self._read)
+        return table, self._score_rows(table)
+
+    def decision_function_many(self, X: Any) -> NDArray[Any]:
+        """Score of each row, as `decision_function_one` gives it.
+
+        Parameters
+        ----------
+        X
+            As for `learn_many`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Scores; classes in the order in which they were first met.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        return np.array(self._scores(X)[1], dtype=np.float64)
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X
+            As for `learn_many`.
+
+        Returns
+        -------
+        Series or ndarray of shape (n_rows,)
+            Labels of the kind learnt.
+        """
+        table, scores = self._scores(X)
+        return table.series([self._label_of(score) for score in scores])
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Give every label its probability in each row.
+
+        Parameters
+        ----------
+        X
+            As for `learn_many`.
+
+        Returns
+        -------
+        DataFrame or ndarray of shape (n_rows, n_classes)
+            A column for each label: the negative one first, or in the order first met.
+        """
+        table, scores = self._scores(X)
+        rows = [self._probabilities(score) for score in scores]
+        labels = rows[0] if rows else self.predict_proba_one({})
+        return table.frame({label: [row[label] for row in rows] for label in labels})

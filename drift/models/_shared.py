@@ -1,0 +1,179 @@
+"""Supports that several hypotheses share: stored once, and one kernel row for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.models import _support
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+__all__ = ["SharedStore", "SharedSupports"]
+
+
+class SharedStore:
+    """One column store under the supports of several hypotheses.
+
+    Between two calls of `read` the hypotheses may learn the example that was read, one after the
+    other, each through its `SharedSupports`.
+
+    Parameters
+    ----------
+    kernel
+        Kernel between examples.
+    wide
+        Keep float64 columns whatever `column_type` says.
+    """
+
+    def __init__(self, kernel: Kernel, *, wide: bool) -> None:
+        self.store = _support.ColumnStore(kernel, wide or _support.float64_columns())
+        #: Coefficients by hypothesis and slot, each row up to its hypothesis's factor.
+        self.matrix = np.zeros((0, 0))
+        self.users = np.zeros(0, dtype=np.int64)  # hypotheses that hold a slot's support
+        self._forget_example()
+
+    def _forget_example(self) -> None:
+        self.example: Any = None
+        self.slot = -1  # of the example, once a hypothesis holds it
+        self.own = 0.0
+        self.scores = self.roundings = np.zeros(0)
+
+    def make_room(self) -> None:
+        """Widen the arrays to the store's capacity."""
+        more = self.store.capacity - self.matrix.shape[1]
+        if more > 0:
+            self.matrix = np.pad(self.matrix, ((0, 0), (0, more)))
+            self.users = np.pad(self.users, (0, more))
+
+    def join(self) -> int:
+        """Make room for one more hypothesis; return its number."""
+        self.matrix = np.pad(self.matrix, ((0, 1), (0, 0)))
+        return len(self.matrix) - 1
+
+    def read(self, x: Features) -> None:
+        """Score an example under all hypotheses, before any of them learns it."""
+        self._forget_example()
+        self.store.read(x)
+        self.own = self.store.self_kernel()
+        self.scores, self.roundings = self.score(self.matrix)
+        self.example = x
+
+    def score(self, matrix: Any) -> tuple[Any, Any]:
+        """Scores of the store's point, and bounds on their rounding errors."""
+        scores, roundings = np.zeros(len(matrix)), np.zeros(len(matrix))
+        if matrix.size:
+            self.store.class_scores(matrix, scores, roundings)
+        return scores, roundings
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "kernel": self.store.kernel,
+            "store": self.store.state(),
+            "matrix": self.matrix,
+            "users": self.users,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.store = _support.ColumnStore.restore(state["kernel"], None, state["store"])
+        self.matrix = state["matrix"]
+        self.users = state["users"]
+        self._forget_example()
+
+
+class SharedSupports:
+    """The supports of one hypothesis in a `SharedStore`, as `SupportSet` is of one of its own."""
+
+    def __init__(self, shared: SharedStore, budget: int | None) -> None:
+        self.budget = budget
+        self._shared = shared
+        self._number = shared.join()
+        self._factor = 1.0
+        self._order: list[int] = []  # the slots, oldest first
+        self._at_support = False  # whether the point is one, instead of the example
+
+    def read(self, x: Features) -> None:
+        """Take an example as the point: the one that the store has read."""
+        self._at_support = False
+        if x is not self._shared.example:
+            self._shared.read(x)
+
+    def read_support(self, i: int) -> None:
+        """Take support number `i` as the point."""
+        self._shared.store.read_support(self._order[i])
+        self._at_support = True
+
+    def _scored(self) -> tuple[float, float]:
+        shared, k = self._shared, self._number
+        scores, roundings, k = (
+            (*shared.score(shared.matrix[k : k + 1]), 0)
+            if self._at_support
+            else (shared.scores, shared.roundings, k)
+        )
+        return float(scores[k]), float(roundings[k])
+
+    def score(self) -> float:
+        """Score f(x) of the point read last."""
+        return self._factor * self._scored()[0]
+
+    def rounding(self) -> float:
+        """Bound on the rounding error of the score."""
+        return abs(self._factor) * self._scored()[1]
+
+    def self_kernel(self) -> float:
+        """Kernel between the point and itself."""
+        return self._shared.store.self_kernel() if self._at_support else self._shared.own
+
+    def scale(self, c: float) -> None:
+        """Multiply every coefficient by a number, in constant time."""
+        self._factor *= c
+        if abs(self._factor) < 1e-100:  # before the weights lose their meaning
+            self._shared.matrix[self._number] *= self._factor
+            self._factor = 1.0
+
+    def add(self, x: Features, coefficient: float) -> int:
+        """Make the example read last the newest support; return its slot."""
+        shared = self._shared
+        if shared.slot < 0:
+            shared.slot = shared.store.add(x, 0.0)
+            shared.make_room()
+        shared.users[shared.slot] += 1
+        shared.matrix[self._number, shared.slot] = coefficient / self._factor
+        self._order.append(shared.slot)
+        return shared.slot
+
+    def remove(self, i: int) -> int:
+        """Evict support number `i`; return its slot."""
+        shared, slot = self._shared, self._order.pop(i)
+        shared.matrix[self._number, slot] = 0.0
+        shared.users[slot] -= 1
+        if not shared.users[slot]:
+            shared.store.remove(slot)
+            if slot == shared.slot:
+                shared.slot = -1
+        return slot
+
+    def coefficient(self, i: int) -> float:
+        """Coefficient of support number `i`."""
+        return self._factor * float(self._shared.matrix[self._number, self._order[i]])
+
+    @property
+    def tie(self) -> float:
+        """Share of the sum of its terms' sizes within which a score is rounding error."""
+        return self._shared.store.tie
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
+        """Yield each support and its coefficient, the oldest first."""
+        for i, slot in enumerate(self._order):
+            yield self._shared.store.support(slot), self.coefficient(i)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_at_support": False}

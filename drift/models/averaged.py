@@ -1,0 +1,206 @@
+"""Online to batch: predict with the average of all hypotheses instead of the last one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import ParameterError
+from drift.models._contract import OnlineClassifier
+from drift.models.base import KernelClassifier
+from drift.models.multiclass import MulticlassKernelClassifier
+from drift.models.perceptron import Perceptron
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from drift.models._prototypes import Prototypes
+    from drift.types import Features, Label
+
+__all__ = ["Averaged"]
+
+
+class Averaged(OnlineClassifier):
+    """A model's average: it learns as the model does, and scores with the mean of its hypotheses.
+
+    After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
+    that met example ``t``. An update of the average costs a pass over the supports; a score costs
+    what the model's does.
+
+    Parameters
+    ----------
+    model
+        Any classifier of `drift.models` but a wrapper; it learns as it would alone. For several
+        binary models wrap this in `OneVsRest`.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Mistakes of the model itself, not of the average.
+    n_updates : int
+        Number of examples that changed the model's hypothesis.
+
+    Raises
+    ------
+    ParameterError
+        If `model` is none of these.
+
+    Notes
+    -----
+    A support that the model evicts takes its part of the average with it, so that memory stays
+    where the model's budget puts it; without evictions the average is exact. The hypothesis of the
+    second-order models is the linear one, without the positive factor that depends on the example.
+
+    References
+    ----------
+    .. [1] N. Cesa-Bianchi, A. Conconi, C. Gentile, "On the generalization ability of on-line
+       learning algorithms", IEEE Transactions on Information Theory 50 (2004).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import Averaged, Perceptron
+    >>> evaluate.progressive_val_score(
+    ...     datasets.Phishing(), Averaged(Perceptron()), metrics.Accuracy()
+    ... )
+    Accuracy: 87.52%
+    """
+
+    def __init__(self, model: KernelClassifier) -> None:
+        if not isinstance(model, KernelClassifier):
+            raise ParameterError(
+                f"model must be a classifier of drift.models that is no wrapper, not {model!r:.80}"
+            )
+        self.model = model
+        self._n_examples = 0
+        self._since = 0  # examples met by the present hypothesis
+        # By number of class (one row for a binary model) and support, the oldest first:
+        self._held = model._expansion()  # the present hypothesis
+        self._sums = 0.0 * self._held  # of the hypotheses before it
+        self._serials = list(model._supports.serials)
+        self._weights: Any = None  # the average, by class and slot
+        self._binary = self._prototypes is None
+
+    @property
+    def _learns_signs(self) -> bool:  # type: ignore[override]  # as the model does
+        return self.model._learns_signs
+
+    @property
+    def _multiclass(self) -> bool:
+        return bool(self.model._multiclass)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"model": Perceptron()}
+
+    # --- one example ---------------------------------------------------------------------------
+
+    def learn_one(self, x: Features, y: Label) -> None:
+        """Learn one example, as the model does; see `OnlineClassifier`."""
+        updates = self.model.n_updates
+        self.model.learn_one(x, y)
+        self._count(changed=self.model.n_updates != updates)
+
+    def _learn(self, x: Features, y: Label) -> Label:
+        predicted = self.predict_one(x)
+        self.learn_one(x, y)
+        return predicted
+
+    def _step(self, x: Features, sign: float) -> float:
+        """Learn one example as a part of `OneVsRest`."""
+        updates = self.model.n_updates
+        score = self.model._step(x, sign)
+        self._count(changed=self.model.n_updates != updates)
+        return score
+
+    def _count(self, *, changed: bool) -> None:
+        self._n_examples += 1
+        self._since += 1
+        self._weights = None
+        if changed:
+            self._sums += self._since * self._held
+            self._since = 0
+            self._follow()
+
+    def _follow(self) -> None:
+        """Bring the sums into the form of the model's new hypothesis."""
+        import numpy as np  # noqa: PLC0415
+
+        before, now = self._serials, list(self.model._supports.serials)
+        self._held = self.model._expansion()
+        sums = self._sums
+        if self._binary and isinstance(self.model, MulticlassKernelClassifier):
+            self._binary = self.model._prototypes is None
+            if not self._binary:  # two classes no longer share a hypothesis
+                sums = np.zeros((len(self._held), len(before)))
+                for k, share in self.model._halves.items():
+                    sums[k] = share * self._sums[0]
+        self._sums, self._serials = np.zeros(self._held.shape), now
+        _, old, new = np.intersect1d(before, now, assume_unique=True, return_indices=True)
+        self._sums[: len(sums), new] = sums[:, old]
+
+    def _read(self, x: Features) -> None:
+        self.model._read(x)
+
+    def _score(self) -> Any:
+        import numpy as np  # noqa: PLC0415
+
+        supports = self.model._supports
+        if self._weights is None:
+            self._weights = np.zeros((len(self._held), supports.capacity))
+            total = self._sums + self._since * self._held
+            self._weights[:, supports.slots] = total / max(self._n_examples, 1)
+        scores, roundings = np.zeros((2, len(self._weights)))
+        if len(supports):
+            supports.class_scores(self._weights, scores, roundings)
+        return scores if self._prototypes is not None else float(scores[0])
+
+    @property
+    def _prototypes(self) -> Prototypes | None:
+        model = self.model
+        return model._prototypes if isinstance(model, MulticlassKernelClassifier) else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_weights": None}
+
+    # --- what labels and scores mean -----------------------------------------------------------
+
+    def decision_function_one(self, x: Features) -> Any:
+        """Score of an example under the average, in the form in which the model gives its own.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+
+        Returns
+        -------
+        float or dict
+            Score, or score by label.
+        """
+        self._read(x)
+        scores = self._score()
+        return scores if self._prototypes is None else self._prototypes.by_label(scores)
+
+    def _check_labels(self, labels: Sequence[Label]) -> Any:
+        return self.model._check_labels(labels)
+
+    def _label_of(self, score: Any) -> Label:
+        return self.model._label_of(score)
+
+    def _probabilities(self, score: Any) -> dict[Label, float]:
+        return self.model._probabilities(score)
+
+    @property
+    def n_mistakes(self) -> int:
+        """Mistakes of the model itself while learning."""
+        return self.model.n_mistakes
+
+    @property
+    def n_updates(self) -> int:
+        """Number of examples that changed the model's hypothesis."""
+        return self.model.n_updates
+
+    @property
+    def n_supports(self) -> int:
+        """Number of supports held."""
+        return self.model.n_supports

@@ -1,0 +1,305 @@
+"""The template of the multiclass algorithms, and the Perceptron on a budget in it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from drift.errors import LabelError
+from drift.models._contract import OnlineClassifier
+from drift.models.base import KernelClassifier, check_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from drift.kernels import Kernel
+    from drift.models._prototypes import Array, Prototypes
+    from drift.types import Features, Label
+
+__all__ = ["MRBP", "MulticlassKernelClassifier", "check_class", "softmax"]
+
+
+def check_class(y: Label) -> None:
+    """Refuse a label that cannot name a class.
+
+    Examples
+    --------
+    >>> check_class(["news"])
+    Traceback (most recent call last):
+    drift.errors.LabelError: label ['news'] is a list, which has no hash: take a string or a tuple
+    """
+    try:
+        hash(y)
+    except TypeError:
+        raise LabelError(
+            f"label {y!r:.80} is a {type(y).__name__}, which has no hash: take a string or a tuple"
+        ) from None
+    if y is None or y != y:
+        raise LabelError(f"label {y!r} names no class: leave out examples without a label")
+
+
+def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
+    """Probability by label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> softmax(["a", "b"], np.array([1000.0, 1000.0]))
+    {'a': 0.5, 'b': 0.5}
+    """
+    if not len(scores):
+        return {}
+    import numpy as np  # noqa: PLC0415
+
+    powers = np.exp(scores - scores.max())
+    return dict(zip(labels, (powers / powers.sum()).tolist(), strict=True))
+
+
+class MulticlassKernelClassifier(KernelClassifier):
+    """Classifier with one hypothesis, a prototype, for each class, over supports that all share.
+
+    Labels are whatever has a hash; classes may appear at any time, with a prototype of zero. The
+    prediction is the class with the highest score, the first met among equals; None before
+    anything is learnt. While a single class is known, an unnamed one with the score 0 is its rival.
+
+    Parameters
+    ----------
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    budget
+        Largest number of supports, None for no limit. Subclasses without a budget leave it out.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of examples learnt whose own class did not score above all others before the update.
+    n_updates : int
+        Number of examples that changed the hypothesis.
+    """
+
+    #: Whether there are binary hooks, too. They learn labels of bool, 0/1 and -1/+1 as long as no
+    #: others come; then the two classes get half of the hypothesis each, with opposite signs.
+    _learns_signs: ClassVar[bool] = False
+
+    def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
+        super().__init__(kernel, budget)
+        #: None as long as the labels are those of a binary model.
+        self._prototypes: Prototypes | None = None
+        #: Share of that model's hypothesis that a class then took over, by the class's number.
+        self._halves: dict[int, float] = {}
+        if not self._learns_signs:
+            self._name_classes()
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    # --- hooks ---------------------------------------------------------------------------------
+
+    def _should_update_class(self, margin: float, rounding: float) -> bool:
+        """Whether an example changes the prototypes; by default where it was a mistake.
+
+        `margin` is the score of its own class above the best other; `rounding` bounds its error.
+        """
+        return margin <= 0.0
+
+    def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
+        """Change the prototypes because of an example of class number `k`.
+
+        `rival` is the best other class, -1 if there is none; `scores` are those of all classes.
+        """
+        raise NotImplementedError
+
+    def _add(self, x: Features, coefficients: dict[int, float]) -> int:
+        """Make the example read last a support, with coefficients by number of class."""
+        assert self._prototypes is not None  # noqa: S101
+        slot = self._supports.add(x, 0.0)
+        self._prototypes.put(slot, self._supports.capacity, coefficients)
+        return slot
+
+    def _evict(self, i: int) -> int:
+        """Evict support number `i`; return the slot that it leaves."""
+        assert self._prototypes is not None  # noqa: S101
+        slot = self._supports.remove(i)
+        self._prototypes.drop(slot)
+        return slot
+
+    # --- one example ---------------------------------------------------------------------------
+
+    def _learn(self, x: Features, y: Label) -> Label:
+        if self._prototypes is None and self._is_binary(y):
+            return super()._learn(x, y)
+        check_class(y)
+        self._supports.read(x)
+        scores = self._score()
+        predicted = self._label_of(scores)
+        if self._prototypes is None or y not in self._prototypes:
+            self._meet(y)
+            scores = self._score()
+        prototypes = self._prototypes
+        assert prototypes is not None  # noqa: S101
+        k = prototypes.number(y)
+        rival = prototypes.rival(scores, k)
+        margin, rounding = prototypes.margin(scores, k, rival)
+        if margin <= 0.0:
+            self.n_mistakes += 1
+        if self._should_update_class(margin, rounding):
+            self.n_updates += 1
+            self._update_class(x, k, rival, scores)
+        return predicted
+
+    def _is_binary(self, y: Label) -> bool:
+        try:
+            self._sign(y)
+        except LabelError:
+            return False
+        return True
+
+    def _meet(self, y: Label) -> None:
+        if self._prototypes is None:
+            self._name_classes()
+        assert self._prototypes is not None  # noqa: S101
+        self._prototypes.add(y)
+
+    def _name_classes(self) -> None:
+        """Go over to prototypes: half of the hypothesis for each class learnt so far."""
+        from drift.models._prototypes import Prototypes  # noqa: PLC0415
+
+        self._prototypes = prototypes = Prototypes()
+        self._update_margin = None
+        if not self.n_updates:
+            return
+        known = self._labels if self._kind != "any" else self._labels[1:]
+        for label in known:
+            prototypes.add(label)
+        self._halves = {len(known) - 1: 0.5} | ({0: -0.5} if len(known) > 1 else {})
+        for i, slot in enumerate(self._supports.slots):
+            coefficient = self._supports.coefficient(i)
+            shares = {k: share * coefficient for k, share in self._halves.items()}
+            prototypes.put(slot, self._supports.capacity, shares)
+
+    def _expansion(self) -> Array:
+        """Coefficients of the hypotheses by class; one row for a binary one."""
+        if self._prototypes is None:
+            return super()._expansion()
+        weights: Array = self._prototypes.matrix[: len(self._prototypes), self._supports.slots]
+        return weights
+
+    def _score(self) -> Any:
+        if self._prototypes is None:
+            return super()._score()
+        return self._prototypes.scores(self._supports)
+
+    def decision_function_one(self, x: Features) -> Any:
+        """Scores of an example in the kernel's own scale.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+
+        Returns
+        -------
+        dict
+            Score by label. A float, as of a binary model, where that is what it still is.
+        """
+        self._supports.read(x)
+        scores = self._score()
+        return scores if self._prototypes is None else self._prototypes.by_label(scores)
+
+    def predict_one(self, x: Features, **kwargs: Any) -> Label:
+        """Predict the label of one example; before anything is learnt None, or False."""
+        return OnlineClassifier.predict_one(self, x)
+
+    # --- what labels and scores mean -----------------------------------------------------------
+
+    def _check_labels(self, labels: Sequence[Label]) -> list[float] | None:
+        if self._prototypes is None:
+            with contextlib.suppress(LabelError):
+                return super()._check_labels(labels)
+        for label in labels:
+            check_class(label)
+        return None
+
+    def _label_of(self, score: Any) -> Label:
+        if self._prototypes is None:
+            return super()._label_of(score)
+        return self._prototypes.labels[int(score.argmax())] if len(score) else None
+
+    def _probabilities(self, score: Any) -> dict[Label, float]:
+        if self._prototypes is None:
+            return super()._probabilities(score)
+        return softmax(self._prototypes.labels, score)
+
+    @property
+    def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
+        """The supports and their coefficients by label, the oldest first.
+
+        Values are those held: of unit norm where the kernel normalises.
+        """
+        if self._prototypes is None:
+            return super().supports
+        pairs = zip(self._supports, self._supports.slots, strict=True)
+        return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
+
+
+class MRBP(MulticlassKernelClassifier):
+    """Multiclass Randomized Budget Perceptron: evicts a support drawn uniformly at random.
+
+    A mistake gives the example's own class the coefficient 1, and the best other one -1.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    seed
+        Seed of the draws; None for another sequence each time.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of examples learnt whose own class did not score above all others before the update.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1.
+
+    See Also
+    --------
+    RBP : The same for two classes.
+
+    References
+    ----------
+    .. [1] F. Orabona, J. Keshet, B. Caputo, "Bounded kernel-based online learning", Journal of
+       Machine Learning Research 10 (2009), section 7 (the multiclass baseline).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from drift.kernels import RBF
+    >>> from drift.models import MRBP
+    >>> model = preprocessing.StandardScaler() | MRBP(budget=50, kernel=RBF(0.2), seed=1)
+    >>> segments = datasets.ImageSegments().take(500)
+    >>> evaluate.progressive_val_score(segments, model, metrics.Accuracy())
+    Accuracy: 75.75%
+    """
+
+    def __init__(
+        self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
+    ) -> None:
+        check_budget(budget)
+        super().__init__(kernel, budget)
+        self.budget = budget
+        self.seed = seed
+        self._rng = random.Random(seed)
+
+    def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
+        self._add(x, {k: 1.0, rival: -1.0})
+        if len(self._supports) > self.budget:
+            self._evict(self._rng.randrange(self.budget))

@@ -1,0 +1,171 @@
+"""One binary model for each class, over supports that they share where they can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import ParameterError
+from drift.models._contract import OnlineClassifier
+from drift.models.multiclass import check_class, softmax
+from drift.models.perceptron import Perceptron
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from drift.models._shared import SharedStore
+    from drift.models.base import KernelClassifier
+    from drift.types import Features, Label
+
+__all__ = ["OneVsRest"]
+
+
+class OneVsRest(OnlineClassifier):
+    """One binary model for each class, trained to tell it from all others.
+
+    The prediction is the class whose model gives the highest raw score, the first met among equals;
+    None before anything is learnt. Labels are whatever has a hash, and classes may appear at any
+    time: the model of a new one starts with the example that brings it.
+
+    Models of first order share one store, in which an example is kept once for all the classes that
+    hold it and one kernel row serves all of them. The others have a store each.
+
+    Parameters
+    ----------
+    model
+        Any binary classifier of `drift.models`; each class gets a clone. A seed is the same for all
+        of them.
+
+    Attributes
+    ----------
+    models : dict
+        Model by label, in the order in which the classes were first met.
+    n_mistakes : int
+        Number of examples learnt whose own class did not score above all others before the update.
+
+    Raises
+    ------
+    ParameterError
+        If `model` is no binary classifier of `drift.models`.
+
+    Notes
+    -----
+    River's own ``multiclass.OneVsRestClassifier`` compares normalised probabilities, learns a batch
+    class by class, and keeps every store apart.
+
+    References
+    ----------
+    .. [1] Y. Li, P. M. Long, "The relaxed online maximum margin algorithm", Machine Learning 46
+       (2002), section 5.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from drift.kernels import RBF
+    >>> from drift.models import LBP, OneVsRest
+    >>> model = preprocessing.StandardScaler() | OneVsRest(LBP(budget=50, kernel=RBF(0.2)))
+    >>> segments = datasets.ImageSegments().take(500)
+    >>> evaluate.progressive_val_score(segments, model, metrics.Accuracy())
+    Accuracy: 78.16%
+    """
+
+    def __init__(self, model: KernelClassifier) -> None:
+        if not isinstance(model, OnlineClassifier) or not model._learns_signs:
+            raise ParameterError(
+                f"model must be a binary classifier of drift.models, not {model!r:.80}: for others "
+                "there is river.multiclass.OneVsRestClassifier"
+            )
+        self.model = model
+        self.models: dict[Label, KernelClassifier] = {}
+        self.n_mistakes = 0
+        self._shared: SharedStore | None = None
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"model": Perceptron()}
+
+    # --- one example ---------------------------------------------------------------------------
+
+    def _read(self, x: Features) -> None:
+        if self._shared is not None:
+            self._shared.read(x)
+            return
+        self.model._read(x)
+        for model in self.models.values():
+            model._read(x)
+
+    def _score(self) -> Any:
+        import numpy as np  # noqa: PLC0415
+
+        return np.array([model._score() for model in self.models.values()])
+
+    def _learn(self, x: Features, y: Label) -> Label:
+        check_class(y)
+        self._read(x)
+        scores = self._score()
+        predicted = self._label_of(scores)
+        if y not in self.models:
+            self.models[y] = self._new_model()
+            self._read(x)
+            scores = self._score()
+        signs = [1.0 if label == y else -1.0 for label in self.models]
+        mine = signs.index(1.0)
+        rivals = [score for k, score in enumerate(scores.tolist()) if k != mine]
+        self.n_mistakes += bool(scores[mine] <= max(rivals, default=0.0))
+        for model, sign in zip(self.models.values(), signs, strict=True):
+            model._step(x, sign)
+        return predicted
+
+    def _new_model(self) -> KernelClassifier:
+        """Model of a new class, over the shared store if it can be."""
+        model = self.model.clone()
+        if not model._shares_supports:
+            return model
+        from drift.models._shared import SharedStore, SharedSupports  # noqa: PLC0415
+
+        own = model._supports
+        if self._shared is None:
+            self._shared = SharedStore(own.kernel, wide=model._wide)
+        model._supports = SharedSupports(self._shared, own.budget)  # type: ignore[assignment]
+        for x, coefficient in own:  # where it does not start from nothing
+            model._supports.read(x)
+            model._supports.add(x, coefficient)
+        return model
+
+    def _check_labels(self, labels: Sequence[Label]) -> None:
+        for label in labels:
+            check_class(label)
+
+    # --- what scores mean ----------------------------------------------------------------------
+
+    def decision_function_one(self, x: Features) -> dict[Label, float]:
+        """Scores of an example in the kernel's own scale.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+
+        Returns
+        -------
+        dict
+            Score by label.
+        """
+        self._read(x)
+        return dict(zip(self.models, self._score().tolist(), strict=True))
+
+    def _label_of(self, score: Any) -> Label:
+        return list(self.models)[int(score.argmax())] if len(score) else None
+
+    def _probabilities(self, score: Any) -> dict[Label, float]:
+        return softmax(list(self.models), score)
+
+    @property
+    def n_supports(self) -> int:
+        """Number of supports held; one that several classes hold in a shared store counts once."""
+        if self._shared is not None:
+            return int((self._shared.users > 0).sum())
+        return sum(model.n_supports for model in self.models.values())

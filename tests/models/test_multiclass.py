@@ -1,0 +1,206 @@
+"""The multiclass models against their twins, and what is theirs alone."""
+
+import pickle
+import random
+
+import numpy as np
+import oracles_multiclass as oracles
+import pytest
+from cases import KERNELS
+from oracles import naive_gram
+
+from drift.errors import LabelError, ParameterError
+from drift.kernels import Linear, Polynomial
+from drift.models import MIRA, MRBP, PassiveAggressive
+
+
+def clusters(labels, n=120, seed=0, *, drift=False):
+    """Noisy points around a centre for each label; with `drift` the labels change centres."""
+    rng = random.Random(seed)
+    centres = [{f"f{j}": rng.random() for j in range(10) if rng.random() < 0.6} for _ in labels]
+    for t in range(n):
+        k = rng.randrange(min(len(labels), 1 + t // 8))  # classes appear one after the other
+        centre = centres[(k + (t // 50 if drift else 0)) % len(labels)]
+        x = {f: v * rng.uniform(0.3, 1.7) for f, v in centre.items()}
+        x[f"f{rng.randrange(10)}"] = rng.random()
+        yield x, labels[k]
+
+
+def degenerate(n=120, seed=1):
+    rng = random.Random(seed)
+    pool = [
+        {},
+        {"a": 1.0},
+        {"a": 0.7, "b": 0.4},
+        {"b": 1},
+        {"a": 0.0},
+        {"b": 2.0, "c": float("nan")},
+    ]
+    for _ in range(n):
+        yield rng.choice(pool), rng.choice(["x", ("y", 1), 7])
+
+
+STREAMS = {
+    "words": lambda: clusters(["red", "green", "blue", "white", "black"]),
+    "digits": lambda: clusters(list(range(6)), seed=2),
+    "drifting": lambda: clusters([-1, 1, "other", True, "none"], seed=3, drift=True),
+    "degenerate": degenerate,
+}
+
+KERNELS = {name: KERNELS[name] for name in ("default", "linear", "quadratic", "rbf")}
+
+CASES = {
+    "MRBP": (lambda k: MRBP(12, kernel=k, seed=4), lambda g: oracles.MRBP(g, 12, 4)),
+    "PassiveAggressive": (
+        lambda k: PassiveAggressive(kernel=k),
+        lambda g: oracles.PassiveAggressive(g, 1.0),
+    ),
+    "PassiveAggressive-timid": (
+        lambda k: PassiveAggressive(0.05, kernel=k),
+        lambda g: oracles.PassiveAggressive(g, 0.05),
+    ),
+    "MIRA": (lambda k: MIRA(kernel=k), lambda g: oracles.MIRA(g, 0.01)),
+    "MIRA-ultra": (lambda k: MIRA(0.0, kernel=k), lambda g: oracles.MIRA(g, 0.0)),
+    "MIRA-fixed": (
+        lambda k: MIRA(0.1, 10, "fixed", k),
+        lambda g: oracles.MIRA(g, 0.1, "fixed", 10),
+    ),
+    "MIRA-variable": (
+        lambda k: MIRA(0.1, cache="variable", kernel=k),
+        lambda g: oracles.MIRA(g, 0.1, "variable"),
+    ),
+    "MIRA-variable-half": (
+        lambda k: MIRA(0.1, cache="variable", kernel=k, distill_margin=0.05),
+        lambda g: oracles.MIRA(g, 0.1, "variable", distill=0.05),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def gram():
+    cache = {}
+
+    def compute(stream, kernel):
+        if (stream, kernel) not in cache:
+            examples = list(STREAMS[stream]())
+            points = [{k: float(v) for k, v in x.items() if v == v} for x, _ in examples]
+            _, name, parameters = KERNELS[kernel]
+            cache[stream, kernel] = examples, naive_gram(points, name, **parameters)
+        return cache[stream, kernel]
+
+    return compute
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_agrees_with_its_twin(case, kernel, stream, tolerance, gram):
+    examples, matrix = gram(stream, kernel)
+    make_model, make_twin = CASES[case]
+    model, twin = make_model(KERNELS[kernel][0]), make_twin(matrix)
+    splits = 0
+    for t, (x, y) in enumerate(examples):
+        bound = 2 * tolerance * twin.size(t)
+        scores = model.decision_function_one(x)
+        expected = twin.step(t, y)
+        if isinstance(scores, dict) or not isinstance(expected, dict):
+            assert scores == pytest.approx(expected, rel=0, abs=bound), f"scores of example {t}"
+        else:
+            splits += 1  # the first label that is not binary
+        model.learn_one(x, y)
+        assert model.n_mistakes == twin.mistakes, f"mistake at example {t}"
+    assert model.n_supports == len(twin.supports)
+    assert splits == (1 if case.startswith("Passive") else 0)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_batches_and_copies_do_as_the_loop_does(case, stream):
+    examples = list(STREAMS[stream]())
+    one, many = (CASES[case][0](None) for _ in range(2))
+    predictions, copy = [], None
+    for t, (x, y) in enumerate(examples):
+        predictions.append(one.predict_one(dict(reversed(x.items()))))
+        one.learn_one(x, y)
+        if t == 40:
+            copy = pickle.loads(pickle.dumps(one))
+        elif copy is not None:
+            copy.learn_one(x, y)
+    rows, labels = [x for x, _ in examples], [y for _, y in examples]
+    batches = [many.predict_learn_many(rows[s], labels[s]) for s in (slice(5), slice(5, None))]
+    assert [y for batch in batches for y in batch] == predictions
+    for other in (many, copy):
+        assert pickle.dumps(other._supports) == pickle.dumps(one._supports)
+        assert other.supports == one.supports
+        assert other.n_mistakes == one.n_mistakes
+        expected = [one.decision_function_one(x) for x in rows]
+        assert [other.decision_function_one(x) for x in rows] == expected
+    scores = many.decision_function_many(rows)
+    assert scores.tolist() == [list(s.values()) for s in expected]
+    assert list(many.predict_many(rows)) == [one.predict_one(x) for x in rows]
+    probabilities = many.predict_proba_many(rows)
+    assert probabilities.sum(axis=1) == pytest.approx(1)
+    assert probabilities.tolist() == [list(one.predict_proba_one(x).values()) for x in rows]
+
+
+@pytest.mark.parametrize("model_class", [MIRA, MRBP])
+def test_before_learning_there_are_no_classes(model_class):
+    model = model_class()
+    assert model.predict_one({"a": 1.0}) is None
+    assert model.predict_proba_one({"a": 1.0}) == {}
+    assert model.decision_function_one({}) == {}
+    assert model.predict_many([{}, {}]).tolist() == [None, None]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [(["news"], "list, which has no hash"), (None, "names no class"), (float("nan"), "no class")],
+)
+def test_a_label_that_names_no_class_is_refused(case, y, message):
+    model = CASES[case][0](None)
+    for x, label in STREAMS["words"]():
+        model.learn_one(x, label)
+    before = pickle.dumps(model)
+    with pytest.raises(LabelError, match=message):
+        model.learn_one({"f0": 1.0}, y)
+    with pytest.raises(LabelError, match=message):
+        model.learn_many([{"f0": 1.0}, {"f1": 1.0}], ["red", y])
+    assert pickle.dumps(model) == before
+
+
+def test_two_classes_are_learnt_as_one_hypothesis_until_a_third_comes():
+    model = PassiveAggressive(kernel=Linear())
+    model.learn_one({"a": 1.0}, True)
+    assert model.decision_function_one({"a": 1.0}) == 1.0
+    assert model.supports == [({"a": 1.0}, 1.0)]
+    with pytest.raises(LabelError):
+        model.learn_one({"a": 1.0}, None)
+    assert model.decision_function_one({"a": 1.0}) == 1.0
+    model.learn_one({"b": 2.0}, "spam")  # from False, the first of two rivals with 0: tau = 1 / 8
+    assert model.decision_function_one({"a": 1.0, "b": 1.0}) == {
+        False: -0.75,
+        True: 0.5,
+        "spam": 0.25,
+    }
+
+
+def test_a_budget_of_mira_goes_with_its_fixed_cache():
+    for bad in (dict(cache="fixed"), dict(budget=5), dict(budget=0, cache="fixed")):
+        with pytest.raises(ParameterError, match="budget must be"):
+            MIRA(**bad)
+    with pytest.raises(ParameterError, match="cache must be one of"):
+        MIRA(cache="elastic")
+    with pytest.raises(ParameterError, match="distill_margin must be"):
+        MIRA(cache="variable", distill_margin=0.0)
+    with pytest.raises(ParameterError, match="margin must be"):
+        MIRA(0.0, cache="variable")
+
+
+def test_mira_by_hand():
+    model = MIRA(0.0, kernel=Polynomial(degree=1, coef0=0.0))
+    model.learn_one({"a": 1.0}, "x")  # with the unnamed class: tau = 1
+    model.learn_one({"a": 1.0}, "y")  # f = (1, 0): half of the gap for each
+    assert model.supports == [({"a": 1.0}, {"x": 1.0}), ({"a": 1.0}, {"x": -0.5, "y": 0.5})]
+    assert model.predict_one({"a": 1.0}) == "x"  # the first met of two equals
+    assert np.array_equal(model.decision_function_many([{"a": 2.0}]), [[1.0, 1.0]])

@@ -1,0 +1,262 @@
+"""OneVsRest and Averaged, around every model that they take."""
+
+import copy
+import math
+import pickle
+import random
+
+import numpy as np
+import oracles_multiclass
+import pytest
+from cases import CASES, KERNELS
+from oracles import naive_gram
+from river import checks
+from streams import drifting_stream, random_stream
+from test_multiclass import CASES as MULTICLASS
+from test_multiclass import STREAMS as CLASSES
+
+from drift.errors import FeatureError, LabelError, ParameterError
+from drift.kernels import Linear, Polynomial
+from drift.models import (
+    LBP,
+    MIRA,
+    Averaged,
+    Forgetron,
+    OneVsRest,
+    PassiveAggressive,
+    Perceptron,
+    VotedPerceptron,
+)
+
+BINARY = ["Perceptron", "SPA", "RBP", "LBP", "Forgetron", "PassiveAggressive", "SOP", "LBSOP"]
+
+
+def points(stream, kernel):
+    examples = list(stream)
+    _, name, parameters = KERNELS[kernel]
+    rows = [{k: float(v) for k, v in x.items() if v == v} for x, _ in examples]
+    return examples, naive_gram(rows, name, **parameters)
+
+
+# --- one versus rest ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", BINARY)
+@pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
+@pytest.mark.parametrize("stream", ["words", "degenerate"])
+def test_each_class_learns_as_its_own_twin(case, kernel, stream, tolerance):
+    examples, gram = points(CLASSES[stream](), kernel)
+    k = KERNELS[kernel][0]
+    model = OneVsRest(CASES[case].model(k, 9))
+    twins = {}
+    for t, (x, y) in enumerate(examples):
+        scores = model.decision_function_one(x)
+        assert list(scores) == list(twins)
+        if y not in twins:
+            twins[y] = CASES[case].twin(gram, k, 9)
+        for label, twin in twins.items():
+            size = twin.size(t)
+            expected = twin.step(t, 1 if label == y else -1)
+            if label in scores:
+                assert scores[label] == pytest.approx(expected, rel=0, abs=tolerance * size)
+        model.learn_one(x, y)
+        assert {y: m.n_mistakes for y, m in model.models.items()} == {
+            y: twin.mistakes for y, twin in twins.items()
+        }
+    held = {y: len(twin.supports) for y, twin in twins.items()}
+    assert {y: m.n_supports for y, m in model.models.items()} == held
+    together = {s for twin in twins.values() for s in twin.supports}
+    shared = model._shared is not None
+    assert model.n_supports == (len(together) if shared else sum(held.values()))
+
+
+def test_a_bias_is_each_classs_own():
+    model = OneVsRest(Perceptron(kernel=Polynomial(degree=1, coef0=1.0), bias=True))
+    model.learn_one({"a": 1.0}, "x")
+    assert model.models["x"].supports == [({}, 1.0)]
+    model.learn_one({"a": 1.0}, "y")
+    assert model.models["x"].supports == [({}, 1.0), ({"a": 1.0}, -1.0)]
+    assert model.models["y"].supports == [({}, 1.0)]
+    assert model.decision_function_one({"a": 2.0}) == {"x": 1.0 - 3.0, "y": 1.0}
+    assert model.predict_one({"a": 2.0}) == "y"
+
+
+def test_the_example_read_last_is_not_mistaken_for_a_changed_one():
+    model = OneVsRest(Perceptron(kernel=Linear()))
+    x = {"a": 1.0}
+    model.learn_one(x, "up")
+    x["a"] = -2.0
+    assert model.decision_function_one(x) == {"up": -2.0}
+    model.learn_one(x, "up")
+    assert model.models["up"].supports == [({"a": 1.0}, 1.0), ({"a": -2.0}, 1.0)]
+
+
+@pytest.mark.parametrize("bad", [MIRA(), "RBP", OneVsRest(Perceptron())])
+def test_what_is_not_binary_is_refused(bad):
+    with pytest.raises(ParameterError, match="model must be a binary classifier"):
+        OneVsRest(bad)
+
+
+@pytest.mark.parametrize("make", [Perceptron, lambda: CASES["SOP"].model(None, 9)])
+def test_a_refusal_changes_nothing(make):
+    model = OneVsRest(make())
+    with pytest.raises(FeatureError):
+        model.learn_one({"a": math.inf}, "x")
+    assert model.predict_one({}) is None
+    for x, y in CLASSES["words"]():
+        model.learn_one(x, y)
+    before = pickle.dumps(model)
+    for x, y, error in (({"a": math.inf}, "new", FeatureError), ({}, None, LabelError)):
+        with pytest.raises(error):
+            model.learn_one(x, y)
+        with pytest.raises(error):
+            model.learn_many([{}, x], ["red", y])
+    model.predict_one({"a": 1.0})
+    assert pickle.dumps(model) == before
+
+
+# --- averages ----------------------------------------------------------------------------------
+
+
+class AveragedTwin:
+    """Keeps every hypothesis, a list of dicts from example to coefficient by label."""
+
+    def __init__(self, twin):
+        self.twin = twin
+        self.past = []
+
+    def hypothesis(self):
+        if hasattr(self.twin, "alpha"):
+            return {s: {None: a} for s, a in zip(self.twin.supports, self.linear(), strict=True)}
+        return dict(zip(self.twin.supports, map(dict, self.twin.tau), strict=True))
+
+    def linear(self):
+        if not hasattr(self.twin, "ridge"):
+            return self.twin.alpha
+        held = self.twin.supports
+        if not held:
+            return []
+        gram = np.array([[self.twin.K[r][s] for s in held] for r in held]).reshape(len(held), -1)
+        return np.linalg.solve(self.twin.ridge * np.eye(len(held)) + gram, self.twin.alpha)
+
+    def step(self, t, y):
+        self.past.append(self.hypothesis())
+        self.twin.step(t, y)
+
+    def scores(self, t, labels):
+        held = self.hypothesis()
+        total = dict.fromkeys(labels, 0.0)
+        size = 0.0
+        for past in self.past:
+            for s, c in past.items():
+                if s in held:
+                    for label, a in c.items():
+                        total[label] += a * self.twin.K[s][t]
+                        size += abs(a * self.twin.K[s][t])
+        n = max(len(self.past), 1)
+        return {label: v / n for label, v in total.items()}, size / n
+
+
+@pytest.mark.parametrize("case", [*BINARY, "Forgetron-basic", "VotedPerceptron"])
+@pytest.mark.parametrize("kernel", ["default", "linear"])
+def test_the_average_of_a_binary_model_is_that_of_all_hypotheses(case, kernel, tolerance):
+    examples, gram = points(drifting_stream(90), kernel)
+    k = KERNELS[kernel][0]
+    model, twin = Averaged(CASES[case].model(k, 9)), AveragedTwin(CASES[case].twin(gram, k, 9))
+    for t, (x, y) in enumerate(examples):
+        if t % 7 == 0:
+            expected, size = twin.scores(t, [None])
+            bound = 2 * tolerance * size
+            assert model.decision_function_one(x) == pytest.approx(expected[None], rel=0, abs=bound)
+        model.learn_one(x, y)
+        twin.step(t, 1 if y else -1)
+
+
+@pytest.mark.parametrize("case", MULTICLASS)
+@pytest.mark.parametrize("stream", ["words", "digits", "drifting"])
+def test_the_average_of_a_multiclass_model_is_that_of_all_hypotheses(case, stream, tolerance):
+    examples, gram = points(CLASSES[stream](), "default")
+    make_model, make_twin = MULTICLASS[case]
+    model, twin = Averaged(make_model(None)), AveragedTwin(make_twin(gram))
+    for t, (x, y) in enumerate(examples):
+        scores = model.decision_function_one(x)
+        if t % 7 == 0 and isinstance(scores, dict):
+            expected, size = twin.scores(t, scores)
+            bound = 2 * tolerance * size
+            assert scores == pytest.approx(expected, rel=0, abs=bound)
+        model.learn_one(x, y)
+        twin.step(t, y)
+
+
+def test_the_average_by_hand():
+    model = Averaged(Perceptron(kernel=Linear()))
+    for value, y in ((1.0, True), (2.0, True), (1.0, False)):
+        model.learn_one({"a": value}, y)
+    # Hypotheses met: 0, then a with the weight 1, twice; the last mistake's is not met yet.
+    assert model.decision_function_one({"a": 3.0}) == pytest.approx(3.0 * 2 / 3)
+    assert model.model.decision_function_one({"a": 3.0}) == 0.0
+    assert (model.n_mistakes, model.n_updates, model.n_supports) == (2, 2, 2)
+
+
+@pytest.mark.parametrize("bad", [OneVsRest(Perceptron()), Averaged(Perceptron()), "RBP"])
+def test_an_average_of_a_wrapper_is_refused(bad):
+    with pytest.raises(ParameterError, match="model must be a classifier of drift"):
+        Averaged(bad)
+
+
+# --- both --------------------------------------------------------------------------------------
+
+WRAPPED = {
+    "OneVsRest(LBP)": lambda: OneVsRest(LBP(7)),
+    "OneVsRest(Forgetron)": lambda: OneVsRest(Forgetron(7)),
+    "OneVsRest(VotedPerceptron)": lambda: OneVsRest(VotedPerceptron()),
+    "OneVsRest(Averaged)": lambda: OneVsRest(Averaged(LBP(7))),
+    "Averaged(LBP)": lambda: Averaged(LBP(7)),
+    "Averaged(PassiveAggressive)": lambda: Averaged(PassiveAggressive()),
+    "Averaged(MIRA)": lambda: Averaged(MIRA(budget=7, cache="fixed")),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_batches_and_copies_do_as_the_loop_does(name):
+    binary = name == "Averaged(LBP)"
+    examples = list(random_stream(120) if binary else CLASSES["words"]())
+    one, many = (WRAPPED[name]() for _ in range(2))
+    predictions, copies = [], []
+    for t, (x, y) in enumerate(examples):
+        predictions.append(one.predict_one(x))
+        one.learn_one(x, y)
+        for other in copies:
+            other.learn_one(dict(reversed(x.items())), y)
+        if t == 40:
+            copies = [pickle.loads(pickle.dumps(one)), one.clone(include_attributes=True)]
+            copies.append(copy.deepcopy(one))
+    rows, labels = [x for x, _ in examples], [y for _, y in examples]
+    batches = [many.predict_learn_many(rows[s], labels[s]) for s in (slice(5), slice(5, None))]
+    assert [y for batch in batches for y in batch] == predictions
+    expected = [one.decision_function_one(x) for x in rows]
+    for other in (many, *copies):
+        assert [other.decision_function_one(x) for x in rows] == expected
+    assert list(many.predict_many(rows)) == [one.predict_one(x) for x in rows]
+    probabilities = [list(one.predict_proba_one(x).values()) for x in rows]
+    assert many.predict_proba_many(rows).tolist() == probabilities
+
+
+def river_checks():
+    for name, make in WRAPPED.items():
+        for i, check in enumerate(checks.yield_checks(make())):
+            yield pytest.param(make(), check, id=f"{name}-{check.__name__}-{i}")
+
+
+@pytest.mark.parametrize(("model", "check"), list(river_checks()))
+def test_river_check(model, check):
+    random.seed(1)  # the checks shuffle features
+    check(model.clone())
+
+
+def test_the_twins_of_several_classes_are_naive():
+    """By hand: three classes on one line, the best wrong one loses what the right one gains."""
+    twin = oracles_multiclass.MRBP(np.ones((3, 3)), 5, 0)
+    for t, y in enumerate("abc"):
+        twin.step(t, y)
+    assert twin.tau == [{"a": 1.0}, {"b": 1.0, "a": -1.0}, {"c": 1.0, "b": -1.0}]
