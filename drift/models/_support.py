@@ -114,6 +114,10 @@ class SupportSet:
         self.self_kernel = store.self_kernel
         #: Write the kernel between the point and each slot into a buffer; see the store.
         self.fill_row = store.fill_row
+        #: Write the coefficient of each slot into a buffer; see the store.
+        self.coefficients = store.coefficients
+        #: Add a number to the coefficient of each slot; see the store.
+        self.add_coefficients = store.add_coefficients
         #: Multiply every coefficient by a number, in constant time.
         self.scale = store.scale_all
         #: Score rows until one has a margin of at most a threshold; see the store.
