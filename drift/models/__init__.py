@@ -8,15 +8,18 @@ True
 """
 
 from drift.models._support import column_type, compiled
+from drift.models.alma import ALMA2
 from drift.models.base import KernelClassifier
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
+from drift.models.projection import Projectron, ProjectronPlusPlus
 from drift.models.registry import MODELS
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 __all__ = [
+    "ALMA2",
     "LBP",
     "LBSOP",
     "MODELS",
@@ -28,6 +31,8 @@ __all__ = [
     "KernelClassifier",
     "PassiveAggressive",
     "Perceptron",
+    "Projectron",
+    "ProjectronPlusPlus",
     "VotedPerceptron",
     "column_type",
     "compiled",

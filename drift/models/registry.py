@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drift.models.alma import ALMA2
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
+from drift.models.projection import Projectron, ProjectronPlusPlus
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 if TYPE_CHECKING:
@@ -17,11 +19,14 @@ __all__ = ["MODELS"]
 
 #: Class by the name under which it is exported from `drift.models`.
 MODELS: dict[str, type[KernelClassifier]] = {
+    "ALMA2": ALMA2,
     "Forgetron": Forgetron,
     "LBP": LBP,
     "LBSOP": LBSOP,
     "PassiveAggressive": PassiveAggressive,
     "Perceptron": Perceptron,
+    "Projectron": Projectron,
+    "ProjectronPlusPlus": ProjectronPlusPlus,
     "RBP": RBP,
     "RBSOP": RBSOP,
     "SOP": SOP,

@@ -1,12 +1,15 @@
 """Every model with the twin it must agree with; a test keeps this complete."""
 
+import math
 import random
 from dataclasses import dataclass
 
 import oracles
+import oracles_projection
 
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
+    ALMA2,
     LBP,
     LBSOP,
     RBP,
@@ -16,6 +19,8 @@ from drift.models import (
     Forgetron,
     PassiveAggressive,
     Perceptron,
+    Projectron,
+    ProjectronPlusPlus,
     VotedPerceptron,
 )
 
@@ -110,5 +115,41 @@ CASES = {
         lambda g, k, B: oracles.SOP(g, 1.0, B, lambda: 0),
         inverts=True,
         slow=True,
+    ),
+    "Projectron": Case(
+        lambda k, B: Projectron(0.7, kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.7),
+    ),
+    "Projectron-squared": Case(
+        lambda k, B: Projectron(0.3, kernel=k, squared=True),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.3, squared=True),
+    ),
+    "Projectron-exact": Case(
+        lambda k, B: Projectron(0.0, kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.0),
+    ),
+    "ProjectronPlusPlus": Case(
+        lambda k, B: ProjectronPlusPlus(0.7, kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.7, plus=True),
+    ),
+    "ProjectronPlusPlus-squared": Case(
+        lambda k, B: ProjectronPlusPlus(0.3, kernel=k, squared=True),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.3, squared=True, plus=True),
+    ),
+    "ProjectronPlusPlus-exact": Case(
+        lambda k, B: ProjectronPlusPlus(0.0, kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.0, plus=True),
+    ),
+    "ALMA2": Case(
+        lambda k, B: ALMA2(kernel=k),
+        lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2)),
+    ),
+    "ALMA2-projected": Case(
+        lambda k, B: ALMA2(tolerance=0.12, kernel=k),
+        lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2), 0.12),
+    ),
+    "ALMA2-wide": Case(
+        lambda k, B: ALMA2(0.3, 0.8, 0.6, 0.01, k),
+        lambda g, k, B: oracles_projection.ALMA2(g, 0.3, 0.8, 0.6, 0.01),
     ),
 }
