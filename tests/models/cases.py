@@ -51,6 +51,12 @@ def largest_self_kernel(kernel):
     return (1.0 + kernel.coef0) ** kernel.degree if isinstance(kernel, Polynomial) else 1.0
 
 
+def reach(kernel, share, *, squared=False):
+    """Tolerance of this share of the largest sqrt(k(x, x)), so that some is projected, not all."""
+    norm = math.sqrt(largest_self_kernel(kernel) or 1.0)
+    return (share * norm) ** 2 if squared else share * norm
+
+
 @dataclass(frozen=True)
 class Case:
     """A model and its twin: functions of drift's kernel (of the Gram matrix too) and a budget.
@@ -117,24 +123,28 @@ CASES = {
         slow=True,
     ),
     "Projectron": Case(
-        lambda k, B: Projectron(0.7, kernel=k),
-        lambda g, k, B: oracles_projection.Projectron(g, 0.7),
+        lambda k, B: Projectron(reach(k, 0.6), kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6)),
     ),
     "Projectron-squared": Case(
-        lambda k, B: Projectron(0.3, kernel=k, squared=True),
-        lambda g, k, B: oracles_projection.Projectron(g, 0.3, squared=True),
+        lambda k, B: Projectron(reach(k, 0.45, squared=True), kernel=k, squared=True),
+        lambda g, k, B: oracles_projection.Projectron(
+            g, reach(k, 0.45, squared=True), squared=True
+        ),
     ),
     "Projectron-exact": Case(
         lambda k, B: Projectron(0.0, kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, 0.0),
     ),
     "ProjectronPlusPlus": Case(
-        lambda k, B: ProjectronPlusPlus(0.7, kernel=k),
-        lambda g, k, B: oracles_projection.Projectron(g, 0.7, plus=True),
+        lambda k, B: ProjectronPlusPlus(reach(k, 0.6), kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6), plus=True),
     ),
     "ProjectronPlusPlus-squared": Case(
-        lambda k, B: ProjectronPlusPlus(0.3, kernel=k, squared=True),
-        lambda g, k, B: oracles_projection.Projectron(g, 0.3, squared=True, plus=True),
+        lambda k, B: ProjectronPlusPlus(reach(k, 0.45, squared=True), kernel=k, squared=True),
+        lambda g, k, B: oracles_projection.Projectron(
+            g, reach(k, 0.45, squared=True), squared=True, plus=True
+        ),
     ),
     "ProjectronPlusPlus-exact": Case(
         lambda k, B: ProjectronPlusPlus(0.0, kernel=k),

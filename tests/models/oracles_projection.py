@@ -87,10 +87,9 @@ class Projectron(Projecting):
         if loss <= rounding:
             return
         d, left = self.project(t)
+        share = 0.0
         if left:
             share = self.error(left) / self.eta if self.eta else math.inf
-        else:
-            share = 0.0
         if loss - share <= rounding:
             self.branches["left alone"] += 1
             return
