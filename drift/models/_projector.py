@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from drift.models._support import SupportSet
     from drift.types import Features
 
-__all__ = ["Projection", "Projector"]
+__all__ = ["Projection", "Projector", "margin_step"]
 
 
 class Projection(NamedTuple):
@@ -72,3 +72,42 @@ class Projector:
         """Add ``coefficient k`` to the hypothesis: a new support, with a positive error."""
         supports.add(x, coefficient)
         self._factor.append(projection.whitened, math.sqrt(projection.squared_error))
+
+
+def margin_step(
+    loss: float, error: float, squared_norm: float, tolerance: float, rounding: float
+) -> float:
+    """Step of Projectron++ for an example whose margin is positive but small; 0 for none.
+
+    Parameters
+    ----------
+    loss
+        ``l = 1 - margin``.
+    error
+        What is left over of the update, in the measure of `tolerance`.
+    squared_norm
+        Squared norm of the projected update.
+    tolerance
+        ``eta``.
+    rounding
+        Losses up to this are rounding errors.
+
+    Returns
+    -------
+    float
+        ``tau``, the smallest of ``l / ||P k||^2``, ``2 (l - error / eta) / ||P k||^2`` and 1.
+
+    Examples
+    --------
+    >>> margin_step(0.5, 0.02, 1.0, 0.1, 0.0)
+    0.5
+    >>> margin_step(0.5, 0.06, 1.0, 0.1, 0.0)
+    0.0
+    """
+    excess = loss
+    if error > 0.0:
+        excess -= error / tolerance if tolerance > 0.0 else math.inf
+    if excess <= rounding:
+        return 0.0
+    step = min(loss, 2.0 * excess)
+    return step / squared_norm if step < squared_norm else 1.0

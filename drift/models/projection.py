@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from drift.models._projector import Projector
+from drift.models._projector import Projector, margin_step
 from drift.models.base import KernelClassifier, check_number
 
 if TYPE_CHECKING:
@@ -177,16 +177,11 @@ class ProjectronPlusPlus(Projectron):
         if loss <= rounding:
             return False
         projection = self._projector.project(self._supports)
-        error = self._error(projection)
-        if error > 0.0:
-            excess = loss - error / self.tolerance if self.tolerance > 0.0 else -math.inf
-        else:
-            excess = loss
-        if excess <= rounding:
-            return False
-        step, squared_norm = min(loss, 2.0 * excess), projection.squared_norm
-        self._small_margin = projection, step / squared_norm if step < squared_norm else 1.0
-        return True
+        error, squared_norm = self._error(projection), projection.squared_norm
+        tau = margin_step(loss, error, squared_norm, self.tolerance, rounding)
+        if tau > 0.0:
+            self._small_margin = projection, tau
+        return tau > 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         if self._small_margin is None:
