@@ -8,6 +8,7 @@ True
 """
 
 from drift.models._support import column_type, compiled
+from drift.models.alma import ALMA2
 from drift.models.averaged import Averaged
 from drift.models.base import KernelClassifier
 from drift.models.budget import LBP, RBP
@@ -17,10 +18,12 @@ from drift.models.multiclass import MRBP, MulticlassKernelClassifier
 from drift.models.one_vs_rest import OneVsRest
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
+from drift.models.projection import Projectron, ProjectronPlusPlus
 from drift.models.registry import MODELS
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 __all__ = [
+    "ALMA2",
     "LBP",
     "LBSOP",
     "MIRA",
@@ -37,6 +40,8 @@ __all__ = [
     "OneVsRest",
     "PassiveAggressive",
     "Perceptron",
+    "Projectron",
+    "ProjectronPlusPlus",
     "VotedPerceptron",
     "column_type",
     "compiled",

@@ -533,8 +533,7 @@ cdef class ColumnStore:
         self.compute_row()
         PyObject_GetBuffer(row, &view, PyBUF_WRITABLE)
         try:
-            if view.len < <Py_ssize_t>(self.used * sizeof(double)):
-                raise ValueError(f"{self.used} slots and room for {view.len // 8}")
+            self.check_room(&view)
             memcpy(view.buf, self.row, self.used * sizeof(double))
         finally:
             PyBuffer_Release(&view)
@@ -679,6 +678,51 @@ cdef class ColumnStore:
         """Change the coefficient of a support."""
         self.weight[slot] = coefficient / self.factor
         self.scored = False
+
+    def coefficients(self, out):
+        """Write the coefficient of each slot, 0 of a free one; return the number of slots.
+
+        `out` is a buffer of doubles, as long as there are slots or longer.
+        """
+        cdef Py_buffer view
+        cdef int slot
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
+        try:
+            self.check_room(&view)
+            for slot in range(self.used):
+                (<double *>view.buf)[slot] = self.factor * self.weight[slot]
+        finally:
+            PyBuffer_Release(&view)
+        return self.used
+
+    def add_coefficients(self, values):
+        """Add a number to the coefficient of each slot; those of free slots do not count.
+
+        What cancels to within rounding, the share `tie` of its terms, is 0: a coefficient of 1e-16
+        that should be none would decide, alone, the sign of a score. `values` is a buffer of
+        doubles, as long as there are slots or longer.
+        """
+        cdef Py_buffer view
+        cdef int slot
+        cdef double before, more, after
+        PyObject_GetBuffer(values, &view, PyBUF_SIMPLE)
+        try:
+            self.check_room(&view)
+            for slot in range(self.used):
+                before = self.weight[slot]
+                more = (<double *>view.buf)[slot] / self.factor
+                after = before + more
+                self.weight[slot] = 0.0 if fabs(after) <= self.tie * (fabs(before) + fabs(more)) else after
+        finally:
+            PyBuffer_Release(&view)
+        for slot in self.free_slots:
+            self.weight[slot] = 0.0
+        self.scored = False
+
+    cdef int check_room(self, Py_buffer *view) except -1:
+        if view.len < <Py_ssize_t>(self.used * sizeof(double)):
+            raise ValueError(f"{self.used} slots and room for {view.len // 8}")
+        return 0
 
     def scale_all(self, double c):
         """Multiply every coefficient by `c`, in constant time."""

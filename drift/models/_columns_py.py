@@ -187,6 +187,23 @@ class ColumnStore:
         self.weight[slot] = coefficient
         self._last = None
 
+    def coefficients(self, out: Any) -> int:
+        """Write the coefficient of each slot, 0 of a free one; return the number of slots."""
+        for slot, weight in enumerate(self.weight):
+            out[slot] = weight
+        return len(self.weight)
+
+    def add_coefficients(self, values: Any) -> None:
+        """Add a number to the coefficient of each slot; what cancels to within rounding is 0."""
+        for slot, before in enumerate(self.weight):
+            more = float(values[slot])
+            after = before + more
+            cancels = abs(after) <= self.tie * (abs(before) + abs(more))
+            self.weight[slot] = 0.0 if cancels else after
+        for slot in self.free_slots:
+            self.weight[slot] = 0.0
+        self._last = None
+
     def scale_all(self, c: float) -> None:
         """Multiply every coefficient by `c`."""
         self.weight = [c * weight for weight in self.weight]

@@ -1,7 +1,8 @@
-"""The inverse of the supports' Gram matrix, kept up under insertions and evictions."""
+"""The supports' Gram matrix, inverted or factored, kept up while supports come and go."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +13,20 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["InverseGram"]
+__all__ = ["GramFactor", "InverseGram"]
 
 #: After so many changes the inverse is checked, and computed afresh if it is off by more than this.
 _CHECK_EVERY = 64
 _TOLERANCE = 1e-8
+
+#: Shares of k(x, x): within the first a square is rounding error; below the second it may be.
+_ROUNDING = 2.0**-40
+_DOUBTFUL = 2.0**-16
+#: Share of a projection's norm within which a term of it is rounding error. What a projection may
+#: leave over as a matter of rounding, 2^-20 of the norm, is far more.
+_NEGLIGIBLE = 2.0**-36
+#: Rounding error of a kernel value, some units in the last place.
+_UNIT = 2.0**-48
 
 
 class InverseGram:
@@ -112,3 +122,85 @@ class InverseGram:
             square = np.ix_(slots, slots)
             lower = self._gram[square]
             self._inverse[square] = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)
+
+
+class GramFactor:
+    """Cholesky factor ``L`` of the supports' Gram matrix, ``G = L L'``, in order of insertion.
+
+    For supports that are never evicted. An insertion appends the row ``(z, distance)`` and leaves
+    the others as they are, so that rounding errors do not pile up: after any number of insertions
+    ``L`` is as good as one computed afresh, and never needs to be.
+    """
+
+    def __init__(self) -> None:
+        # Beyond the supports L is the identity, so that BLAS can solve with the whole array; in C
+        # order it would be given a copy of it each time.
+        self._lower = np.eye(16, order="F")
+        self._lengths = np.ones(16)  # sqrt(k(x_i, x_i)) of the supports
+        self._size = 0
+
+    @property
+    def capacity(self) -> int:
+        """Length of the rows that the methods take and give: zero behind the last support."""
+        return len(self._lower)
+
+    def whiten(self, row: Array) -> Array:
+        """``L^{-1} row``, in the place of `row`: the point in an orthonormal basis of the span.
+
+        With the kernel between a point and the supports for `row`, its squared length is that of
+        the point's projection onto their span.
+        """
+        return linalg.blas.dtrsv(self._lower, row, lower=1, overwrite_x=1)
+
+    def weights(self, whitened: Array) -> Array:
+        """``L'^{-1} whitened``: coefficients of the supports in the projection, ``G^{-1} row``.
+
+        Terms that are rounding error beside the projection are 0: over supports that the point has
+        nothing to do with they would, alone, decide the sign of a score.
+        """
+        weights = linalg.blas.dtrsv(self._lower, whitened, lower=1, trans=1)
+        least = _NEGLIGIBLE * float(np.linalg.norm(whitened))
+        weights[np.abs(weights) * self._lengths <= least] = 0.0
+        return weights
+
+    def left_over(self, whitened: Array, own: float) -> float:
+        """Squared distance of a point from the supports' span, 0 where it is rounding error.
+
+        Parameters
+        ----------
+        whitened
+            `whiten` of the kernel between it and the supports.
+        own
+            Kernel between it and itself.
+        """
+        distance = own - float(whitened @ whitened)
+        # Written so that a kernel that is none, with NaN or negative squares, leaves nothing over.
+        if not distance > _ROUNDING * own:
+            return 0.0
+        if distance < _DOUBTFUL * own:
+            # The error is that of k(x, x) and of each term of the projection, which may be long.
+            terms = math.sqrt(own) + float(np.abs(self.weights(whitened)) @ self._lengths)
+            if distance <= _UNIT * terms * terms:
+                return 0.0
+        return distance
+
+    def append(self, whitened: Array, distance: float) -> None:
+        """Add a support.
+
+        Parameters
+        ----------
+        whitened
+            `whiten` of the kernel between it and the others.
+        distance
+            Its distance from their span, positive: the root of `left_over`.
+        """
+        size = self._size
+        if size == self.capacity:
+            wider = np.eye(size * 5 // 4, order="F")
+            wider[:size, :size] = self._lower
+            self._lower = wider
+            self._lengths = np.pad(self._lengths, (0, len(wider) - size), constant_values=1.0)
+        self._lower[size, :size] = whitened[:size]
+        self._lower[size, size] = distance
+        self._lengths[size] = math.hypot(float(np.linalg.norm(whitened)), distance)
+        self._size += 1

@@ -123,6 +123,10 @@ class SupportSet:
         self.fill_row = store.fill_row
         #: Score of the point under several sets of coefficients; see the store.
         self.class_scores = store.class_scores
+        #: Write the coefficient of each slot into a buffer; see the store.
+        self.coefficients = store.coefficients
+        #: Add a number to the coefficient of each slot; see the store.
+        self.add_coefficients = store.add_coefficients
         #: Multiply every coefficient by a number, in constant time.
         self.scale = store.scale_all
         #: Score rows until one has a margin of at most a threshold; see the store.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drift.models.alma import ALMA2
 from drift.models.budget import LBP, RBP
 from drift.models.forgetron import Forgetron
 from drift.models.mira import MIRA
 from drift.models.multiclass import MRBP
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
+from drift.models.projection import Projectron, ProjectronPlusPlus
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ __all__ = ["MODELS"]
 
 #: Class by the name under which it is exported from `drift.models`.
 MODELS: dict[str, type[KernelClassifier]] = {
+    "ALMA2": ALMA2,
     "Forgetron": Forgetron,
     "LBP": LBP,
     "LBSOP": LBSOP,
@@ -26,6 +29,8 @@ MODELS: dict[str, type[KernelClassifier]] = {
     "MRBP": MRBP,
     "PassiveAggressive": PassiveAggressive,
     "Perceptron": Perceptron,
+    "Projectron": Projectron,
+    "ProjectronPlusPlus": ProjectronPlusPlus,
     "RBP": RBP,
     "RBSOP": RBSOP,
     "SOP": SOP,

@@ -1,12 +1,15 @@
 """Every model with the twin it must agree with; a test keeps this complete."""
 
+import math
 import random
 from dataclasses import dataclass
 
 import oracles
+import oracles_projection
 
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
+    ALMA2,
     LBP,
     LBSOP,
     RBP,
@@ -16,6 +19,8 @@ from drift.models import (
     Forgetron,
     PassiveAggressive,
     Perceptron,
+    Projectron,
+    ProjectronPlusPlus,
     VotedPerceptron,
 )
 
@@ -44,6 +49,12 @@ def largest_self_kernel(kernel):
     if not kernel.normalize:
         return None
     return (1.0 + kernel.coef0) ** kernel.degree if isinstance(kernel, Polynomial) else 1.0
+
+
+def reach(kernel, share, *, squared=False):
+    """Tolerance of this share of the largest sqrt(k(x, x)), so that some is projected, not all."""
+    norm = math.sqrt(largest_self_kernel(kernel) or 1.0)
+    return (share * norm) ** 2 if squared else share * norm
 
 
 @dataclass(frozen=True)
@@ -110,5 +121,45 @@ CASES = {
         lambda g, k, B: oracles.SOP(g, 1.0, B, lambda: 0),
         inverts=True,
         slow=True,
+    ),
+    "Projectron": Case(
+        lambda k, B: Projectron(reach(k, 0.6), kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6)),
+    ),
+    "Projectron-squared": Case(
+        lambda k, B: Projectron(reach(k, 0.45, squared=True), kernel=k, squared=True),
+        lambda g, k, B: oracles_projection.Projectron(
+            g, reach(k, 0.45, squared=True), squared=True
+        ),
+    ),
+    "Projectron-exact": Case(
+        lambda k, B: Projectron(0.0, kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.0),
+    ),
+    "ProjectronPlusPlus": Case(
+        lambda k, B: ProjectronPlusPlus(reach(k, 0.6), kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6), plus=True),
+    ),
+    "ProjectronPlusPlus-squared": Case(
+        lambda k, B: ProjectronPlusPlus(reach(k, 0.45, squared=True), kernel=k, squared=True),
+        lambda g, k, B: oracles_projection.Projectron(
+            g, reach(k, 0.45, squared=True), squared=True, plus=True
+        ),
+    ),
+    "ProjectronPlusPlus-exact": Case(
+        lambda k, B: ProjectronPlusPlus(0.0, kernel=k),
+        lambda g, k, B: oracles_projection.Projectron(g, 0.0, plus=True),
+    ),
+    "ALMA2": Case(
+        lambda k, B: ALMA2(kernel=k),
+        lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2)),
+    ),
+    "ALMA2-projected": Case(
+        lambda k, B: ALMA2(tolerance=0.12, kernel=k),
+        lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2), 0.12),
+    ),
+    "ALMA2-wide": Case(
+        lambda k, B: ALMA2(0.3, 0.8, 0.6, 0.01, k),
+        lambda g, k, B: oracles_projection.ALMA2(g, 0.3, 0.8, 0.6, 0.01),
     ),
 }

@@ -1,6 +1,7 @@
 """The compiled store does what the plain one does, in any order of operations."""
 
 import contextlib
+import random
 import sys
 from array import array
 
@@ -79,6 +80,37 @@ class TwoStores(RuleBasedStateMachine):
         for store in (self.fast, self.plain):
             store.scale_all(factor)
 
+    @rule(seed=st.integers(0, 99))
+    def add_to_every_coefficient(self, seed):
+        rng = random.Random(seed)
+        values = array("d", (rng.uniform(-2, 2) for _ in range(3000)))
+        for store in (self.fast, self.plain):
+            store.add_coefficients(values)
+
+    @rule()
+    def cancel_every_coefficient(self):
+        for store in (self.fast, self.plain):
+            negative = array("d", bytes(8 * 3000))
+            used = store.coefficients(negative)
+            for slot in range(used):
+                negative[slot] *= -1.0 + 1e-15
+            store.add_coefficients(negative)
+            assert store.coefficients(negative) == used
+            assert not any(negative[:used])
+
+    @invariant()
+    def coefficients_are_those_of_the_slots(self):
+        if not hasattr(self, "held"):
+            return
+        columns = []
+        for store in (self.fast, self.plain):
+            column = array("d", bytes(8 * 3000))
+            columns.append(list(column[: store.coefficients(column)]))
+            for slot, coefficient in enumerate(columns[-1]):
+                expected = store.coefficient(slot) if slot in self.held else 0.0
+                assert coefficient == expected
+        assert columns[0] == pytest.approx(columns[1], rel=1e-9, abs=1e-9)
+
     @rule(x=examples)
     def score(self, x):
         scores = []
@@ -151,6 +183,38 @@ def test_the_two_stores_agree():
     run_state_machine_as_test(
         TwoStores, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
     )
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_adding_to_coefficients_by_hand():
+    supports = SupportSet(Linear(), wide=True)
+    for name, coefficient in [("a", 1.0), ("b", 2.0), ("c", 5.0)]:
+        supports.read({name: 1.0})
+        supports.add({name: 1.0}, coefficient)
+    freed = supports.remove(1)
+    supports.scale(0.5)
+    supports.read({"a": 1.0, "c": 1.0})
+    assert supports.score() == 3.0
+    values = array("d", [7.0] * 4)
+    values[0] = -0.5 + 1e-16  # all of it, but for rounding
+    supports.add_coefficients(values)
+    assert supports.score() == 9.5  # not the score from before
+    out = array("d", bytes(32))
+    assert supports.coefficients(out) == 3
+    assert out.tolist() == [0.0, 0.0, 9.5, 0.0]
+    assert freed == 1
+
+
+@needs_compiled
+def test_buffers_shorter_than_the_slots_are_refused():
+    supports = SupportSet(Linear())
+    for name in "ab":
+        supports.read({name: 1.0})
+        supports.add({name: 1.0}, 1.0)
+    for call in (supports.fill_row, supports.coefficients, supports.add_coefficients):
+        with pytest.raises(ValueError, match="2 slots and room for 1"):
+            call(array("d", [3.0]))
+    assert [coefficient for _, coefficient in supports] == [1.0, 1.0]
 
 
 @needs_compiled

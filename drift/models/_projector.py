@@ -1,0 +1,113 @@
+"""Projection of an example onto the span of the supports, for models that never evict one.
+
+The factor of the Gram matrix is made with the first projection, because it imports scipy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from drift.models._support import SupportSet
+    from drift.types import Features
+
+__all__ = ["Projection", "Projector", "margin_step"]
+
+
+class Projection(NamedTuple):
+    """Where the projection ``P k`` of an example ``k = k(x, .)`` lies.
+
+    Attributes
+    ----------
+    squared_norm
+        ``||P k||^2``.
+    squared_error
+        ``||k - P k||^2``, the paper's ``||delta||^2``; 0 where that is rounding error.
+    whitened
+        ``P k`` in an orthonormal basis of the span.
+    """
+
+    squared_norm: float
+    squared_error: float
+    whitened: NDArray[Any]
+
+
+class Projector:
+    """The span of a support set, to whose supports `insert` alone adds, and which loses none.
+
+    The support set is an argument, not a part, of it: a copy of a model copies each by itself.
+    """
+
+    def __init__(self) -> None:
+        self._factor: Any = None  # a GramFactor
+
+    def project(self, supports: SupportSet) -> Projection:
+        """Project the point that the supports have read; changes nothing that shows."""
+        import numpy as np  # noqa: PLC0415
+
+        if self._factor is None:
+            from drift.models._gram import GramFactor  # noqa: PLC0415
+
+            self._factor = GramFactor()
+        row = np.zeros(self._factor.capacity)
+        if len(supports):
+            supports.fill_row(row)
+        whitened = self._factor.whiten(row)
+        error = self._factor.left_over(whitened, supports.self_kernel())
+        return Projection(float(whitened @ whitened), error, whitened)
+
+    def absorb(self, supports: SupportSet, projection: Projection, coefficient: float) -> None:
+        """Add ``coefficient P k`` to the hypothesis: no new support."""
+        if len(supports):
+            values = self._factor.weights(projection.whitened)
+            values *= coefficient
+            supports.add_coefficients(values)
+
+    def insert(
+        self, supports: SupportSet, projection: Projection, x: Features, coefficient: float
+    ) -> None:
+        """Add ``coefficient k`` to the hypothesis: a new support, with a positive error."""
+        supports.add(x, coefficient)
+        self._factor.append(projection.whitened, math.sqrt(projection.squared_error))
+
+
+def margin_step(
+    loss: float, error: float, squared_norm: float, tolerance: float, rounding: float
+) -> float:
+    """Step of Projectron++ for an example whose margin is positive but small; 0 for none.
+
+    Parameters
+    ----------
+    loss
+        ``l = 1 - margin``.
+    error
+        What is left over of the update, in the measure of `tolerance`.
+    squared_norm
+        Squared norm of the projected update.
+    tolerance
+        ``eta``.
+    rounding
+        Losses up to this are rounding errors.
+
+    Returns
+    -------
+    float
+        ``tau``, the smallest of ``l / ||P k||^2``, ``2 (l - error / eta) / ||P k||^2`` and 1.
+
+    Examples
+    --------
+    >>> margin_step(0.5, 0.02, 1.0, 0.1, 0.0)
+    0.5
+    >>> margin_step(0.5, 0.06, 1.0, 0.1, 0.0)
+    0.0
+    """
+    excess = loss
+    if error > 0.0:
+        excess -= error / tolerance if tolerance > 0.0 else math.inf
+    if excess <= rounding:
+        return 0.0
+    step = min(loss, 2.0 * excess)
+    return step / squared_norm if step < squared_norm else 1.0

@@ -1,0 +1,148 @@
+"""ALMA: an approximate maximal margin by updates that shrink, with projections or without."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from drift.errors import ParameterError
+from drift.models._projector import Projector
+from drift.models.base import KernelClassifier, check_number
+
+if TYPE_CHECKING:
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+__all__ = ["ALMA2"]
+
+
+class ALMA2(KernelClassifier):
+    """Approximate large margin algorithm with the Euclidean norm, ALMA_2.
+
+    It works on the normalised ``phi = k(x, .) / sqrt(k(x, x))``. An example whose margin
+    ``y f(x) / sqrt(k(x, x))`` is at most ``(1 - alpha) B / sqrt(k)``, ``k`` the number of updates
+    with this one, makes the hypothesis ``f + y C / sqrt(k) phi``, divided by its norm where that is
+    above 1.
+
+    Parameters
+    ----------
+    alpha
+        Above 0 and up to 1: the share of the largest margin that may be missed. With 1 only
+        mistakes are updates.
+    B
+        Positive, the scale of the margins that are learnt; None for ``1 / alpha``.
+    C
+        Positive, the scale of the updates.
+    tolerance
+        The paper's ``eta``, at least 0: an update adds the projection ``P phi`` onto the span of
+        the supports, and no new support, where the error ``C / sqrt(k) ||phi - P phi||`` is at
+        most this. None: nothing is projected, and every update is a support.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that were added to the hypothesis: of mistakes and small margins.
+
+    Raises
+    ------
+    ParameterError
+        If `alpha` is not above 0 and up to 1, `B` or `C` not a positive number, or `tolerance` not
+        a number of at least 0.
+
+    Notes
+    -----
+    Scores are ``f(x)``, not divided by ``sqrt(k(x, x))``, which leaves their sign. Where
+    ``k(x, x) = 0``, ``phi`` is the zero vector: its margin is 0, so that it counts as an update,
+    and adds no support.
+
+    With a `tolerance`, ``f + y C / sqrt(k) P phi`` is what is divided by its own norm, and the
+    error is that before the division. An update then takes O(m^2) time, and the factor of the
+    supports' Gram matrix O(m^2) memory, for ``m`` supports. Since updates shrink, ``m`` is at most
+    ``(C / eta)^2``. Columns are float64 whatever `column_type` says.
+
+    See Also
+    --------
+    ProjectronPlusPlus : Projects mistakes and small margins, too, with steps that do not shrink.
+
+    References
+    ----------
+    .. [1] C. Gentile, "A new approximate maximal margin classification algorithm", Journal of
+       Machine Learning Research 2 (2001), figure 1 with p = 2.
+    .. [2] F. Orabona, J. Keshet, B. Caputo, "Bounded kernel-based online learning", Journal of
+       Machine Learning Research 10 (2009), section 6 (the projections).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import ALMA2
+    >>> plain, bounded = ALMA2(), ALMA2(tolerance=0.05)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), plain, metrics.Accuracy())
+    Accuracy: 84.16%
+    >>> evaluate.progressive_val_score(datasets.Phishing(), bounded, metrics.Accuracy())
+    Accuracy: 84.08%
+    >>> plain.n_supports, bounded.n_supports
+    (228, 50)
+    """
+
+    _wide = True
+
+    def __init__(
+        self,
+        alpha: float = 0.9,
+        B: float | None = None,
+        C: float = math.sqrt(2.0),
+        tolerance: float | None = None,
+        kernel: Kernel | None = None,
+    ) -> None:
+        if not 0.0 < alpha <= 1.0:
+            raise ParameterError(f"alpha must be a number above 0 and up to 1, not {alpha!r}")
+        if B is not None:
+            check_number("B", B, above=True)
+        check_number("C", C, above=True)
+        if tolerance is not None:
+            check_number("tolerance", tolerance)
+        super().__init__(kernel)
+        self.alpha = alpha
+        self.B = B
+        self.C = C
+        self.tolerance = tolerance
+        self._projector = Projector()
+        self._squared_norm = 0.0  # ||f||^2
+
+    def _length(self) -> float:
+        """sqrt(k(x, x)), also for a function that is no kernel."""
+        return math.sqrt(max(self._supports.self_kernel(), 0.0))
+
+    def _should_update(self, x: Features, sign: float, score: float) -> bool:
+        scale = 1.0 / self.alpha if self.B is None else self.B
+        least = (1.0 - self.alpha) * scale / math.sqrt(self.n_updates + 1)
+        return sign * score <= least * self._length() + self._supports.rounding()
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        length = self._length()
+        if length == 0.0:
+            return
+        rate = self.C / math.sqrt(self.n_updates)
+        added = self._add(x, sign, rate, length)
+        margin = sign * score / length
+        self._squared_norm += 2.0 * rate * margin + rate * rate * added
+        if self._squared_norm > 1.0:
+            self._supports.scale(1.0 / math.sqrt(self._squared_norm))
+            self._squared_norm = 1.0
+
+    def _add(self, x: Features, sign: float, rate: float, length: float) -> float:
+        """Add ``sign rate phi`` or its projection; return the squared norm of phi or P phi."""
+        supports, coefficient = self._supports, sign * rate / length
+        if self.tolerance is None:
+            supports.add(x, coefficient)
+            return 1.0
+        projection = self._projector.project(supports)
+        if rate * math.sqrt(projection.squared_error) <= self.tolerance * length:
+            self._projector.absorb(supports, projection, coefficient)
+            return projection.squared_norm / (length * length)
+        self._projector.insert(supports, projection, x, coefficient)
+        return 1.0
