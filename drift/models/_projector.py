@@ -5,16 +5,22 @@ The factor of the Gram matrix is made with the first projection, because it impo
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from drift.models._support import SupportSet
     from drift.types import Features
 
-__all__ = ["Projection", "Projector", "margin_step"]
+__all__ = ["ClassProjector", "Projection", "Projector", "margin_step"]
+
+#: Share of the sizes of two terms within which their sum is rounding error, as in the stores.
+_TIE = 2.0**-40
 
 
 class Projection(NamedTuple):
@@ -66,11 +72,58 @@ class Projector:
             values *= coefficient
             supports.add_coefficients(values)
 
+    def for_class(self, slots: Iterable[int]) -> ClassProjector:
+        """Return the span, of supports in these slots, for a class to go on with."""
+        return ClassProjector(copy.deepcopy(self._factor), slots)
+
     def insert(
         self, supports: SupportSet, projection: Projection, x: Features, coefficient: float
     ) -> None:
         """Add ``coefficient k`` to the hypothesis: a new support, with a positive error."""
         supports.add(x, coefficient)
+        self._factor.append(projection.whitened, math.sqrt(projection.squared_error))
+
+
+class ClassProjector:
+    """The span of the supports of one class in a store that several classes share.
+
+    Parameters
+    ----------
+    factor
+        Factor of the Gram matrix of the class's supports; None where there are none.
+    slots
+        Their slots, the oldest first.
+    """
+
+    def __init__(self, factor: Any = None, slots: Iterable[int] = ()) -> None:
+        from drift.models._gram import GramFactor  # noqa: PLC0415
+
+        self._factor = GramFactor() if factor is None else factor
+        self._slots = list(slots)
+
+    def project(self, row: NDArray[Any], own: float) -> Projection:
+        """Project a point, given the kernel between it and every slot, and with itself."""
+        import numpy as np  # noqa: PLC0415
+
+        whitened = np.zeros(self._factor.capacity)
+        whitened[: len(self._slots)] = row[self._slots]
+        whitened = self._factor.whiten(whitened)
+        error = self._factor.left_over(whitened, own)
+        return Projection(float(whitened @ whitened), error, whitened)
+
+    def absorb(self, weights: NDArray[Any], projection: Projection, coefficient: float) -> None:
+        """Add ``coefficient P k`` to a hypothesis, its coefficients by slot."""
+        import numpy as np  # noqa: PLC0415
+
+        more = coefficient * self._factor.weights(projection.whitened)[: len(self._slots)]
+        before = weights[self._slots]
+        after = before + more
+        after[np.abs(after) <= _TIE * (np.abs(before) + np.abs(more))] = 0.0
+        weights[self._slots] = after
+
+    def insert(self, slot: int, projection: Projection) -> None:
+        """Take in a support, with a positive error, that a slot holds."""
+        self._slots.append(slot)
         self._factor.append(projection.whitened, math.sqrt(projection.squared_error))
 
 

@@ -153,7 +153,9 @@ class KernelClassifier(OnlineClassifier):
         """Coefficients of the hypothesis, in a row, the oldest support first."""
         import numpy as np  # noqa: PLC0415
 
-        return np.array([[self._supports.coefficient(i) for i in range(len(self._supports))]])
+        by_slot = np.zeros((1, self._supports.capacity))
+        self._supports.coefficients(by_slot)
+        return by_slot[:, self._supports.slots]
 
     def _start_from_zero_instance(self) -> float:
         """Make f_1 = k(0, .), which speeds up the learning of the bias; return its squared norm."""

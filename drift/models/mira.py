@@ -116,7 +116,7 @@ class MIRA(MulticlassKernelClassifier):
 
             self._cache = HeldScores()
 
-    def _should_update_class(self, margin: float, rounding: float) -> bool:
+    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         # Where the margin is just met, tau is 0: nothing to store, unless nothing is yet.
         below = margin < self.margin - rounding or not len(self._supports)
         return below and self._supports.self_kernel() > 0.0

@@ -97,18 +97,16 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     # --- hooks ---------------------------------------------------------------------------------
 
-    def _should_update_class(self, margin: float, rounding: float) -> bool:
-        """Whether an example changes the prototypes; by default where it was a mistake.
+    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
+        """Whether an example of class number `k` changes the prototypes.
 
-        `margin` is the score of its own class above the best other; `rounding` bounds its error.
+        `rival` is the best other class, -1 if there is none, and `margin` the score above its;
+        `rounding` bounds the margin's error. By default whether it was a mistake.
         """
         return margin <= 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        """Change the prototypes because of an example of class number `k`.
-
-        `rival` is the best other class, -1 if there is none; `scores` are those of all classes.
-        """
+        """Change the prototypes because of an example; `scores` are those of all classes."""
         raise NotImplementedError
 
     def _add(self, x: Features, coefficients: dict[int, float]) -> int:
@@ -144,7 +142,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         margin, rounding = prototypes.margin(scores, k, rival)
         if margin <= 0.0:
             self.n_mistakes += 1
-        if self._should_update_class(margin, rounding):
+        if self._should_update_class(k, rival, margin, rounding):
             self.n_updates += 1
             self._update_class(x, k, rival, scores)
         return predicted
@@ -157,6 +155,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         return True
 
     def _meet(self, y: Label) -> None:
+        """Let a new class join, and go over to prototypes if that was not done yet."""
         if self._prototypes is None:
             self._name_classes()
         assert self._prototypes is not None  # noqa: S101

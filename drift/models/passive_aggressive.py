@@ -84,7 +84,7 @@ class PassiveAggressive(MulticlassKernelClassifier):
             tau = loss / own
         self._supports.add(x, sign * tau)
 
-    def _should_update_class(self, margin: float, rounding: float) -> bool:
+    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         return margin < 1.0 - rounding
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from drift.models._projector import Projector, margin_step
+from drift.models._projector import ClassProjector, Projector, margin_step
 from drift.models.base import KernelClassifier, check_number
+from drift.models.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from drift.kernels import Kernel
     from drift.models._projector import Projection
-    from drift.types import Features
+    from drift.models._prototypes import Array
+    from drift.types import Features, Label
 
 __all__ = ["Projectron", "ProjectronPlusPlus"]
 
@@ -92,26 +96,30 @@ class Projectron(KernelClassifier):
         self.squared = squared
         self._projector = Projector()
 
-    def _error(self, projection: Projection) -> float:
+    def _error(self, squared_error: float) -> float:
         """What the tolerance is about."""
-        error = projection.squared_error
-        return error if self.squared else math.sqrt(error)
+        return squared_error if self.squared else math.sqrt(squared_error)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         projection = self._projector.project(self._supports)
-        if self._error(projection) <= self.tolerance:
+        if self._error(projection.squared_error) <= self.tolerance:
             self._projector.absorb(self._supports, projection, sign)
         else:
             self._projector.insert(self._supports, projection, x, sign)
 
 
-class ProjectronPlusPlus(Projectron):
-    """Projectron++: a Projectron that also projects correct predictions of a small margin.
+class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
+    """Projectron++, for two classes or more: projects correct predictions of a small margin, too.
 
     A mistake is learnt as the `Projectron` learns it. An example with a margin ``y f(x)`` in
     (0, 1] and so the loss ``l = 1 - y f(x)``, whose projection ``P k`` has the error ``delta`` with
     ``||delta|| / eta < l``, makes the hypothesis ``f + y tau P k``, where ``tau`` is the smallest
     of ``l / ||P k||^2``, ``2 (l - ||delta|| / eta) / ||P k||^2`` and 1. It never becomes a support.
+
+    With a label other than bool, 0/1 or -1/+1 each class gets a hypothesis and a span of its own.
+    The margin is then ``f_y(x) - max_{r != y} f_r(x)``; an update adds to the example's own class
+    what it takes from the best other, each part projected onto the span of its class, and both
+    squared errors and both squared norms add up.
 
     Parameters
     ----------
@@ -142,10 +150,13 @@ class ProjectronPlusPlus(Projectron):
     A mistake and a small margin take O(m^2) time each; all else is as it is with `Projectron`. A
     loss beyond the error, ``l - ||delta|| / eta``, that is within rounding of 0 is none.
 
+    Each class has a factor of its supports' Gram matrix. Where the error of a mistake is beyond the
+    tolerance, a part that its class's supports span exactly is projected all the same.
+
     References
     ----------
     .. [1] F. Orabona, J. Keshet, B. Caputo, "Bounded kernel-based online learning", Journal of
-       Machine Learning Research 10 (2009), section 4, figure 5; section 7.
+       Machine Learning Research 10 (2009), section 4, figure 5; section 5; section 7.
 
     Examples
     --------
@@ -159,6 +170,7 @@ class ProjectronPlusPlus(Projectron):
     """
 
     _update_margin = 1.0
+    _learns_signs = True
 
     def __init__(
         self,
@@ -167,7 +179,8 @@ class ProjectronPlusPlus(Projectron):
         squared: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
     ) -> None:
         super().__init__(tolerance, kernel, squared)
-        self._small_margin: tuple[Projection, float] | None = None  # and tau, within one step
+        self._small_margin: tuple[Any, float] | None = None  # what to project, and tau: in one step
+        self._spans: list[ClassProjector] = []  # by number of class
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         margin, rounding = sign * score, self._supports.rounding()
@@ -177,10 +190,17 @@ class ProjectronPlusPlus(Projectron):
         if loss <= rounding:
             return False
         projection = self._projector.project(self._supports)
-        error, squared_norm = self._error(projection), projection.squared_norm
+        return self._take_up(loss, rounding, projection, [projection])
+
+    def _take_up(
+        self, loss: float, rounding: float, what: Any, parts: Sequence[Projection]
+    ) -> bool:
+        """Keep what to project of a small margin for the update; False where there is none."""
+        error = self._error(math.fsum(part.squared_error for part in parts))
+        squared_norm = math.fsum(part.squared_norm for part in parts)
         tau = margin_step(loss, error, squared_norm, self.tolerance, rounding)
         if tau > 0.0:
-            self._small_margin = projection, tau
+            self._small_margin = what, tau
         return tau > 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
@@ -189,3 +209,55 @@ class ProjectronPlusPlus(Projectron):
             return
         (projection, tau), self._small_margin = self._small_margin, None
         self._projector.absorb(self._supports, projection, sign * tau)
+
+    # --- more than two classes -----------------------------------------------------------------
+
+    def _meet(self, y: Label) -> None:
+        halves = self._prototypes is None
+        super()._meet(y)
+        assert self._prototypes is not None  # noqa: S101
+        if halves:
+            slots = self._supports.slots
+            self._spans = [self._projector.for_class(slots) for _ in self._halves]
+            self._projector = Projector()
+        while len(self._spans) < len(self._prototypes):
+            self._spans.append(ClassProjector())
+
+    def _project(self, k: int, rival: int) -> dict[int, Projection]:
+        """Project the point onto the spans of its class and of the best other."""
+        import numpy as np  # noqa: PLC0415
+
+        row, own = np.zeros(self._supports.capacity), self._supports.self_kernel()
+        self._supports.fill_row(row)
+        return {c: self._spans[c].project(row, own) for c in (k, rival) if c >= 0}
+
+    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
+        if margin <= 0.0:
+            return True
+        loss = 1.0 - margin
+        if loss <= rounding:
+            return False
+        parts = self._project(k, rival)
+        return self._take_up(loss, rounding, parts, list(parts.values()))
+
+    def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
+        if self._small_margin is not None:
+            (parts, tau), self._small_margin = self._small_margin, None
+            self._absorb(parts, k, tau)
+            return
+        parts = self._project(k, rival)
+        error = self._error(math.fsum(part.squared_error for part in parts.values()))
+        if error <= self.tolerance:
+            self._absorb(parts, k, 1.0)
+            return
+        fresh = {c: part for c, part in parts.items() if part.squared_error > 0.0}
+        self._absorb({c: part for c, part in parts.items() if c not in fresh}, k, 1.0)
+        slot = self._add(x, {c: 1.0 if c == k else -1.0 for c in fresh})
+        for c, part in fresh.items():
+            self._spans[c].insert(slot, part)
+
+    def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
+        assert self._prototypes is not None  # noqa: S101
+        for c, part in parts.items():
+            weights = self._prototypes.matrix[c]
+            self._spans[c].absorb(weights, part, tau if c == k else -tau)

@@ -104,6 +104,7 @@ class PassiveAggressive(MulticlassTwin):
     def binary_step(self, t, y):
         positive = True if y != -1 and -1 not in self.seen else 1
         negative = -1 if -1 in self.seen else False
+        self.two = positive, negative
         f = {r: self.f(r, t) for r in (positive, negative)}
         score = f[positive] - f[negative]
         tie = 1e-12 * 2 * self.size(t)
@@ -111,13 +112,16 @@ class PassiveAggressive(MulticlassTwin):
             score = 0.0
         sign = 1 if y == positive else -1
         self.mistakes += sign * score <= 0
+        self.binary_update(t, y, score, sign, tie)
+        self.classes = [positive] if self.seen == {1} else [negative, positive]
+        return score
+
+    def binary_update(self, t, y, score, sign, tie):
         loss = max(0.0, 1 - sign * score)
         if loss > tie:
             own = self.K[t][t]
             tau = sign * (min(self.C, loss / own) if own else self.C)
-            self.add(t, y, {positive: tau / 2, negative: -tau / 2})
-        self.classes = [positive] if self.seen == {1} else [negative, positive]
-        return score
+            self.add(t, y, dict(zip(self.two, (tau / 2, -tau / 2), strict=True)))
 
     def due(self, margin, tie, t):
         return 1 - margin > tie
@@ -127,6 +131,91 @@ class PassiveAggressive(MulticlassTwin):
         own = 2 * self.K[t][t]
         tau = min(self.C, loss / own) if own else self.C
         self.add(t, y, {y: tau, rival: -tau})
+
+
+class ProjectronPlusPlus(PassiveAggressive):
+    """Orabona et al., section 5; each class's part is projected by solving with its Gram matrix."""
+
+    def __init__(self, gram, eta, *, squared=False):
+        super().__init__(gram, None)
+        self.eta = eta
+        self.error = float if squared else math.sqrt
+        self.spans = {}
+        self.mass = {}
+        self.branches = dict.fromkeys(["projected", "added", "small margin", "left alone"], 0)
+
+    def size(self, t):
+        t = np.atleast_1d(t)
+        terms = [m * np.abs(self.K[s, t]) for (r, s), m in self.mass.items()]
+        return sum(terms).max() if terms else 0.0
+
+    def binary_update(self, t, y, score, sign, tie):
+        positive, negative = self.two
+        self.tie = tie
+        parts = {positive: sign / 2, negative: -sign / 2}
+        for r in parts:
+            self.spans.setdefault(r, [])
+        self.learn(t, y, sign * score, parts, [positive])
+
+    def due(self, margin, tie, t):
+        self.due_margin, self.tie = margin, tie
+        return True
+
+    def update(self, t, y, rival, scores):
+        parts = {y: 1.0} | ({rival: -1.0} if rival is not None else {})
+        for r in parts:
+            self.spans.setdefault(r, [])
+        self.learn(t, y, self.due_margin, parts, list(parts))
+
+    def learn(self, t, y, margin, parts, measured):
+        """`measured` are the classes whose projections count: one of two equal halves."""
+        loss, tie = 1 - margin, self.tie
+        if margin > 0 and loss <= tie:
+            return
+        found = {r: self.project(r, t) for r in parts}
+        left = sum(found[r][1] for r in measured)
+        if margin <= 0 and self.error(left) > self.eta:
+            self.branches["added"] += 1
+            for r in parts:
+                if not found[r][1]:
+                    self.add_projection(r, parts[r], found[r][0])
+            self.add(t, y, {r: c for r, c in parts.items() if found[r][1]})
+            for r, c in parts.items():
+                if found[r][1]:
+                    self.spans[r].append(t)
+                    self.mass[r, t] = abs(c)
+            return
+        tau = 1.0
+        if margin > 0:
+            share = self.error(left) / self.eta if left else 0.0
+            if loss - share <= tie:
+                self.branches["left alone"] += 1
+                return
+            norm2 = sum(self.K[self.spans[r], t] @ found[r][0] for r in measured)
+            tau = min(loss / norm2, 2 * (loss - share) / norm2, 1.0)
+        self.branches["small margin" if margin > 0 else "projected"] += 1
+        for r, c in parts.items():
+            self.add_projection(r, tau * c, found[r][0])
+
+    def project(self, r, t):
+        """Coefficients over the supports of class r, and the squared norm of what is left over."""
+        held, own = self.spans[r], self.K[t, t]
+        if not held:
+            return np.zeros(0), own
+        gram, row = self.K[np.ix_(held, held)], self.K[held, t]
+        length = np.sqrt(np.diag(gram))
+        d = np.linalg.solve(gram / np.outer(length, length), row / length) / length
+        left = own - row @ d
+        d[np.abs(d) * length <= 1.5e-11 * math.sqrt(own)] = 0.0
+        return d, left if left > 1e-12 * own else 0.0
+
+    def add_projection(self, r, c, d):
+        for s, w in zip(self.spans[r], d, strict=True):
+            tau = self.tau[self.supports.index(s)]
+            self.mass[r, s] += abs(c * w)
+            tau[r] += c * w
+            if abs(tau[r]) <= 1e-13 * self.mass[r, s]:
+                tau[r] = 0.0
 
 
 class MIRA(MulticlassTwin):

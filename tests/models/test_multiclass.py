@@ -11,7 +11,7 @@ from oracles import naive_gram
 
 from drift.errors import LabelError, ParameterError
 from drift.kernels import Linear, Polynomial
-from drift.models import MIRA, MRBP, PassiveAggressive
+from drift.models import MIRA, MRBP, PassiveAggressive, ProjectronPlusPlus
 
 
 def clusters(labels, n=120, seed=0, *, drift=False):
@@ -58,6 +58,14 @@ CASES = {
     "PassiveAggressive-timid": (
         lambda k: PassiveAggressive(0.05, kernel=k),
         lambda g: oracles.PassiveAggressive(g, 0.05),
+    ),
+    "ProjectronPlusPlus": (
+        lambda k: ProjectronPlusPlus(1.0, k),
+        lambda g: oracles.ProjectronPlusPlus(g, 1.0),
+    ),
+    "ProjectronPlusPlus-squared": (
+        lambda k: ProjectronPlusPlus(0.5, k, squared=True),
+        lambda g: oracles.ProjectronPlusPlus(g, 0.5, squared=True),
     ),
     "MIRA": (lambda k: MIRA(kernel=k), lambda g: oracles.MIRA(g, 0.01)),
     "MIRA-ultra": (lambda k: MIRA(0.0, kernel=k), lambda g: oracles.MIRA(g, 0.0)),
@@ -110,7 +118,16 @@ def test_agrees_with_its_twin(case, kernel, stream, tolerance, gram):
         model.learn_one(x, y)
         assert model.n_mistakes == twin.mistakes, f"mistake at example {t}"
     assert model.n_supports == len(twin.supports)
-    assert splits == (1 if case.startswith("Passive") else 0)
+    assert splits == (1 if case.startswith("P") else 0)
+
+
+@pytest.mark.parametrize("stream", ["words", "digits", "drifting"])
+def test_the_projecting_twin_takes_every_branch(stream, gram):
+    examples, matrix = gram(stream, "linear")
+    twin = CASES["ProjectronPlusPlus"][1](matrix)
+    for t, (_, y) in enumerate(examples):
+        twin.step(t, y)
+    assert min(twin.branches.values()) > 0
 
 
 @pytest.mark.parametrize("case", CASES)
