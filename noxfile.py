@@ -29,4 +29,10 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def docs_tests(session: nox.Session) -> None:
     session.install("-e", ".[test,notebooks]")
-    session.run("pytest", "tests/test_docs.py", "tests/test_notebooks.py", *session.posargs)
+    session.run(
+        "pytest",
+        "tests/test_docs.py",
+        "tests/test_contributing.py",
+        "tests/test_notebooks.py",
+        *session.posargs,
+    )

@@ -141,6 +141,20 @@ def test_without_the_extension_the_models_work_and_say_what_it_costs():
     assert "RuntimeWarning: drift.models runs without its compiled extension" in result.stderr
 
 
+def test_workers_do_not_repeat_what_running_without_the_extension_costs(tmp_path):
+    hidden = "import sys\nsys.modules['drift.models._columns'] = None\n"
+    (tmp_path / "sitecustomize.py").write_text(hidden, encoding="utf-8")
+    result = run(
+        "from joblib import Parallel, delayed\n"
+        "from drift.models import LBP\n"
+        "models = Parallel(n_jobs=2)(delayed(LBP.clone)(LBP(budget=b)) for b in (1, 2))\n"
+        "print([type(model._supports._store).__module__ for model in models])",
+        PYTHONPATH=f"{tmp_path}{os.pathsep}{PACKAGE.parent}",
+    )
+    assert result.stdout.strip() == str(["drift.models._columns_py"] * 2)
+    assert result.stderr.count("without its compiled extension") == 1
+
+
 def test_the_type_of_columns_can_come_from_the_environment():
     code = "from drift.models import RBP; print(RBP()._supports._store.wide)"
     assert run(code, DRIFT_COLUMNS="float64").stdout.strip() == "True"

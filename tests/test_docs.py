@@ -7,8 +7,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from oracles import naive_gram
-from streams import random_stream
 from typer.main import get_command
 
 from drift.cli import app
@@ -83,18 +81,3 @@ def test_commands_install_extras_that_there_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = set(re.findall(r'install [^"\n]*"(?:\.|drift)\[(\w+)\]"', README + CONTRIBUTING))
     assert {"plots", "test", "dev"} <= wanted <= set(project["optional-dependencies"])
-
-
-def test_the_algorithm_that_contributing_adds_agrees_with_its_twin():
-    model_class, twin_class = (
-        run("CONTRIBUTING.md", above, code)["FadingPerceptron"]
-        for above, code in blocks(CONTRIBUTING, "python")
-    )
-    examples = list(random_stream(80))
-    gram = naive_gram([x for x, _ in examples], "polynomial", normalize=True)
-    model, twin = model_class(fade=0.9), twin_class(gram, fade=0.9)
-    for t, (x, y) in enumerate(examples):
-        score = twin.step(t, 1 if y else -1)
-        assert model.decision_function_one(x) == pytest.approx(score, abs=1e-5 * twin.size(t))
-        model.learn_one(x, y)
-    assert model.n_supports == model.n_mistakes == twin.mistakes > 0

@@ -97,6 +97,18 @@ cdef void *aligned(void *block, Py_ssize_t before, Py_ssize_t after, Py_ssize_t 
     return result
 
 
+cdef struct Sum:
+    # A compensated sum, so that |x|^2 does not depend on the order of the features.
+    double total
+    double lost
+
+
+cdef inline void add_square(Sum *sum, double v) noexcept:
+    cdef double square = v * v, total = sum.total + square, part = total - sum.total
+    sum.lost += (sum.total - (total - part)) + (square - part)
+    sum.total = total
+
+
 cdef class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them.
 
@@ -285,7 +297,8 @@ cdef class ColumnStore:
         """
         cdef dict features = x if isinstance(x, dict) else as_dict(x)
         cdef list kept
-        cdef double v, square, total = 0.0, next_total, lost = 0.0, part
+        cdef double v
+        cdef Sum norm2 = Sum(0.0, 0.0), unknown = Sum(0.0, 0.0)
         cdef int k, j, size, count = 0
         self.begin_point()
         try:
@@ -295,15 +308,10 @@ cdef class ColumnStore:
                 v = drift_number(self.read_values[k])
                 if v != v or v == 0.0:
                     continue
-                # A compensated sum, so that |x|^2 does not depend on the order of the features.
-                square = v * v
-                next_total = total + square
-                part = next_total - total
-                lost += (total - (next_total - part)) + (square - part)
-                total = next_total
+                add_square(&norm2, v)
                 j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k])
                 if j < 0:
-                    self.unknown_norm2 += square
+                    add_square(&unknown, v)
                 else:
                     DRIFT_PREFETCH(&self.columns[j])
                     self.ids[count] = j
@@ -311,7 +319,8 @@ cdef class ColumnStore:
                     count += 1
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
-        if not self.end_point(count, total + lost):
+        self.unknown_norm2 = unknown.total + unknown.lost
+        if not self.end_point(count, norm2.total + norm2.lost):
             raise culprit(features)
 
     cdef list collect(self, dict features):
@@ -351,7 +360,8 @@ cdef class ColumnStore:
 
     cdef int read_row(self, const int32_t *indices, const double *data, int size) except -1:
         """Read a row of an array; -1 with FeatureError if it cannot be learnt."""
-        cdef double v, square, total = 0.0, next_total, lost = 0.0, part
+        cdef double v
+        cdef Sum norm2 = Sum(0.0, 0.0), unknown = Sum(0.0, 0.0)
         cdef int k, j, count = 0
         self.begin_point()
         self.reserve_point(size)
@@ -359,23 +369,20 @@ cdef class ColumnStore:
             v = data[k]
             if v != v or v == 0.0:
                 continue
-            square = v * v
-            next_total = total + square
-            part = next_total - total
-            lost += (total - (next_total - part)) + (square - part)
-            total = next_total
+            add_square(&norm2, v)
             if self.column_of != NULL:
                 j = self.column_of[indices[k]]
             else:
                 j = self.find(indices[k])
             if j < 0:
-                self.unknown_norm2 += square
+                add_square(&unknown, v)
                 continue
             self.ids[count] = j
             DRIFT_PREFETCH(&self.columns[j])
             self.values[count] = v
             count += 1
-        if not self.end_point(count, total + lost):
+        self.unknown_norm2 = unknown.total + unknown.lost
+        if not self.end_point(count, norm2.total + norm2.lost):
             raise culprit({indices[k]: data[k] for k in range(size)})
         return 0
 

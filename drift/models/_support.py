@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 try:
     from drift.models._columns import ColumnStore
 except ImportError:  # built without a C compiler
+    import multiprocessing
+
     from drift.models._columns_py import ColumnStore  # type: ignore[assignment]
 
-    warnings.warn(
-        "drift.models runs without its compiled extension: the same results, but ten to a "
-        "hundred times slower. Install a C compiler and then drift once more, with pip's "
-        "--force-reinstall --no-deps",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    if multiprocessing.parent_process() is None:  # workers leave it to the process that has them
+        warnings.warn(
+            "drift.models runs without its compiled extension: the same results, but ten to a "
+            "hundred times slower. Install a C compiler and then drift once more, with pip's "
+            "--force-reinstall --no-deps",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 __all__ = ["ColumnStore", "SupportSet", "column_type", "compiled", "float64_columns"]
 

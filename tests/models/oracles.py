@@ -1,13 +1,15 @@
 """Naive twins of the models, written from the papers; they share no code with drift.
 
-A twin knows the stream as a Gram matrix of Python floats, `K[i][j]`, and its supports as numbers of
-examples. ``step(t, y)`` returns the score of example `t` before it learns the label `y` (-1 or +1).
+A twin knows the stream as a Gram matrix, `K[i][j]`, and its supports as numbers of examples.
+``step(t, y)`` returns the score of example `t` before it learns the label `y` (-1 or +1). Sums run
+in numpy, so that a twin lasts for thousands of real examples.
 """
 
 import math
 import random
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 
 def naive_kernel(name, a, b, *, degree=4, coef0=1.0, gamma=1.0, normalize=False):
@@ -26,7 +28,7 @@ def unit(x):
 
 
 def naive_gram(examples, name, **parameters):
-    return [[naive_kernel(name, a, b, **parameters) for b in examples] for a in examples]
+    return np.array([[naive_kernel(name, a, b, **parameters) for b in examples] for a in examples])
 
 
 class Twin:
@@ -39,14 +41,16 @@ class Twin:
         self.mistakes = 0
 
     def f(self, t):
-        return math.fsum(a * self.K[s][t] for s, a in self.pairs())
+        return float(np.sum(self.alpha * self.K[t, self.supports])) if self.supports else 0.0
 
     def pairs(self):
         return zip(self.supports, self.alpha, strict=True)
 
     def size(self, t):
         """Scale of rounding errors in f(t): sum of |alpha_i k(x_i, x)|."""
-        return math.fsum(abs(a * self.sizes[s][t]) for s, a in self.pairs())
+        if not self.supports:
+            return 0.0
+        return float(np.sum(np.abs(self.alpha * self.sizes[t, self.supports])))
 
     def step(self, t, y):
         score = self.f(t)
@@ -80,23 +84,24 @@ class VotedPerceptron(Perceptron):
         self.averaged = averaged
         self.votes = [0]  # of the hypothesis over the first j supports
 
-    def value(self, j, t):
-        terms = [a * self.K[s][t] for s, a in list(self.pairs())[:j]]
-        total = math.fsum(terms)
-        return 0.0 if abs(total) <= 1e-12 * math.fsum(map(abs, terms)) else total
+    def values(self, t):
+        """Value of each hypothesis; that of the empty one is 0."""
+        terms = self.alpha * self.K[t, self.supports] if self.supports else np.zeros(0)
+        values = np.cumsum(terms)
+        values[np.abs(values) <= 1e-12 * np.cumsum(np.abs(terms))] = 0.0
+        return np.array([0.0, *values])
 
     def ballots(self, t):
-        for j, c in enumerate(self.votes):
-            v = self.value(j, t)
-            yield c * (v if self.averaged else (v > 0) - (v < 0))
+        values = self.values(t)
+        return np.array(self.votes) * (values if self.averaged else np.sign(values))
 
     def size(self, t):
-        return math.fsum(map(abs, self.ballots(t)))
+        return float(np.sum(np.abs(self.ballots(t))))
 
     def step(self, t, y):
-        score = math.fsum(self.ballots(t))
+        score = float(np.sum(self.ballots(t)))
         self.mistakes += y * score <= 0
-        if y * self.value(len(self.supports), t) <= 0:
+        if y * self.values(t)[-1] <= 0:
             self.add(t, y)
             self.votes.append(1)
         else:
@@ -123,28 +128,53 @@ class PassiveAggressive(Twin):
 
 
 class SOP(Twin):
-    """Cesa-Bianchi et al., dual form, by solving the whole system for each score."""
+    """Cesa-Bianchi et al., dual form: each score solves the whole system, by Cholesky's factor.
+
+    The factor L of aI + G over the supports is kept, as each score's afresh would take cubic time:
+    a support adds a row to it, an eviction has it computed anew. A test holds `dual` to the
+    system's direct solution.
+    """
 
     def __init__(self, gram, ridge, budget=None, victim=None):
         super().__init__(gram)
         self.ridge = ridge
         self.budget = budget
         self.victim = victim
+        self.L = np.zeros((0, 0))
+
+    def row(self, t):
+        """Add the row of example `t` to the factor: what is left of it and of its diagonal."""
+        if not self.supports:
+            return np.zeros(0), self.ridge + self.K[t, t]
+        left = solve_triangular(self.L, self.K[t, self.supports], lower=True, check_finite=False)
+        return left, self.ridge + self.K[t, t] - left @ left
 
     def dual(self, t):
-        seen = [*self.supports, t]
-        gram = np.array([[self.K[r][s] for s in seen] for r in seen])
-        return np.linalg.solve(self.ridge * np.eye(len(seen)) + gram, gram[:, -1])[:-1]
+        """First entries of u = (aI + G)^{-1} g, where g = (aI + G) e - a e is the last column of G.
+
+        So u = e - a (L L')^{-1} e, and (L L')^{-1} e is the factor's last row over its diagonal,
+        solved back.
+        """
+        left, diagonal2 = self.row(t)
+        if not self.supports:
+            return left
+        back = solve_triangular(self.L, left, lower=True, trans="T", check_finite=False)
+        return self.ridge / diagonal2 * back
 
     def f(self, t):
-        return math.fsum(a * w for a, w in zip(self.alpha, self.dual(t), strict=True))
+        return float(np.dot(self.alpha, self.dual(t)))
 
     def size(self, t):
-        return math.fsum(abs(w) for w in self.dual(t))
+        return float(np.sum(np.abs(self.dual(t))))
 
     def mistake(self, t, y):
         if self.budget and len(self.supports) == self.budget:
             self.drop(self.victim())
+            held = self.K[np.ix_(self.supports, self.supports)]
+            self.L = np.linalg.cholesky(self.ridge * np.eye(len(held)) + held)
+        left, diagonal2 = self.row(t)
+        self.L = np.pad(self.L, (0, 1))
+        self.L[-1] = [*left, math.sqrt(diagonal2)]
         self.add(t, y)
 
 
@@ -208,7 +238,8 @@ class Forgetron(Twin):
         if self.shrinking == "basic":
             B1 = self.budget + 1
             U = 0.25 * math.sqrt(B1 / math.log(B1))
-            norm = math.sqrt(max(0.0, math.fsum(a * self.f(s) for s, a in self.pairs())) / scale)
+            norm2 = self.alpha @ self.K[np.ix_(self.supports, self.supports)] @ self.alpha
+            norm = math.sqrt(max(0.0, norm2) / scale)
             phi = min(B1 ** (-0.5 / B1), U / norm if norm else math.inf)
         else:
             sigma = abs(alpha_r)

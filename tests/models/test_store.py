@@ -1,6 +1,7 @@
 """The compiled store does what the plain one does, in any order of operations."""
 
 import contextlib
+import math
 import random
 import sys
 from array import array
@@ -280,6 +281,26 @@ def test_neighbours_far_from_the_origin_keep_their_distance():
     store.add(far, 1.0)
     store.read(far | {"b": 2049.0, "c": 1.0})
     assert store.score() == pytest.approx(2.718281828459045**-1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@needs_compiled
+def test_the_order_of_features_that_no_support_has_does_not_matter_far_from_the_origin(wide):
+    rng = random.Random(4)
+    store = ColumnStore(RBF(gamma=0.5), wide, None)
+    far = {"a": 2.0**20, "b": 2.0**21}  # on the path for neighbours in both types
+    store.read(far)
+    store.add(far, 1.0)
+    for _ in range(50):
+        features = [*far.items(), *((f"new{k}", rng.uniform(0, 0.5)) for k in range(20))]
+        scores = set()
+        for _ in range(10):
+            rng.shuffle(features)
+            store.read(dict(features))
+            scores.add(store.score())
+        squared = math.fsum(v * v for name, v in features if name not in far)
+        assert len(scores) == 1
+        assert scores.pop() == pytest.approx(math.exp(-0.5 * squared), rel=1e-9)
 
 
 class Ugly:

@@ -1,0 +1,218 @@
+"""What holds of every stream: budgets, draws, norms, and scores that follow from the supports."""
+
+import inspect
+import math
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from cases import CASES, KERNELS
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import naive_gram, naive_kernel
+from scipy.stats import chi2
+
+from drift.kernels import Linear
+from drift.models import MODELS, RBP, RBSOP, SOP, SPA, KernelClassifier
+from drift.models._gram import InverseGram
+
+#: In thousandths: below 1e-154 values are too small for their squares.
+number = st.integers(-2000, 2000).map(lambda thousandths: thousandths / 1000)
+point = st.dictionaries(st.sampled_from("abcdef"), st.integers(-3, 3) | number)
+streams = st.lists(st.tuples(point, st.booleans()), min_size=1, max_size=30)
+kernels = st.sampled_from(sorted(KERNELS))
+
+
+def having(parameter):
+    return [name for name, c in MODELS.items() if parameter in inspect.signature(c).parameters]
+
+
+@pytest.mark.parametrize("name", having("budget"))
+@given(stream=streams, budget=st.integers(1, 5), kernel=kernels)
+def test_a_budget_is_never_exceeded(name, stream, budget, kernel):
+    fixed = {"cache": "fixed"} if name == "MIRA" else {}  # the cache that has a budget
+    one, many = (MODELS[name](budget=budget, kernel=KERNELS[kernel][0], **fixed) for _ in range(2))
+    for x, y in stream:
+        one.learn_one(x, y)
+        assert one.n_supports <= budget
+    many.learn_many([x for x, _ in stream], [y for _, y in stream])
+    assert many.n_supports <= budget
+
+
+def test_the_budgeted_models_are_found():
+    assert {"RBP", "LBP", "Forgetron", "RBSOP", "LBSOP"} <= set(having("budget"))
+
+
+@pytest.mark.parametrize("model_class", [RBP, RBSOP])
+def test_each_support_is_as_likely_a_victim_as_the_others(model_class):
+    budget, evictions = 10, 4000
+    model = model_class(budget=budget, kernel=Linear(), seed=1)
+    victims, held = Counter(), []
+    for t in range(budget + evictions):  # a feature of its own: the score is 0, a mistake
+        model.learn_one({t: 1.0}, True)
+        names = [name for x, _ in model.supports for name in x]
+        if t >= budget:
+            (place,) = (i for i, name in enumerate(held) if name not in names)
+            victims[place] += 1
+            del held[place]
+        held.append(t)
+        assert names == held
+    expected = evictions / budget
+    statistic = sum((victims[i] - expected) ** 2 / expected for i in range(budget))
+    assert statistic < chi2.ppf(0.999, budget - 1)
+
+
+@given(points=st.lists(point, max_size=30), decay=st.floats(0.01, 100), rbf=st.booleans())
+def test_the_shifting_perceptron_keeps_to_the_paper_s_lemma_1(points, decay, rbf):
+    """Cavallanti et al., lemma 1 and its proof, under kernels with k(x, x) <= 1.
+
+    Support i was faded by 1 - lambda_j = j / (lambda + j) at the mistakes j = i + 1, ..., k - 1;
+    a mistake leaves ||w_k||^2 <= (1 - lambda_{k-1})^2 ||w_{k-1}||^2 + 1; and after k mistakes
+    ||w_k|| <= e sqrt((lambda + k + 1) / (2 lambda + 1)).
+    """
+    kernel = "rbf" if rbf else "linear-unit"
+    _, name, parameters = KERNELS[kernel]
+    model = SPA(decay, KERNELS[kernel][0])
+    gram = naive_gram(points, name, **parameters)
+    before = 0.0
+    for k, x in enumerate(points, start=1):
+        y = not model.predict_one(x)
+        model.learn_one(x, y)
+        assert model.n_mistakes == k
+        alpha = np.array([coefficient for _, coefficient in model.supports])
+        faded = [math.prod(j / (decay + j) for j in range(i + 1, k)) for i in range(k)]
+        assert np.abs(alpha) == pytest.approx(faded, rel=1e-9)
+        norm2 = alpha @ gram[:k, :k] @ alpha
+        lam = 1.0 if k == 1 else decay / (decay + k - 1)
+        assert norm2 <= (1 - lam) ** 2 * before + 1 + 1e-5
+        assert norm2 <= math.e**2 * (decay + k + 1) / (2 * decay + 1)
+        before = norm2
+
+
+@pytest.mark.parametrize(
+    "case",
+    [c for c in CASES if type(CASES[c].model(None, 3))._score is KernelClassifier._score],
+)
+@given(stream=streams, kernel=kernels, probe=point)
+def test_a_score_is_the_sum_over_the_supports(case, stream, kernel, probe):
+    k, name, parameters = KERNELS[kernel]
+    model = CASES[case].model(k, 3)
+    for x, y in stream:
+        model.learn_one(x, y)
+    for x in (probe, stream[0][0], stream[-1][0]):
+        terms = [a * naive_kernel(name, held, x, **parameters) for held, a in model.supports]
+        # Terms of <a, b> may cancel to less than float32 columns know of it.
+        sizes = [
+            abs(a) * naive_kernel(name, positive(held), positive(x), **parameters)
+            for held, a in model.supports
+        ]
+        size = math.fsum(map(abs, terms if name == "rbf" else sizes))
+        expected = pytest.approx(math.fsum(terms), rel=0, abs=1e-5 * size)
+        assert model.decision_function_one(x) == expected
+
+
+def positive(x):
+    return {name: abs(value) for name, value in x.items()}
+
+
+@pytest.mark.parametrize("name", [name for name, c in MODELS.items() if issubclass(c, SOP)])
+@given(stream=streams, kernel=kernels, ridge=st.floats(0.1, 10), probe=point)
+def test_a_second_order_score_solves_the_ridge_system(name, stream, kernel, ridge, probe):
+    """[y_S, 0] (a I + G)^{-1} g over the supports and the point, after every update."""
+    k, kernel_name, parameters = KERNELS[kernel]
+    budget = {"budget": 4} if name in having("budget") else {}
+    model = MODELS[name](ridge=ridge, kernel=k, **budget)
+    for x, y in stream:
+        updates = model.n_updates
+        model.learn_one(x, y)
+        if model.n_updates == updates:
+            continue
+        labels = [coefficient for _, coefficient in model.supports]
+        assert set(labels) <= {-1.0, 1.0}
+        seen = [*(held for held, _ in model.supports), probe]
+        gram = naive_gram(seen, kernel_name, **parameters)
+        weights = np.linalg.solve(ridge * np.eye(len(seen)) + gram, gram[:, -1])[:-1]
+        expected = pytest.approx(labels @ weights, abs=1e-9 * max(1.0, np.abs(weights).sum()))
+        assert model.decision_function_one(probe) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(stream=streams, probes=st.lists(point, min_size=1, max_size=4), kernel=kernels)
+def test_predicting_changes_nothing(case, stream, probes, kernel):
+    model, silent = (CASES[case].model(KERNELS[kernel][0], 3) for _ in range(2))
+    for x, y in stream:
+        before = pickle.dumps(model)
+        for probe in probes:
+            model.predict_one(probe)
+            model.predict_proba_one(probe)
+            model.decision_function_one(probe)
+        model.predict_many(probes)
+        model.predict_proba_many(probes)
+        model.decision_function_many(probes)
+        assert pickle.dumps(model) == before
+        model.learn_one(x, y)
+        silent.learn_one(x, y)
+    assert pickle.dumps(model) == pickle.dumps(silent)
+
+
+class Window:
+    """The latest of many random points, their Gram matrix and drift's inverse of it."""
+
+    def __init__(self, ridge, budget, seed=0):
+        self.rng = np.random.default_rng(seed)
+        self.inverse = InverseGram(ridge)
+        self.inverse.reserve(budget)
+        self.points = np.zeros((self.inverse.capacity, 5))
+        self.held = []
+        self.budget = budget
+
+    def change(self):
+        """Evict the oldest, if the budget is full, and insert a point."""
+        if len(self.held) == self.budget:
+            slot = self.held.pop(0)
+            self.inverse.remove(slot)
+        else:
+            slot = len(self.held)
+        point = self.rng.standard_normal(5)
+        self.points[slot] = point
+        row = np.zeros(self.inverse.capacity)
+        row[self.held] = self.kernel(point)
+        weights = self.inverse.times(row)
+        spread = self.inverse.ridge + 1.0 - row @ weights
+        self.inverse.insert(slot, row, 1.0, weights, spread)
+        self.held.append(slot)
+
+    def kernel(self, point):
+        return np.exp(-0.5 * ((self.points[self.held] - point) ** 2).sum(axis=1))
+
+    def error(self):
+        """max |K K^{-1} - I|."""
+        K = self.inverse.ridge * np.eye(len(self.held))
+        K += [self.kernel(self.points[slot]) for slot in self.held]
+        units = np.eye(self.inverse.capacity)[self.held]
+        inverse = np.array([self.inverse.times(unit)[self.held] for unit in units])
+        return np.abs(K @ inverse - np.eye(len(self.held))).max()
+
+
+@pytest.mark.parametrize("ridge", [1.0, 0.0])
+def test_the_inverse_stays_exact_over_50_000_changes(ridge):
+    window = Window(ridge, budget=30)
+    for change in range(25_000):  # of two changes each, once the budget is full
+        window.change()
+        if change % 2500 == 0:
+            assert window.error() <= 1e-6
+    assert window.error() <= 1e-6
+
+
+def test_an_inverse_that_has_drifted_is_computed_afresh():
+    window = Window(0.1, budget=64)  # no eviction, which would take the error away
+    for _ in range(40):
+        window.change()
+    assert window.error() < 1e-12
+    window.inverse._inverse *= 1.001
+    for _ in range(23):
+        window.change()
+    assert window.error() > 1e-4
+    window.change()  # the 64th: a check
+    assert window.error() < 1e-12
