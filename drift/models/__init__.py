@@ -10,6 +10,7 @@ True
 from drift.models._support import column_type, compiled
 from drift.models.base import KernelClassifier
 from drift.models.budget import LBP, RBP
+from drift.models.cache import CKS, VariableCachePerceptron
 from drift.models.forgetron import Forgetron
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
@@ -17,6 +18,7 @@ from drift.models.registry import MODELS
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 __all__ = [
+    "CKS",
     "LBP",
     "LBSOP",
     "MODELS",
@@ -28,6 +30,7 @@ __all__ = [
     "KernelClassifier",
     "PassiveAggressive",
     "Perceptron",
+    "VariableCachePerceptron",
     "VotedPerceptron",
     "column_type",
     "compiled",

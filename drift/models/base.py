@@ -106,7 +106,7 @@ class KernelClassifier(base.MiniBatchClassifier):
     #: `_should_update` and `_score` is the plain expansion: batches of rows then skip the others in
     #: compiled code. None for the algorithms that decide in another way: every class that overrides
     #: one of these hooks and does not say otherwise.
-    _update_margin: ClassVar[float | None] = 0.0
+    _update_margin: float | None = 0.0
 
     #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which
     #: rounding of kernel values would pile up.

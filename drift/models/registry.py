@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drift.models.budget import LBP, RBP
+from drift.models.cache import CKS, VariableCachePerceptron
 from drift.models.forgetron import Forgetron
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
@@ -17,6 +18,7 @@ __all__ = ["MODELS"]
 
 #: Class by the name under which it is exported from `drift.models`.
 MODELS: dict[str, type[KernelClassifier]] = {
+    "CKS": CKS,
     "Forgetron": Forgetron,
     "LBP": LBP,
     "LBSOP": LBSOP,
@@ -26,5 +28,6 @@ MODELS: dict[str, type[KernelClassifier]] = {
     "RBSOP": RBSOP,
     "SOP": SOP,
     "SPA": SPA,
+    "VariableCachePerceptron": VariableCachePerceptron,
     "VotedPerceptron": VotedPerceptron,
 }

@@ -4,9 +4,11 @@ import random
 from dataclasses import dataclass
 
 import oracles
+import oracles_margin
 
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
+    CKS,
     LBP,
     LBSOP,
     RBP,
@@ -16,6 +18,7 @@ from drift.models import (
     Forgetron,
     PassiveAggressive,
     Perceptron,
+    VariableCachePerceptron,
     VotedPerceptron,
 )
 
@@ -110,5 +113,18 @@ CASES = {
         lambda g, k, B: oracles.SOP(g, 1.0, B, lambda: 0),
         inverts=True,
         slow=True,
+    ),
+    "CKS": Case(lambda k, B: CKS(B, kernel=k), lambda g, k, B: oracles_margin.CKS(g, B, 0.0)),
+    "CKS-margin": Case(
+        lambda k, B: CKS(B, margin=1.0, kernel=k), lambda g, k, B: oracles_margin.CKS(g, B, 1.0)
+    ),
+    "CKS-one": Case(lambda k, B: CKS(1, kernel=k), lambda g, k, B: oracles_margin.CKS(g, 1, 0.0)),
+    "VariableCachePerceptron": Case(
+        lambda k, B: VariableCachePerceptron(kernel=k),
+        lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 0.01, 0.01),
+    ),
+    "VariableCachePerceptron-wide": Case(
+        lambda k, B: VariableCachePerceptron(1.0, kernel=k, distill_margin=0.5),
+        lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 1.0, 0.5),
     ),
 }
