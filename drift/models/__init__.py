@@ -15,6 +15,7 @@ from drift.models.forgetron import Forgetron
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
 from drift.models.registry import MODELS
+from drift.models.romma import ROMMA
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "MODELS",
     "RBP",
     "RBSOP",
+    "ROMMA",
     "SOP",
     "SPA",
     "Forgetron",

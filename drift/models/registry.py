@@ -9,6 +9,7 @@ from drift.models.cache import CKS, VariableCachePerceptron
 from drift.models.forgetron import Forgetron
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
+from drift.models.romma import ROMMA
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ MODELS: dict[str, type[KernelClassifier]] = {
     "Perceptron": Perceptron,
     "RBP": RBP,
     "RBSOP": RBSOP,
+    "ROMMA": ROMMA,
     "SOP": SOP,
     "SPA": SPA,
     "VariableCachePerceptron": VariableCachePerceptron,

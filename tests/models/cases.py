@@ -13,6 +13,7 @@ from drift.models import (
     LBSOP,
     RBP,
     RBSOP,
+    ROMMA,
     SOP,
     SPA,
     Forgetron,
@@ -126,5 +127,18 @@ CASES = {
     "VariableCachePerceptron-wide": Case(
         lambda k, B: VariableCachePerceptron(1.0, kernel=k, distill_margin=0.5),
         lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 1.0, 0.5),
+    ),
+    "ROMMA": Case(
+        lambda k, B: ROMMA(kernel=k), lambda g, k, B: oracles_margin.ROMMA(g, False), slow=True
+    ),
+    "ROMMA-aggressive": Case(
+        lambda k, B: ROMMA(aggressive=True, kernel=k),
+        lambda g, k, B: oracles_margin.ROMMA(g, True),
+        slow=True,
+    ),
+    "ROMMA-noise": Case(
+        lambda k, B: ROMMA(aggressive=True, noise=2.0, kernel=k),
+        lambda g, k, B: oracles_margin.ROMMA(g, True, 2.0),
+        slow=True,
     ),
 }

@@ -1,7 +1,8 @@
-"""Naive twins of the learners with a margin: caches."""
+"""Naive twins of the learners with a margin: caches and ROMMA."""
 
 import math
 
+import numpy as np
 from oracles import Twin
 
 TIE = 2.0**-40  # share of the sum of its terms' sizes within which a sum is rounding error
@@ -62,3 +63,63 @@ class VariableCachePerceptron(Cache):
         self.add(t, y)
         while (i := self.most_redundant(self.threshold)) is not None:
             self.drop(i)
+
+
+class ROMMA(Twin):
+    """Li and Long: the smallest f with y f(x) = 1 and <f, f_old> = ||f_old||^2, solved directly.
+
+    The noise control adds delta to k(x, x) in learning only, for an example with itself, whenever
+    it comes.
+    """
+
+    def __init__(self, gram, aggressive, delta=0.0):
+        super().__init__(gram)
+        self.aggressive = aggressive
+        self.delta = delta
+        self.gram = np.array(gram)
+        self.same = np.arange(len(gram))
+
+    def recognise(self, examples):
+        contents = [{k: v for k, v in x.items() if v == v and v != 0} for x, _ in examples]
+        self.same = np.array([contents.index(x) for x in contents])
+
+    def noisy(self, s, t):
+        return self.K[s][t] + (self.delta if self.same[s] == self.same[t] else 0.0)
+
+    def norm2(self):
+        held, alpha = np.array(self.supports, dtype=int), np.array(self.alpha)
+        square = np.ix_(held, held)
+        same = (self.same[:, None] == self.same)[square]
+        return float(alpha @ (self.gram[square] + self.delta * same) @ alpha)
+
+    def step(self, t, y):
+        score = self.f(t)
+        error = TIE * self.size(t)
+        if abs(score) <= error:
+            score = 0.0
+        self.mistakes += y * score <= 0
+        extra = self.delta * math.fsum(a for s, a in self.pairs() if self.same[s] == self.same[t])
+        f, error = score + extra, error + TIE * abs(extra)
+        if abs(f) <= error:
+            f = 0.0
+        if self.noisy(t, t) and (y * f < 1 - error if self.aggressive else y * f <= 0):
+            self.solve(t, y, f, error)
+        return score
+
+    def solve(self, t, y, f, error):
+        own = self.noisy(t, t)
+        norm2 = self.norm2()
+        # With both constraints tight, f = c f_old + d k(x, .) solves two linear equations.
+        within = 2 * error * abs(f) + TIE * own * norm2
+        if norm2 * own - f * f <= within or y * f >= own * norm2 - within:
+            self.restart(t, y / own)
+            return
+        c, d = np.linalg.solve([[norm2, f], [f, own]], [norm2, y])
+        if abs(c) * error + abs(d) * own * TIE > 2.0**-10:
+            self.restart(t, y / own)
+            return
+        self.alpha = [float(c) * a for a in self.alpha]
+        self.add(t, float(d))
+
+    def restart(self, t, alpha):
+        self.supports, self.alpha = [t], [alpha]

@@ -13,6 +13,7 @@ from drift.models import MODELS
 
 
 def assert_same(model, twin, examples, tolerance):
+    twin.recognise(examples)
     for t, (x, y) in enumerate(examples):
         size = twin.size(t)
         expected = twin.step(t, 1 if y else -1)
