@@ -105,7 +105,7 @@ class KernelClassifier(base.MiniBatchClassifier):
     #: The margin at or below which an example updates the hypothesis, where that is all there is to
     #: `_should_update` and `_score` is the plain expansion: batches of rows then skip the others in
     #: compiled code. None for the algorithms that decide in another way: every class that overrides
-    #: one of these hooks and does not say otherwise.
+    #: one of these hooks and does not say otherwise, there or in `__init__`.
     _update_margin: float | None = 0.0
 
     #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which

@@ -65,15 +65,15 @@ class ROMMA(KernelClassifier):
     Notes
     -----
     The noise control takes part in learning alone: scores and predictions are those of ``f``, and
-    `n_mistakes` counts them. An example with ``k(x, x) + noise = 0`` carries no information, and no
-    update follows.
+    `n_mistakes` counts them. An example with ``k(x, x) + noise`` below 1e-150 carries no
+    information, and no update follows.
 
     On separable data ``||f||`` never exceeds the inverse of the best margin. On inseparable data it
     grows without bound, as the constraints contradict each other more and more. It may not grow
     until the constraints are lost in rounding errors: the hypothesis starts afresh from the
     example, as at first, where ``D`` is within its rounding error of 0 (the example and the
     hypothesis lie on one line), or where the example's new margin of 1 would have a rounding error
-    above ``2^-10``. Each such restart forgets all that was learnt; `noise` prevents them.
+    above ``2^-10``. Each such restart forgets all that was learnt; `noise` makes them rare.
 
     An update takes O(1) time on top of the score; columns are float64 whatever `column_type` says.
 
@@ -147,7 +147,7 @@ class ROMMA(KernelClassifier):
         score, rounding = self._noisy(x, score)
         c, d, norm2 = self._solve(own, sign, score, rounding)
         blur = c * rounding + supports.tie * abs(d) * own
-        if c == 0.0 or blur > _BLUR or norm2 > 1.0 / _LEAST:
+        if c == 0.0 or not blur <= _BLUR or not norm2 <= 1.0 / _LEAST:
             while len(supports):
                 supports.remove(-1)
             self._numbers.clear()
@@ -165,7 +165,7 @@ class ROMMA(KernelClassifier):
         tie, largest = self._supports.tie, own * self._norm2
         spread = largest - score * score
         within = 2.0 * rounding * abs(score) + tie * largest
-        if spread <= within or sign * score >= largest - within:
+        if not spread > within or sign * score >= largest - within:
             return 0.0, sign / own, 1.0 / own
         c = (largest - sign * score) / spread
         d = self._norm2 * (sign - score) / spread

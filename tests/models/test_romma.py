@@ -124,7 +124,8 @@ def test_the_same_example_is_one_with_the_same_features_and_values():
 def test_contradictions_never_end_in_infinity(aggressive, noise, angle):
     rng = random.Random(0)
     model = ROMMA(aggressive, noise, Linear())
-    pool = [{"a": 1.0}, {"a": 1.0, "b": angle}, {"a": -1.0, "b": angle}, {"b": 1e-80}, {"b": 1e-30}]
+    pool = [{"a": 1.0}, {"a": 1.0, "b": angle}, {"a": -1.0, "b": angle}]
+    pool += [{"b": 1e-80}, {"b": 1e-30}, {"b": 1e-75}, {"a": 1e150}, {"b": -1e150}]
     for _ in range(2000):
         x = rng.choice(pool)
         model.learn_one(x, rng.random() < 0.5)
