@@ -12,6 +12,7 @@ from drift.models.alma import ALMA2
 from drift.models.averaged import Averaged
 from drift.models.base import KernelClassifier
 from drift.models.budget import LBP, RBP
+from drift.models.cache import CKS, VariableCachePerceptron
 from drift.models.forgetron import Forgetron
 from drift.models.mira import MIRA
 from drift.models.multiclass import MRBP, MulticlassKernelClassifier
@@ -20,10 +21,12 @@ from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
 from drift.models.projection import Projectron, ProjectronPlusPlus
 from drift.models.registry import MODELS
+from drift.models.romma import ROMMA
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 __all__ = [
     "ALMA2",
+    "CKS",
     "LBP",
     "LBSOP",
     "MIRA",
@@ -31,6 +34,7 @@ __all__ = [
     "MRBP",
     "RBP",
     "RBSOP",
+    "ROMMA",
     "SOP",
     "SPA",
     "Averaged",
@@ -42,6 +46,7 @@ __all__ = [
     "Perceptron",
     "Projectron",
     "ProjectronPlusPlus",
+    "VariableCachePerceptron",
     "VotedPerceptron",
     "column_type",
     "compiled",

@@ -502,8 +502,10 @@ cdef class ColumnStore:
         cdef int n = self.used
         cdef Py_buffer view
         cdef bytes dots = (<char *>self.row)[:n * sizeof(double)]
-        cdef bytes norms = (<char *>self.squared)[:n * sizeof(double)]
-        result = self.kernel(np.frombuffer(dots), np.frombuffer(norms), self.point_squared)
+        norms = np.frombuffer(bytearray((<char *>self.squared)[:n * sizeof(double)]))
+        if self.free_slots:
+            norms[self.free_slots] = 1.0  # a kernel need not have a value at norm 0
+        result = self.kernel(np.frombuffer(dots), norms, self.point_squared)
         result = np.ascontiguousarray(result, dtype=np.float64)
         if result.shape != (n,):
             raise ParameterError(
@@ -735,7 +737,7 @@ cdef class ColumnStore:
         """Multiply every coefficient by `c`, in constant time."""
         cdef int slot
         self.factor *= c
-        if fabs(self.factor) < 1e-100:  # before the weights lose their meaning
+        if not 1e-100 < fabs(self.factor) < 1e100:  # before the weights lose their meaning
             for slot in range(self.used):
                 self.weight[slot] *= self.factor
             self.factor = 1.0

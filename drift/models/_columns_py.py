@@ -32,12 +32,12 @@ class ColumnStore:
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
         self.kernel = kernel
         self.wide = wide
+        # A subclass may compute something else.
+        known = type(kernel) in {Linear, Polynomial, RBF}
         #: Rows are kept as the kernel sees them, at unit norm where it normalises.
-        self.unit = (
-            isinstance(kernel, (Linear, Polynomial, RBF))
-            and type(kernel) in {Linear, Polynomial, RBF}  # a subclass may compute something else
-            and kernel.normalize
-        )
+        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and known and kernel.normalize
+        #: The squared norm of free slots: a user's kernel need not have a value at 0.
+        self.free_squared = 0.0 if known else 1.0
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
         self.columns: list[dict[int, float]] = []
@@ -111,8 +111,9 @@ class ColumnStore:
         for j, u in self.point[0]:
             for slot, value in self.columns[j].items():
                 dots[slot] += u * value
-        pairs = zip(dots, self.squared, strict=True)
-        return [float(self.kernel(dot, max(s, 0.0), self.point[1])) for dot, s in pairs]
+        squared = (self.free_squared if s < 0.0 else s for s in self.squared)
+        pairs = zip(dots, squared, strict=True)
+        return [float(self.kernel(dot, s, self.point[1])) for dot, s in pairs]
 
     @property
     def capacity(self) -> int:

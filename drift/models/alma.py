@@ -113,6 +113,10 @@ class ALMA2(KernelClassifier):
         self._projector = Projector()
         self._squared_norm = 0.0  # ||f||^2
 
+    @property
+    def _shares_supports(self) -> bool:  # type: ignore[override]  # a projection has a slot's row
+        return self.tolerance is None
+
     def _length(self) -> float:
         """sqrt(k(x, x)), also for a function that is no kernel."""
         return math.sqrt(max(self._supports.self_kernel(), 0.0))

@@ -105,7 +105,7 @@ class KernelClassifier(OnlineClassifier):
     #: The margin at or below which an example updates the hypothesis, where that is all there is to
     #: `_should_update` and `_score` is the plain expansion: batches of rows then skip the others in
     #: compiled code. None for the algorithms that decide in another way: every class that overrides
-    #: one of these hooks and does not say otherwise.
+    #: one of these hooks and does not say otherwise, there or in `__init__`.
     _update_margin: float | None = 0.0
 
     #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which
@@ -149,13 +149,17 @@ class KernelClassifier(OnlineClassifier):
         """Change the hypothesis because of an example, and keep to the budget."""
         self._supports.add(x, sign)
 
+    def _evict(self, i: int) -> int:
+        """Evict support number `i`; return the slot that it leaves."""
+        return self._supports.remove(i)
+
     def _expansion(self) -> NDArray[np.float64]:
         """Coefficients of the hypothesis, in a row, the oldest support first."""
         import numpy as np  # noqa: PLC0415
 
-        by_slot = np.zeros((1, self._supports.capacity))
+        by_slot = np.zeros(self._supports.capacity)
         self._supports.coefficients(by_slot)
-        return by_slot[:, self._supports.slots]
+        return by_slot[np.newaxis, self._supports.slots]
 
     def _start_from_zero_instance(self) -> float:
         """Make f_1 = k(0, .), which speeds up the learning of the bias; return its squared norm."""

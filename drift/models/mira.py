@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drift.errors import ParameterError
+from drift.models._caching import Caching
 from drift.models.base import check_budget, check_number
 from drift.models.multiclass import MulticlassKernelClassifier
 
@@ -18,7 +19,7 @@ __all__ = ["MIRA"]
 _CACHES = ("unbounded", "fixed", "variable")
 
 
-class MIRA(MulticlassKernelClassifier):
+class MIRA(Caching, MulticlassKernelClassifier):
     r"""Margin Infused Relaxed Algorithm (ultraconservative, multiclass), with a cache.
 
     An example of class ``y`` with ``f_y(x) - max_{r != y} f_r(x) <= margin`` becomes a support. Its
@@ -110,11 +111,7 @@ class MIRA(MulticlassKernelClassifier):
         self.cache = cache
         self.distill_margin = distill_margin
         self._threshold = threshold
-        self._cache: Any = None
-        if cache != "unbounded":
-            from drift.models._held import HeldScores  # noqa: PLC0415
-
-            self._cache = HeldScores()
+        self._class_of: dict[int, int] = {}  # number of its class by slot, where supports may go
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         # Where the margin is just met, tau is 0: nothing to store, unless nothing is yet.
@@ -129,46 +126,35 @@ class MIRA(MulticlassKernelClassifier):
         tau = smallest_change(k, scores if rival >= 0 else np.append(scores, 0.0), self.margin, own)
         tau = tau[: len(scores)]
         coefficients = dict(enumerate(tau.tolist()))
-        if self._cache is None:
+        if self.cache == "unbounded":
             self._add(x, coefficients)
             return
-        full = self.budget is not None and len(self._supports) >= self.budget
-        victim = self._largest()[0] if full else -1
-        row = np.zeros(self._supports.capacity)
-        self._supports.fill_row(row)
+        row = self._kernel_row(len(tau))
+        if self.budget is not None and len(self._supports) >= self.budget:
+            self._evict_most_redundant()
         slot = self._add(x, coefficients)
-        row = np.pad(row, (0, self._supports.capacity - len(row)))
-        row[slot] = own
-        self._cache.add(slot, k, tau, scores, row)
-        if full:
-            self._forget(victim)
-        elif self.cache == "variable":
-            self._distill()
+        self._class_of[slot] = k
+        self._insert(slot, row, tau)
+        while self.cache == "variable" and self._evict_most_redundant(self._threshold):
+            pass
 
-    def _largest(self) -> tuple[int, float, float]:
-        assert self._prototypes is not None  # noqa: S101
-        weights = self._prototypes.matrix[: len(self._prototypes)]
-        found: tuple[int, float, float] = self._cache.largest(self._supports.slots, weights)
-        return found
+    def _evict(self, i: int) -> int:
+        slot = super()._evict(i)
+        del self._class_of[slot]
+        return slot
 
-    def _distill(self) -> None:
-        while len(self._supports):
-            i, margin, rounding = self._largest()
-            if margin < self._threshold - rounding:
-                return
-            self._forget(i)
-
-    def _forget(self, i: int) -> None:
+    def _margins(self) -> Array:
+        """Score of each support's own class above the best other, without its share, by slot."""
         import numpy as np  # noqa: PLC0415
 
-        assert self._prototypes is not None  # noqa: S101
-        slot = self._supports.slots[i]
-        row = np.zeros(self._supports.capacity)
-        self._supports.read_support(i)
-        self._supports.fill_row(row)
-        tau = self._prototypes.matrix[: len(self._prototypes), slot].copy()
-        self._evict(i)
-        self._cache.remove(slot, tau, row)
+        slots, classes = np.array([*self._class_of.items()]).T
+        others = self._rest.values[slots]
+        own = others[np.arange(len(slots)), classes]
+        others[np.arange(len(slots)), classes] = -np.inf
+        rivals = others.max(axis=1) if others.shape[1] > 1 else 0.0
+        margins = np.zeros(len(self._rest.sizes))
+        margins[slots] = own - rivals
+        return margins
 
 
 def smallest_change(k: int, scores: Array, margin: float, own: float) -> Array:

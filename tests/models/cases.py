@@ -5,15 +5,18 @@ import random
 from dataclasses import dataclass
 
 import oracles
+import oracles_margin
 import oracles_projection
 
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
     ALMA2,
+    CKS,
     LBP,
     LBSOP,
     RBP,
     RBSOP,
+    ROMMA,
     SOP,
     SPA,
     Forgetron,
@@ -21,6 +24,7 @@ from drift.models import (
     Perceptron,
     Projectron,
     ProjectronPlusPlus,
+    VariableCachePerceptron,
     VotedPerceptron,
 )
 
@@ -161,5 +165,31 @@ CASES = {
     "ALMA2-wide": Case(
         lambda k, B: ALMA2(0.3, 0.8, 0.6, 0.01, k),
         lambda g, k, B: oracles_projection.ALMA2(g, 0.3, 0.8, 0.6, 0.01),
+    ),
+    "CKS": Case(lambda k, B: CKS(B, kernel=k), lambda g, k, B: oracles_margin.CKS(g, B, 0.0)),
+    "CKS-margin": Case(
+        lambda k, B: CKS(B, margin=1.0, kernel=k), lambda g, k, B: oracles_margin.CKS(g, B, 1.0)
+    ),
+    "CKS-one": Case(lambda k, B: CKS(1, kernel=k), lambda g, k, B: oracles_margin.CKS(g, 1, 0.0)),
+    "VariableCachePerceptron": Case(
+        lambda k, B: VariableCachePerceptron(kernel=k),
+        lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 0.01, 0.01),
+    ),
+    "VariableCachePerceptron-wide": Case(
+        lambda k, B: VariableCachePerceptron(1.0, kernel=k, distill_margin=0.5),
+        lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 1.0, 0.5),
+    ),
+    "ROMMA": Case(
+        lambda k, B: ROMMA(kernel=k), lambda g, k, B: oracles_margin.ROMMA(g, False), slow=True
+    ),
+    "ROMMA-aggressive": Case(
+        lambda k, B: ROMMA(aggressive=True, kernel=k),
+        lambda g, k, B: oracles_margin.ROMMA(g, True),
+        slow=True,
+    ),
+    "ROMMA-noise": Case(
+        lambda k, B: ROMMA(aggressive=True, noise=2.0, kernel=k),
+        lambda g, k, B: oracles_margin.ROMMA(g, True, 2.0),
+        slow=True,
     ),
 }

@@ -40,6 +40,9 @@ class Twin:
         self.alpha = []
         self.mistakes = 0
 
+    def recognise(self, examples):
+        """Hear what the examples hold, where it matters whether two are the same one."""
+
     def f(self, t):
         return float(np.sum(self.alpha * self.K[t, self.supports])) if self.supports else 0.0
 

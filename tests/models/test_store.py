@@ -5,6 +5,7 @@ import math
 import random
 import sys
 from array import array
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -273,6 +274,16 @@ def test_scaling_to_nothing_and_far_below():
     assert list(supports) == [({"a": 1.0}, 0.0), ({"b": 2.0}, 3.0)]
 
 
+def test_scaling_far_above():
+    supports = SupportSet(Linear())
+    supports.read({"a": 1.0})
+    supports.add({"a": 1.0}, 1e-250)
+    for _ in range(5):
+        supports.scale(1e60)
+    supports.add({"b": 2.0}, 1e-200)
+    assert [a for _, a in supports] == [pytest.approx(1e50), pytest.approx(1e-200)]
+
+
 @needs_compiled
 def test_neighbours_far_from_the_origin_keep_their_distance():
     store = ColumnStore(RBF(gamma=0.5), False, None)
@@ -321,3 +332,25 @@ def test_a_dict_that_changes_while_it_is_read_does_no_harm():
     with contextlib.suppress(RuntimeError, FeatureError):
         model.learn_one(x, True)
     assert model.predict_one({"a": 1.0}) in {True, False}
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """A user's kernel that has no value at norm 0."""
+
+    def __call__(self, dot, sq_a, sq_b):
+        return dot / (sq_a * sq_b) ** 0.5
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_free_slots_are_not_shown_to_a_users_kernel():
+    supports = SupportSet(Cosine())
+    for name in "abc":
+        supports.read({name: 2.0})
+        supports.add({name: 2.0}, 1.0)
+    supports.remove(1)
+    supports.read({"a": 3.0, "b": 4.0})
+    assert supports.score() == pytest.approx(0.6)
+    row = array("d", [7.0] * 3)
+    supports.fill_row(row)
+    assert row.tolist() == pytest.approx([0.6, 0.0, 0.0])

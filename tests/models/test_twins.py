@@ -16,6 +16,7 @@ from drift.models import MODELS, _columns_py, _support
 
 def steps(twin, examples):
     """Score before each example, its scale of rounding errors, and what was counted after it."""
+    twin.recognise(examples)
     for t, (_, y) in enumerate(examples):
         size = twin.size(t)
         yield twin.step(t, 1 if y else -1), size, twin.mistakes, len(twin.supports)

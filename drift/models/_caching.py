@@ -1,0 +1,60 @@
+"""What the models share that evict the supports which the others classify well."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from drift.models.base import KernelClassifier
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+__all__ = ["Caching"]
+
+
+class Caching(KernelClassifier):
+    """Classifier that knows each support's scores without its own share."""
+
+    _rest: Any = None  # a RestScores, from the first support on: it imports numpy
+
+    @abstractmethod
+    def _margins(self) -> NDArray[np.float64]:
+        """Margin of each support without its own share, by slot; in free slots anything."""
+
+    def _kernel_row(self, outputs: int = 1) -> NDArray[np.float64]:
+        """Kernel between the point and each slot; makes room for so many scores of an example."""
+        if self._rest is None:
+            from drift.models._rest import RestScores  # noqa: PLC0415
+
+            self._rest = RestScores(outputs, self._supports.tie)
+        self._rest.widen(outputs)
+        row: NDArray[np.float64] = self._rest.new_row()
+        self._supports.fill_row(row)
+        return row
+
+    def _insert(self, slot: int, row: Any, coefficients: Any) -> None:
+        """Take note of a new support."""
+        self._rest.insert(slot, row, coefficients)
+        self._refresh()
+
+    def _evict_most_redundant(self, least: float = -math.inf) -> bool:
+        """Evict the support whose margin without its own share is largest, if it is `least`."""
+        slot = self._rest.oldest_of_largest(self._margins(), least)
+        if slot is None:
+            return False
+        number = self._rest.number(slot)
+        self._supports.read_support(number)
+        row = self._kernel_row()
+        self._evict(number)
+        self._rest.remove(slot, row)
+        self._refresh()
+        return True
+
+    def _refresh(self) -> None:
+        for slot in self._rest.stale():
+            self._supports.read_support(self._rest.number(slot))
+            self._rest.refresh(slot, self._kernel_row())

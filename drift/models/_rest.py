@@ -1,0 +1,151 @@
+"""What each support would score without its own share, kept up under insertions and evictions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["RestScores"]
+
+#: Relative rounding error of one float64 operation.
+_UNIT = 2.0**-53
+
+
+class RestScores:
+    """``rest_j = sum_{i != j} coefficient_i k(x_i, x_j)`` for each support ``j``, by slot.
+
+    An insertion or eviction costs the one kernel row of the support that comes or goes, and memory
+    is that of a few such rows: there is no Gram matrix. A support's own term stays out of its sum,
+    where it would bury the others' and return only to be subtracted.
+
+    Parameters
+    ----------
+    outputs
+        Number of scores of an example, and of coefficients of a support: 1 for two classes.
+    tie
+        Share of the sum of its terms' sizes within which a score is rounding error.
+
+    Attributes
+    ----------
+    values : ndarray of shape (capacity, outputs)
+        ``rest_j`` by slot; 0 in free slots.
+    sizes : ndarray of shape (capacity,)
+        Sum of the sizes of its terms, by slot: the scale of their rounding errors.
+    coefficients : ndarray of shape (capacity, outputs)
+        Coefficients by slot; 0 in free slots.
+    """
+
+    def __init__(self, outputs: int, tie: float) -> None:
+        self.tie = tie
+        self.values = np.zeros((0, outputs))
+        self.sizes = np.zeros(0)
+        self.coefficients = np.zeros((0, outputs))
+        # Bound on what the changes since a sum was last computed have left in rounding errors.
+        self._errors = np.zeros(0)
+        self._born = np.full(0, math.inf)  # grows with each insertion; inf in free slots
+        self._births = 0
+
+    def widen(self, outputs: int) -> None:
+        """Make room for more scores of an example."""
+        more = outputs - self.values.shape[1]
+        if more > 0:
+            for name in ("values", "coefficients"):
+                setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, more))))
+
+    def new_row(self) -> Array:
+        """Room for a kernel row over all slots."""
+        return np.zeros(len(self.sizes))
+
+    def insert(self, slot: int, row: Array, coefficients: Array | float) -> None:
+        """Add a support.
+
+        Parameters
+        ----------
+        slot
+            Its slot, free until now.
+        row
+            Kernel between it and each slot; what free slots and its own have does not matter.
+        coefficients
+            Its coefficient in each output.
+        """
+        if slot >= len(self.sizes):
+            more = max(16, slot // 4)
+            for name in ("values", "coefficients"):
+                setattr(self, name, np.pad(getattr(self, name), ((0, more), (0, 0))))
+            for name, empty in (("sizes", 0.0), ("_errors", 0.0), ("_born", math.inf)):
+                padded = np.pad(getattr(self, name), (0, more), constant_values=empty)
+                setattr(self, name, padded)
+            row = np.pad(row, (0, len(self.sizes) - len(row)))
+        row = self._of_held(row)
+        self.refresh(slot, row)
+        self.coefficients[slot] = coefficients
+        self._change(row, self.coefficients[slot], 1.0)
+        self._born[slot] = self._births
+        self._births += 1
+
+    def remove(self, slot: int, row: Array) -> None:
+        """Forget the support in a slot, whose kernel row is `row`."""
+        self._born[slot] = math.inf
+        self._change(self._of_held(row), self.coefficients[slot], -1.0)
+        for by_slot in (self.values, self.sizes, self.coefficients, self._errors):
+            by_slot[slot] = 0.0
+
+    def _change(self, row: Array, coefficients: Array, sign: float) -> None:
+        """Add a support's term to every sum (`sign` 1) or take it back (-1)."""
+        terms = np.abs(row) * np.abs(coefficients).max()
+        self._errors += _UNIT * (self.sizes + terms)
+        self.values += sign * row[:, None] * coefficients
+        self.sizes += sign * terms
+
+    def _of_held(self, row: Array) -> Array:
+        """Return a copy of a kernel row with 0 in free slots, where a kernel may give anything."""
+        return np.where(self._born < math.inf, row, 0.0)
+
+    def refresh(self, slot: int, row: Array) -> None:
+        """Compute a support's sum afresh from its kernel row."""
+        others = self._of_held(row)
+        others[slot] = 0.0
+        self.values[slot] = others @ self.coefficients
+        self.sizes[slot] = np.abs(others) @ np.abs(self.coefficients).max(axis=1)
+        self._errors[slot] = 0.0
+
+    def stale(self) -> list[int]:
+        """Slots whose sums have to be computed afresh: rounding errors may exceed `tie`.
+
+        That is so after some thousands of changes, or when a term has gone that dwarfed the rest.
+        """
+        return np.flatnonzero(self._errors > self.tie * self.sizes).tolist()
+
+    def number(self, slot: int) -> int:
+        """Return how many supports are older than the one in a slot."""
+        return int(np.count_nonzero(self._born < self._born[slot]))
+
+    def oldest_of_largest(self, margins: Array, least: float = -math.inf) -> int | None:
+        """Choose among the supports whose margin is largest, but for rounding, the oldest.
+
+        Parameters
+        ----------
+        margins
+            A margin by slot, made from `values`.
+        least
+            Supports whose margin is below this, by more than rounding, do not count.
+
+        Returns
+        -------
+        int or None
+            A slot; None where no support counts.
+        """
+        slack = self.tie * self.sizes
+        slots = np.flatnonzero((self._born < math.inf) & (margins + slack >= least))
+        if not len(slots):
+            return None
+        surely = (margins - slack)[slots].max()  # the largest margin is no less than that
+        tied = slots[(margins + slack)[slots] >= surely]
+        return int(tied[self._born[tied].argmin()])

@@ -1,0 +1,185 @@
+"""Perceptrons that drop the supports which the others classify well without them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift.models._caching import Caching
+from drift.models.base import check_budget, check_number
+
+if TYPE_CHECKING:
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+__all__ = ["CKS", "VariableCachePerceptron"]
+
+
+class _CachePerceptron(Caching):
+    """Perceptron with a margin."""
+
+    _wide = True
+
+    def _start(self, margin: float, kernel: Kernel | None, budget: int | None) -> None:
+        super().__init__(kernel, budget)
+        self.margin = margin
+        # Batches compare scores with the plain number, and would miss the ties with another one.
+        self._update_margin = 0.0 if margin == 0.0 else None
+
+    def _should_update(self, x: Features, sign: float, score: float) -> bool:
+        return sign * score <= self.margin + self._supports.rounding()
+
+    def _margins(self) -> Any:
+        return (self._rest.coefficients * self._rest.values)[:, 0]
+
+
+class CKS(_CachePerceptron):
+    r"""Perceptron on a budget that evicts the support which the others classify best.
+
+    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Before that, on a
+    full budget, the support ``j`` goes whose margin without its own share,
+    ``y_j (f - alpha_j k(x_j, .))(x_j)``, is the largest: the one that seems to be needed least.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    margin
+        The paper's ``beta``, at least 0: the margin up to which an example becomes a support.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis: those within the margin.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1, or `margin` not a number of at least 0.
+
+    See Also
+    --------
+    VariableCachePerceptron : The same criterion, without a fixed budget.
+    RBP, LBP : Random and oldest evictions.
+
+    Notes
+    -----
+    The margins are kept up: an update costs two kernel rows and an eviction one more, in O(budget)
+    memory; columns are float64 whatever `column_type` says. Of margins that are equal but for
+    rounding errors, the oldest support's counts as the largest.
+
+    Noisy examples have the smallest margins, and are never evicted: on noisy labels or a drifting
+    target they come to fill the budget.
+
+    References
+    ----------
+    .. [1] K. Crammer, J. Kandola, Y. Singer, "Online classification on a budget", NIPS 16 (2003),
+       figure 3.
+    .. [2] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 4 (CKS).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import CKS
+    >>> evaluate.progressive_val_score(datasets.Phishing(), CKS(budget=50), metrics.Accuracy())
+    Accuracy: 60.40%
+    """
+
+    def __init__(
+        self, budget: int = 100, margin: float = 0.0, kernel: Kernel | None = None
+    ) -> None:
+        check_budget(budget)
+        check_number("margin", margin)
+        self._start(margin, kernel, budget)
+        self.budget = budget
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        row = self._kernel_row()
+        if len(self._supports) >= self.budget:
+            self._evict_most_redundant()
+        self._insert(self._supports.add(x, sign), row, sign)
+
+
+class VariableCachePerceptron(_CachePerceptron):
+    r"""Perceptron that drops supports as soon as the others classify them well enough.
+
+    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Then, as long as
+    there is a support ``j`` whose margin without its own share,
+    ``y_j (f - alpha_j k(x_j, .))(x_j)``, is at least the deletion threshold, the one with the
+    largest such margin goes. The number of supports adapts to the stream; there is no fixed limit.
+
+    Parameters
+    ----------
+    margin
+        The paper's ``beta``, at least 0: the margin up to which an example becomes a support.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    distill_margin
+        The deletion threshold, positive; None for `margin`, which must be positive then.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis: those within the margin.
+
+    Raises
+    ------
+    ParameterError
+        If `margin` is not a number of at least 0, or the deletion threshold is not above 0: the
+        first example, which scores 0 without its own share, would go as soon as it came.
+
+    See Also
+    --------
+    CKS : The same criterion on a fixed budget.
+
+    Notes
+    -----
+    Where some ``u`` of unit norm has ``y u(x) >= gamma > 0`` on all examples, ``k(x, x) <= R^2``
+    and the deletion threshold is at least ``margin``, there are never more than
+    ``(R^2 + 2 margin) / gamma^2`` supports (theorem 1 of the paper). On other streams the number is
+    not bounded: noisy examples stay.
+
+    The margins are kept up: an update costs two kernel rows and a deletion one more, in memory
+    linear in the number of supports; columns are float64 whatever `column_type` says. Of margins
+    that are equal but for rounding errors, the oldest support's counts as the largest.
+
+    References
+    ----------
+    .. [1] K. Crammer, J. Kandola, Y. Singer, "Online classification on a budget", NIPS 16 (2003),
+       figures 1 and 2.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import VariableCachePerceptron
+    >>> model = VariableCachePerceptron()
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 75.52%
+    >>> model.n_updates, model.n_supports
+    (306, 173)
+    """
+
+    def __init__(
+        self,
+        margin: float = 0.01,
+        kernel: Kernel | None = None,
+        distill_margin: float | None = None,
+    ) -> None:
+        check_number("margin", margin, above=distill_margin is None)
+        if distill_margin is not None:
+            check_number("distill_margin", distill_margin, above=True)
+        self._start(margin, kernel, None)
+        self.distill_margin = distill_margin
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        row = self._kernel_row()
+        self._insert(self._supports.add(x, sign), row, sign)
+        least = self.margin if self.distill_margin is None else self.distill_margin
+        while self._evict_most_redundant(least):
+            pass

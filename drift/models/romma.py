@@ -1,0 +1,180 @@
+"""ROMMA: the relaxed online maximum margin algorithm, and its aggressive variant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift.models._names import in_order, number
+from drift.models.base import KernelClassifier, check_number
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from drift.kernels import Kernel
+    from drift.types import Features
+
+__all__ = ["ROMMA"]
+
+#: Squared norms of examples below this and of hypotheses above its inverse are out of bounds, so
+#: that their products and quotients stay finite.
+_LEAST = 1e-150
+#: Largest rounding error with which an update may leave the example's margin of 1.
+_BLUR = 2.0**-10
+
+_Example = frozenset[tuple["Hashable", float]]
+
+
+class ROMMA(KernelClassifier):
+    r"""Relaxed Online Maximum Margin Algorithm.
+
+    On a mistake the hypothesis becomes the smallest one that gives the example the margin 1 and
+    lies in the half-space ``<f_new, f> >= ||f||^2``, which stands for all constraints before:
+    ``f <- c f + d k(x, .)`` with ``D = k(x, x) ||f||^2 - f(x)^2``,
+    ``c = (k(x, x) ||f||^2 - y f(x)) / D`` and ``d = ||f||^2 (y - f(x)) / D``. The first one is
+    ``y k(x, .) / k(x, x)``.
+
+    Parameters
+    ----------
+    aggressive
+        Update on every margin below 1, not on mistakes alone. Where ``y f(x)`` is at least
+        ``k(x, x) ||f||^2``, the old constraint does not bind: the hypothesis starts afresh from the
+        example, and all older supports drop out.
+    noise
+        The paper's ``delta``, at least 0: what is added to ``k(x, x)`` for an example with itself,
+        and with the same example met again (one with the same features and values), as in a second
+        epoch; never between different examples. It bounds what one example can demand: give one
+        where the labels are noisy.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    bias
+        Start from ``k(0, .)``, a zero instance with coefficient 1, as the paper's experiments do,
+        instead of from 0.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis.
+
+    Raises
+    ------
+    ParameterError
+        If `noise` is not a number of at least 0.
+
+    Notes
+    -----
+    The noise control takes part in learning alone: scores and predictions are those of ``f``, and
+    `n_mistakes` counts them. An example with ``k(x, x) + noise`` below 1e-150 carries no
+    information, and no update follows.
+
+    On separable data ``||f||`` never exceeds the inverse of the best margin. On inseparable data it
+    grows without bound, as the constraints contradict each other more and more. It may not grow
+    until the constraints are lost in rounding errors: the hypothesis starts afresh from the
+    example, as at first, where ``D`` is within its rounding error of 0 (the example and the
+    hypothesis lie on one line), or where the example's new margin of 1 would have a rounding error
+    above ``2^-10``. Each such restart forgets all that was learnt; `noise` makes them rare.
+
+    An update takes O(1) time on top of the score; columns are float64 whatever `column_type` says.
+
+    References
+    ----------
+    .. [1] Y. Li, P. M. Long, "The relaxed online maximum margin algorithm", NIPS 12 (1999); also
+       Machine Learning 46 (2002). Sections 2.1 and 3; noise control and bias: section 4.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import ROMMA
+    >>> model = ROMMA(aggressive=True, noise=1.0)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 83.76%
+    """
+
+    _wide = True
+    _shares_supports = True
+
+    def __init__(
+        self,
+        aggressive: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
+        noise: float = 0.0,
+        kernel: Kernel | None = None,
+        bias: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        check_number("noise", noise)
+        super().__init__(kernel)
+        self.aggressive = aggressive
+        self.noise = noise
+        self.bias = bias
+        if not noise:
+            self._update_margin = 1.0 if aggressive else 0.0
+        self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
+        # Numbers of the supports that an example has become, for the noise control alone.
+        self._numbers: dict[_Example, list[int]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Sets keep no order of their own; a state has to be the same for the same model.
+        examples = []
+        for content, numbers in self._numbers.items():
+            values = dict(content)
+            examples.append(([(name, values[name]) for name in in_order([*values])], numbers))
+        return self.__dict__ | {"_numbers": examples}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)  # interns the name, as unpickling does by itself
+        self._numbers = {frozenset(values): numbers for values, numbers in state["_numbers"]}
+
+    def _noisy(self, x: Features, score: float) -> tuple[float, float]:
+        """Score with the noise control, and the bound on its rounding error."""
+        rounding = self._supports.rounding()
+        if not self._numbers:
+            return score, rounding
+        held = self._numbers.get(_content(x), [])
+        extra = self.noise * sum(map(self._supports.coefficient, held))
+        rounding += self._supports.tie * abs(extra)
+        score += extra
+        return (score if abs(score) > rounding else 0.0), rounding
+
+    def _should_update(self, x: Features, sign: float, score: float) -> bool:
+        if self._supports.self_kernel() + self.noise < _LEAST:
+            return False
+        score, rounding = self._noisy(x, score)
+        return sign * score < 1.0 - rounding if self.aggressive else sign * score <= 0.0
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        supports = self._supports
+        own = supports.self_kernel() + self.noise
+        score, rounding = self._noisy(x, score)
+        c, d, norm2 = self._solve(own, sign, score, rounding)
+        blur = c * rounding + supports.tie * abs(d) * own
+        if c == 0.0 or not blur <= _BLUR or not norm2 <= 1.0 / _LEAST:
+            while len(supports):
+                supports.remove(-1)
+            self._numbers.clear()
+            c, d, norm2 = 1.0, sign / own, 1.0 / own
+        supports.scale(c)
+        supports.add(x, d)
+        self._norm2 = norm2
+        if self.noise:
+            self._numbers.setdefault(_content(x), []).append(len(supports) - 1)
+
+    def _solve(
+        self, own: float, sign: float, score: float, rounding: float
+    ) -> tuple[float, float, float]:
+        """Return c, d and the new ||f||^2; c = 0 where the old constraint does not bind."""
+        tie, largest = self._supports.tie, own * self._norm2
+        spread = largest - score * score
+        within = 2.0 * rounding * abs(score) + tie * largest
+        if not spread > within or sign * score >= largest - within:
+            return 0.0, sign / own, 1.0 / own
+        c = (largest - sign * score) / spread
+        d = self._norm2 * (sign - score) / spread
+        # With both constraints tight <f_new, f> = ||f||^2 and f_new(x) = y: nothing cancels.
+        return c, d, c * self._norm2 + d * sign
+
+
+def _content(x: Features) -> _Example:
+    """What makes two examples the same one: the features present, and their values."""
+    values = ((name, number(value)) for name, value in x.items())
+    return frozenset((name, v) for name, v in values if v == v != 0.0)

@@ -1,0 +1,126 @@
+"""Naive twins of the learners with a margin: caches and ROMMA."""
+
+import math
+
+import numpy as np
+from oracles import Twin
+
+TIE = 2.0**-40  # share of the sum of its terms' sizes within which a sum is rounding error
+
+
+class Cache(Twin):
+    """Crammer, Kandola and Singer: all margins from the Gram matrix, each time."""
+
+    def __init__(self, gram, margin):
+        super().__init__(gram)
+        self.margin = margin
+
+    def step(self, t, y):
+        score = self.f(t)
+        if abs(score) <= TIE * self.size(t):
+            score = 0.0
+        self.mistakes += y * score <= 0
+        if y * score <= self.margin + TIE * self.size(t):
+            self.update(t, y)
+        return score
+
+    def most_redundant(self, least):
+        """Number of the support to drop: the oldest of those that tie for the largest margin."""
+        gram = self.K[np.ix_(self.supports, self.supports)]
+        np.fill_diagonal(gram, 0.0)  # a support's own share does not count
+        alpha = np.array(self.alpha)
+        margins, errors = alpha * (gram @ alpha), TIE * (np.abs(gram) @ np.abs(alpha))
+        counted = margins + errors >= least
+        if not counted.any():
+            return None
+        largest = (margins - errors)[counted].max()
+        return int(np.flatnonzero(counted & (margins + errors >= largest))[0])
+
+
+class CKS(Cache):
+    """Figure 3."""
+
+    def __init__(self, gram, budget, margin):
+        super().__init__(gram, margin)
+        self.budget = budget
+
+    def update(self, t, y):
+        if len(self.supports) == self.budget:
+            self.drop(self.most_redundant(-math.inf))
+        self.add(t, y)
+
+
+class VariableCachePerceptron(Cache):
+    """Figures 1 and 2."""
+
+    def __init__(self, gram, margin, threshold):
+        super().__init__(gram, margin)
+        self.threshold = threshold
+
+    def update(self, t, y):
+        self.add(t, y)
+        while (i := self.most_redundant(self.threshold)) is not None:
+            self.drop(i)
+
+
+class ROMMA(Twin):
+    """Li and Long: the smallest f with y f(x) = 1 and <f, f_old> = ||f_old||^2, solved directly.
+
+    The noise control adds delta to k(x, x) in learning only, for an example with itself, whenever
+    it comes.
+    """
+
+    def __init__(self, gram, aggressive, delta=0.0):
+        super().__init__(gram)
+        self.aggressive = aggressive
+        self.delta = delta
+        self.same = np.arange(len(gram))
+
+    def recognise(self, examples):
+        contents = [frozenset((k, v) for k, v in x.items() if v == v != 0) for x, _ in examples]
+        first = {content: t for t, content in reversed([*enumerate(contents)])}
+        self.same = np.array([first[content] for content in contents])
+
+    def noisy(self, s, t):
+        return self.K[s][t] + (self.delta if self.same[s] == self.same[t] else 0.0)
+
+    def norm2(self):
+        held, alpha = np.array(self.supports, dtype=int), np.array(self.alpha)
+        square = np.ix_(held, held)
+        same = (self.same[:, None] == self.same)[square]
+        return float(alpha @ (self.K[square] + self.delta * same) @ alpha)
+
+    def step(self, t, y):
+        score = self.f(t)
+        error = TIE * self.size(t)
+        if abs(score) <= error:
+            score = 0.0
+        self.mistakes += y * score <= 0
+        extra = 0.0
+        if self.delta:
+            again = [a for s, a in self.pairs() if self.same[s] == self.same[t]]
+            extra = self.delta * math.fsum(again)
+        f, error = score + extra, error + TIE * abs(extra)
+        if abs(f) <= error:
+            f = 0.0
+        if self.noisy(t, t) and (y * f < 1 - error if self.aggressive else y * f <= 0):
+            self.solve(t, y, f, error)
+        return score
+
+    def solve(self, t, y, f, error):
+        own = self.noisy(t, t)
+        norm2 = self.norm2()
+        # With both constraints tight, f = c f_old + d k(x, .) solves two linear equations.
+        within = 2 * error * abs(f) + TIE * own * norm2
+        if norm2 * own - f * f <= within or y * f >= own * norm2 - within:
+            self.restart(t, y / own)
+            return
+        c, d = np.linalg.solve([[norm2, f], [f, own]], [norm2, y])
+        if abs(c) * error + abs(d) * own * TIE > 2.0**-10:
+            self.restart(t, y / own)
+            return
+        self.alpha = [float(c) * a for a in self.alpha]
+        self.add(t, float(d))
+
+    def restart(self, t, alpha):
+        self.supports, self.alpha = [t], [alpha]
