@@ -64,14 +64,14 @@ def track(  # noqa: PLR0913, PLR0917
     rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
     shifts: Annotated[str, typer.Option(help="Groups of streams, by their shifts.")] = "0,1,3,7",
     models: Annotated[
-        str | None, typer.Option(help="Among Perceptron,SPA,RBP,LBP,Forgetron; else all.")
+        str | None, typer.Option(help="Perceptron,SPA,RBP,LBP,Forgetron; also SOP,RBSOP,LBSOP,CKS.")
     ] = None,
     budgets: Annotated[
-        str | None, typer.Option(help="For RBP, LBP and Forgetron; else after the stream's length.")
+        str | None, typer.Option(help="For models on a budget; else after the stream's length.")
     ] = None,
     decays: Annotated[str | None, typer.Option(help="For SPA; else 0.1,0.5,1,2,4.")] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Runs of RBP a budget and stream; else 5, newswire 2.")
+        int | None, typer.Option(help="Runs of RBP and RBSOP a setting; else 5 (newswire 2) and 1.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the streams.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,

@@ -29,12 +29,20 @@ __all__ = [
 #: None where it has none.
 Curves: TypeAlias = "dict[int, dict[str, dict[float | None, list[Record]]]]"
 
-#: Table I of the tracking paper: by chunk size, mean and deviation of the Perceptron's supports.
+#: Table I of the tracking paper: by model and chunk size, mean and deviation of the supports.
 PAPER_SUPPORTS = {
-    20_000: (1368.0, 152.29),
-    10_000: (772.0, 84.60),
-    5_000: (445.0, 50.70),
-    2_500: (260.0, 32.98),
+    "Perceptron": {
+        20_000: (1368.0, 152.29),
+        10_000: (772.0, 84.60),
+        5_000: (445.0, 50.70),
+        2_500: (260.0, 32.98),
+    },
+    "SOP": {
+        20_000: (1358.0, 134.68),
+        10_000: (751.0, 75.58),
+        5_000: (419.0, 43.17),
+        2_500: (241.0, 26.76),
+    },
 }
 
 
@@ -190,23 +198,24 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
     Parameters
     ----------
     chunks
-        Records of a model without budget, started afresh on each chunk.
+        Records of models without budget, started afresh on each chunk.
 
     Returns
     -------
     list of dict
-        ``chunk_size``, ``shifts``, ``chunks``, mean ``supports`` and their deviation
+        ``model``, ``chunk_size``, ``shifts``, ``chunks``, mean ``supports`` and their deviation
         ``supports_std``; ``paper`` and ``paper_std`` where the chunks are as long as the paper's,
         else None.
     """
     rows = []
-    for shifts in sorted({record["shifts"] for record in chunks}):
-        group = [record for record in chunks if record["shifts"] == shifts]
+    for model, shifts in sorted({(record["model"], record["shifts"]) for record in chunks}):
+        group = [r for r in chunks if (r["model"], r["shifts"]) == (model, shifts)]
         supports, deviation = _mean_and_deviation([record["supports"] for record in group])
         size = group[0]["n_samples"]
-        paper, paper_std = PAPER_SUPPORTS.get(size, (None, None))
+        paper, paper_std = PAPER_SUPPORTS.get(model, {}).get(size, (None, None))
         rows.append(
             {
+                "model": model,
                 "chunk_size": size,
                 "shifts": shifts,
                 "chunks": len(group),

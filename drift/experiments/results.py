@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["TrackingResults"]
 
-_FIGURES = ("error", "time")
+#: Figures by the name that `TrackingResults.plot` takes, and the name of their file.
+_FIGURES = {
+    "error": "error_vs_budget",
+    "second": "second_order_vs_budget",
+    "time": "error_over_time",
+}
+_SECOND = ("SOP", "RBSOP", "LBSOP")
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class TrackingResults:
     records
         One a run: model, parameters, stream, mistakes, error by window, ....
     chunks
-        The Perceptron's runs on single chunks.
+        Runs of the models without budget, Perceptron and SOP, on single chunks.
     stream
         What was learnt.
     sha256
@@ -80,7 +86,7 @@ class TrackingResults:
         return summary_rows(self._curves)
 
     def chunk_table(self) -> list[dict[str, Any]]:
-        """Supports that the Perceptron needs for a chunk: the paper's Table I."""
+        """Supports that Perceptron and SOP need for a chunk: the paper's Table I."""
         return chunk_table(self.chunks)
 
     def claims(self) -> list[Claim]:
@@ -94,7 +100,9 @@ class TrackingResults:
         ----------
         figure
             ``"error"``: error against budget, a panel for each group (the paper's figures 3 and
-            4). ``"time"``: error over time with the most shifts (its figure 5).
+            4), of the first-order models. ``"second"``: the same of the second-order ones, beside
+            the Perceptron and LBP. ``"time"``: error over time with the most shifts (its
+            figure 5).
 
         Raises
         ------
@@ -107,13 +115,16 @@ class TrackingResults:
 
         if figure not in _FIGURES:
             raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
-        draw = plots.error_vs_budget if figure == "error" else plots.error_over_time
-        return draw(self._curves, self.stream)
+        if figure == "time":
+            return plots.error_over_time(self._curves, self.stream)
+        return plots.error_vs_budget(self._curves, self.stream, second_order=figure == "second")
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """Both figures by the name of their file."""
-        return {"error_vs_budget": self.plot("error"), "error_over_time": self.plot("time")}
+        """Figures by the name of their file; of second order where such a model was run."""
+        models = {model for curve in self._curves.values() for model in curve}
+        wanted = [name for name in _FIGURES if name != "second" or not models.isdisjoint(_SECOND)]
+        return {_FIGURES[name]: self.plot(name) for name in wanted}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write tables, claims, manifest and figures; the figures only where matplotlib is there.

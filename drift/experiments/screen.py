@@ -70,13 +70,14 @@ def _summary(rows: Sequence[dict[str, Any]], stream: str) -> Table:
 
 
 def _chunks(rows: Sequence[dict[str, Any]]) -> Table:
-    columns = [("chunk size", "right"), ("chunks", "right"), ("supports", "right")]
+    columns = [("model", "left"), ("chunk size", "right"), ("chunks", "right")]
+    columns.append(("supports", "right"))
     with_paper = all(row["paper"] is not None for row in rows)
     if with_paper:
         columns.append(("in the paper", "right"))
-    table = _table("Supports of a Perceptron started afresh on each chunk", *columns)
+    table = _table("Supports of a model started afresh on each chunk", *columns)
     for row in rows:
-        cells = [str(row["chunk_size"]), str(row["chunks"]), _spread(row, "supports")]
+        cells = [row["model"], str(row["chunk_size"]), str(row["chunks"]), _spread(row, "supports")]
         table.add_row(*cells, *([_spread(row, "paper")] if with_paper else []))
     return table
 
