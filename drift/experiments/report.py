@@ -21,6 +21,7 @@ __all__ = [
     "difference",
     "error",
     "label",
+    "mean_and_deviation",
     "summary_rows",
     "table_rows",
 ]
@@ -82,7 +83,7 @@ def error(records: Iterable[Record]) -> tuple[float, float]:
     >>> error([{"mistakes": 1, "n_samples": 50}, {"mistakes": 3, "n_samples": 50}])
     (4.0, 2.83)
     """
-    return _mean_and_deviation([_percent(record) for record in records])
+    return mean_and_deviation([_percent(record) for record in records])
 
 
 def best(curve: Mapping[float | None, Sequence[Record]]) -> float | None:
@@ -142,7 +143,7 @@ def difference(first: Iterable[Record], second: Iterable[Record]) -> Difference:
     +2.00 ± 2.00
     """
     a, b = _by_stream(first), _by_stream(second)
-    mean, deviation = _mean_and_deviation([a[index] - b[index] for index in a])
+    mean, deviation = mean_and_deviation([a[index] - b[index] for index in a])
     return Difference(mean, 2 * deviation / len(a) ** 0.5)
 
 
@@ -210,7 +211,7 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
     rows = []
     for model, shifts in sorted({(record["model"], record["shifts"]) for record in chunks}):
         group = [r for r in chunks if (r["model"], r["shifts"]) == (model, shifts)]
-        supports, deviation = _mean_and_deviation([record["supports"] for record in group])
+        supports, deviation = mean_and_deviation([record["supports"] for record in group])
         size = group[0]["n_samples"]
         paper, paper_std = PAPER_SUPPORTS.get(model, {}).get(size, (None, None))
         rows.append(
@@ -230,7 +231,7 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
 
 def _row(records: Sequence[Record]) -> dict[str, Any]:
     mean, deviation = error(records)
-    supports, supports_std = _mean_and_deviation([record["supports"] for record in records])
+    supports, supports_std = mean_and_deviation([record["supports"] for record in records])
     seconds = [record["seconds"] / record["n_samples"] for record in records]
     return {
         "shifts": records[0]["shifts"],
@@ -249,7 +250,15 @@ def _percent(record: Record) -> float:
     return 100.0 * float(record["mistakes"]) / float(record["n_samples"])
 
 
-def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """Mean, and the standard deviation of a sample; 0 for a single value.
+
+    Examples
+    --------
+    >>> from drift.experiments.report import mean_and_deviation
+    >>> mean_and_deviation([1.0, 3.0])
+    (2.0, 1.4142)
+    """
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-import drift
 from drift.errors import MissingExtraError, ParameterError
+from drift.experiments._manifest import manifest
 from drift.experiments.claims import Claim, claims
 from drift.experiments.records import RunFolder
 from drift.experiments.report import chunk_table, curves, summary_rows, table_rows
-from drift.models import compiled
 
 if TYPE_CHECKING:
+    import os
+
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
@@ -159,15 +157,7 @@ class TrackingResults:
 
     def manifest(self) -> dict[str, Any]:
         """How the results came about: versions, parameters, data, machine, wall time."""
-        return {
-            "versions": {"python": platform.python_version(), "drift": drift.__version__}
-            | {name: version(name) for name in ("river", "numpy", "scipy")},
-            "compiled": compiled,
-            "data": {"stream": self.stream, "sha256": self.sha256},
-            "parameters": self.settings,
-            "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
-            "seconds": round(self.seconds, 2),
-        }
+        return manifest(self.stream, self.sha256, self.settings, self.seconds)
 
     def __rich__(self) -> RenderableType:
         from drift.experiments.screen import render  # noqa: PLC0415 - rich is for terminals
