@@ -76,7 +76,11 @@ ORDERS = {
 
 
 class Sample(NamedTuple):
-    """Microseconds of one evaluation and one update, as means of one round."""
+    """Microseconds of one evaluation and one update: medians over the examples of one round.
+
+    Medians leave out what other processes take, and also the update in every m / 4 in which a model
+    without budget makes room, O(m^2) where it holds a matrix.
+    """
 
     evaluation: float
     update: float
@@ -101,7 +105,7 @@ def filled(name: str, size: int, examples: Examples) -> tuple[KernelClassifier, 
 
 def one_round(model: KernelClassifier, examples: Examples) -> Sample:
     """Predict each example and learn it as a mistake, timing both."""
-    clock, evaluation, update = time.perf_counter, 0.0, 0.0
+    clock, evaluations, updates = time.perf_counter, [], []
     gc.collect()
     gc.disable()
     try:
@@ -110,11 +114,11 @@ def one_round(model: KernelClassifier, examples: Examples) -> Sample:
             predicted = model.predict_one(x)
             middle = clock()
             model.learn_one(x, not predicted)
-            update += clock() - middle
-            evaluation += middle - start
+            updates.append(clock() - middle)
+            evaluations.append(middle - start)
     finally:
         gc.enable()
-    return Sample(1e6 * evaluation / len(examples), 1e6 * update / len(examples))
+    return Sample(1e6 * statistics.median(evaluations), 1e6 * statistics.median(updates))
 
 
 def peak(model: KernelClassifier, examples: Examples) -> float:
