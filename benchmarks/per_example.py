@@ -16,9 +16,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 import argparse
 import copy
 import gc
-import importlib.metadata
 import json
-import platform
 import statistics
 import sys
 import time
@@ -32,14 +30,16 @@ from rich.progress import track
 from rich.table import Table
 from river import linear_model
 
-from drift.models import LBP, RBP, SPA, Forgetron, Perceptron, _columns_py, _support, compiled
-from drift.streams import load, tracking_groups
+from drift.models import LBP, RBP, SPA, Forgetron, Perceptron, _columns_py, _support
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
+
+    from common import Examples
 
 pyximport.install(language_level=3, inplace=False)
 sys.path.insert(0, str(Path(__file__).parent))
+from common import machine, stream  # noqa: E402
 from floor import walk  # type: ignore[import-not-found]  # noqa: E402
 
 BUDGETS = (100, 1000, 2000)
@@ -48,19 +48,6 @@ FLOOR_BARS = {100: 2.5, 1000: 2.5, 2000: 3.5}
 RIVER_BARS = {100: 2.3, 1000: 1.7, 2000: 1.3}
 MEMORY_BAR = 8.0  # megabytes at B = 2000
 REFERENCE = "River LogisticRegression"
-
-Examples = list[tuple[dict[Any, float], bool]]
-
-
-def stream() -> tuple[str, Examples]:
-    """Stories as dicts from words to weights, with seven shifts of the target."""
-    name = "rcv1" if os.environ.get("DRIFT_DATA") else "newswire"
-    documents, targets = load(name, n=20_000)
-    shifting = tracking_groups(documents, targets, shifts=(7,), n_streams=1)[7][0]
-    words: dict[Any, str] = {}
-    return name, [
-        ({words.setdefault(j, f"word{j}"): v for j, v in x.items()}, y) for x, y in shifting
-    ]
 
 
 def prequential(model: Any, examples: Examples) -> None:
@@ -178,27 +165,6 @@ def report(name: str, times: dict[str, list[float]], models: dict[str, Any]) -> 
         reached = value <= bar if "at most" in text else value >= bar
         print(f"{'reached' if reached else 'MISSED '}  {text} {bar}: {value:.2f}")
     return {"stream": name, "contenders": rows, "bars": bars}
-
-
-def machine() -> dict[str, Any]:
-    """What the figures depend on."""
-    packages = ("drift", "river", "numpy", "scipy", "Cython")
-    return dict(
-        python=platform.python_version(),
-        platform=platform.platform(),
-        processor=processor(),
-        cores=os.cpu_count(),
-        compiled=compiled,
-        versions={package: importlib.metadata.version(package) for package in packages},
-    )
-
-
-def processor() -> str:
-    """Name of the processor."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines: Iterable[str] = cpuinfo.read_text().splitlines() if cpuinfo.exists() else ()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``drift track``.
+"""The command line: ``drift track`` and ``drift reproduce``.
 
 Everything heavy is imported inside the commands, so that help and mistakes answer at once.
 """
@@ -56,7 +56,7 @@ def _options(
 @app.command()
 def track(  # noqa: PLR0913, PLR0917
     stream: Annotated[
-        str, typer.Option(help="newswire, rcv1, reuters21578, segments, or a LIBSVM file.")
+        str, typer.Option(help="newswire, rcv1, reuters21578, segments, a9a, a LIBSVM file.")
     ] = "newswire",
     data: Annotated[
         Path | None, typer.Option(help="Folder of the stream's files; else one in $DRIFT_DATA.")
@@ -64,14 +64,14 @@ def track(  # noqa: PLR0913, PLR0917
     rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
     shifts: Annotated[str, typer.Option(help="Groups of streams, by their shifts.")] = "0,1,3,7",
     models: Annotated[
-        str | None, typer.Option(help="Among Perceptron,SPA,RBP,LBP,Forgetron; else all.")
+        str | None, typer.Option(help="Perceptron,SPA,RBP,LBP,Forgetron; also SOP,RBSOP,LBSOP,CKS.")
     ] = None,
     budgets: Annotated[
-        str | None, typer.Option(help="For RBP, LBP and Forgetron; else after the stream's length.")
+        str | None, typer.Option(help="For models on a budget; else after the stream's length.")
     ] = None,
     decays: Annotated[str | None, typer.Option(help="For SPA; else 0.1,0.5,1,2,4.")] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Runs of RBP a budget and stream; else 5, newswire 2.")
+        int | None, typer.Option(help="Runs of RBP and RBSOP a setting; else 5 (newswire 2) and 1.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the streams.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
@@ -105,8 +105,52 @@ def track(  # noqa: PLR0913, PLR0917
             progress=True,
         )
         Console().print(results)
-        files = sorted(path.name for path in folder.iterdir())
-        typer.echo(f"{results.seconds:.0f} s; in {folder}: {', '.join(files)}")
+        _say_where(results.seconds, folder)
+
+
+@app.command()
+def reproduce(  # noqa: PLR0913, PLR0917
+    name: Annotated[str, typer.Argument(help="projectron-a9a or projectron-synthetic.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data's files; else one in $DRIFT_DATA.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
+    permutations: Annotated[int, typer.Option(help="Random orders of the data.")] = 5,
+    models: Annotated[
+        str | None, typer.Option(help="Some of the experiment's; else all of them.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder of the results; else results/<name>.")
+    ] = None,
+) -> None:
+    """Repeat an experiment of a paper: models side by side over permutations of its data.
+
+    What the output folder already holds is not computed again. Lists are separated by commas.
+    """
+    folder = Path("results", name) if output is None else output
+    with _answering(folder):
+        from rich.console import Console  # noqa: PLC0415
+
+        from drift import experiments  # noqa: PLC0415
+
+        results = experiments.reproduce(
+            name,
+            data=data,
+            rows=rows,
+            permutations=permutations,
+            models=None if models is None else _parts(models),
+            jobs=jobs,
+            output=folder,
+            progress=True,
+        )
+        Console().print(results)
+        _say_where(results.seconds, folder)
+
+
+def _say_where(seconds: float, folder: Path) -> None:
+    files = sorted(path.name for path in folder.iterdir())
+    typer.echo(f"{seconds:.0f} s; in {folder}: {', '.join(files)}")
 
 
 def _parts(text: str) -> list[str]:

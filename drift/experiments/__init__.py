@@ -6,19 +6,26 @@
 ['budget 10', 'budget 20']
 """
 
+from drift.experiments.compare import ComparisonResults, Contender, compare
 from drift.experiments.records import Record, RunFolder
+from drift.experiments.reproduce import REPRODUCTIONS, reproduce
 from drift.experiments.results import TrackingResults
 from drift.experiments.run import Cell, learn, run_cells
 from drift.experiments.tracking import TRACKING_MODELS, default_budgets, track
 
 __all__ = [
+    "REPRODUCTIONS",
     "TRACKING_MODELS",
     "Cell",
+    "ComparisonResults",
+    "Contender",
     "Record",
     "RunFolder",
     "TrackingResults",
+    "compare",
     "default_budgets",
     "learn",
+    "reproduce",
     "run_cells",
     "track",
 ]

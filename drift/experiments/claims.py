@@ -7,10 +7,12 @@ difference over the streams (`drift.experiments.report.difference`).
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drift.experiments._claim import Claim, chunk_supports
+from drift.experiments._order import order_claims
 from drift.experiments.report import best, difference, error
 
 if TYPE_CHECKING:
@@ -21,35 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim", "claims"]
 
-_BUDGETED = ("RBP", "LBP", "Forgetron")
-_OLDEST_FIRST = ("LBP", "Forgetron")
-
-
-class Claim(NamedTuple):
-    """One statement about one model in one group of streams.
-
-    Attributes
-    ----------
-    claim
-        Letter of the claim.
-    shifts
-        The group.
-    model
-        Whom it is about.
-    holds
-        Whether it is true of these records.
-    statement
-        What is claimed, with the rule that decides it.
-    figures
-        The numbers that decide it; errors and their differences are in percent.
-    """
-
-    claim: str
-    shifts: int
-    model: str
-    holds: bool
-    statement: str
-    figures: str
+#: Models without budget, and their versions on a budget.
+_FAMILIES = {"Perceptron": ("RBP", "LBP", "Forgetron"), "SOP": ("RBSOP", "LBSOP")}
+_OLDEST_FIRST = ("LBP", "Forgetron", "LBSOP")
+#: Random and oldest-first eviction of each family.
+_EVICTIONS = (("RBP", "LBP"), ("RBSOP", "LBSOP"))
 
 
 def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
@@ -60,52 +38,58 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
     groups
         As from `drift.experiments.report.curves`.
     chunks
-        Records of the Perceptron started afresh on each chunk.
+        Records of the models without budget, Perceptron and SOP, started afresh on each chunk.
 
     Returns
     -------
     list of Claim
-        (a) without shifts the error falls to the Perceptron's as the budget grows; (b) with 3 and
-        with 7 shifts a budget beats the Perceptron; (c) the best is near the supports that one
-        chunk needs; (d) with 7 shifts there is a bump at the supports that half of the stream
-        needs; (e) RBP's error is smooth in the budget; (f) SPA beats the Perceptron with 7 shifts
-        only.
+        (a) without shifts the error falls to that of the model without budget, Perceptron or SOP,
+        as the budget grows; (b) with 3 and with 7 shifts a budget beats it; (c) the best is near
+        the supports that one chunk needs; (d) with 7 shifts there is a bump at the supports that
+        half of the stream needs; (e) under random eviction the error is smooth in the budget;
+        (f) SPA beats the Perceptron with 7 shifts only; (g) with 7 shifts LBSOP has the lowest
+        error of all, (h) and at the smallest budget; (i) second order is better at budgets up to
+        what a chunk needs; (j) shifts cost SOP more than the Perceptron; (k) CKS is worse than the
+        others at the same budget.
 
     References
     ----------
     .. [1] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
-       budget Perceptron", Machine Learning 69 (2007), section 4, "Results".
+       budget Perceptron", Machine Learning 69 (2007), section 4, "Results", and section 5.
     """
     found: list[Claim] = []
     for shifts, curve in groups.items():
-        perceptron = curve.get("Perceptron", {}).get(None)
-        if perceptron is not None:
-            found += _against_perceptron(shifts, curve, perceptron, chunks)
-        if shifts == 7 and "RBP" in curve and "LBP" in curve:
+        for baseline, models in _FAMILIES.items():
+            if baseline in curve:
+                kin = {model: curve[model] for model in models if model in curve}
+                found += _against(shifts, kin, curve[baseline][None], chunks)
+        if "SPA" in curve and "Perceptron" in curve and shifts in {0, 7}:
+            found.append(_spa(shifts, curve["SPA"], curve["Perceptron"][None]))
+        if shifts == 7:
             found += _smooth(curve)
+    found += order_claims(groups, chunks)
     return sorted(found, key=lambda claim: claim.claim)
 
 
-def _against_perceptron(
+def _against(
     shifts: int,
     curve: Mapping[str, Mapping[float | None, list[Record]]],
-    perceptron: list[Record],
+    baseline: list[Record],
     chunks: Sequence[Record],
 ) -> Iterator[Claim]:
-    for model in _BUDGETED:
-        if model in curve and shifts == 0:
-            yield _reaches(model, curve[model], perceptron)
-        if model in curve and shifts in {3, 7} and model in _OLDEST_FIRST:
-            yield _beats(shifts, model, curve[model], perceptron)
-            yield _near_chunk(shifts, model, curve[model], chunks)
+    """Decide what is claimed of models on a budget beside the one without."""
+    for model in curve:
+        if shifts == 0:
+            yield _reaches(model, curve[model], baseline)
+        if shifts in {3, 7} and model in _OLDEST_FIRST:
+            yield _beats(shifts, model, curve[model], baseline)
+            yield _near_chunk(shifts, model, curve[model], baseline, chunks)
             if shifts == 7:
-                yield from _bump(model, curve[model], perceptron)
-    if "SPA" in curve and shifts in {0, 7}:
-        yield _spa(shifts, curve["SPA"], perceptron)
+                yield from _bump(model, curve[model], baseline)
 
 
 def _reaches(
-    model: str, curve: Mapping[float | None, list[Record]], perceptron: list[Record]
+    model: str, curve: Mapping[float | None, list[Record]], baseline: list[Record]
 ) -> Claim:
     budgets = list(curve)
     rises = [
@@ -113,10 +97,10 @@ def _reaches(
         for a, b in pairwise(budgets)
         if (step := difference(curve[b], curve[a])).above
     ]
-    gaps = {budget: difference(curve[budget], perceptron) for budget in budgets}
+    gaps = {budget: difference(curve[budget], baseline) for budget in budgets}
     too_good = [f"{budget}: {gap}" for budget, gap in gaps.items() if gap.below]
     last = budgets[-1]
-    figures = [f"at budget {last} {gaps[last]} of the Perceptron"]
+    figures = [f"at budget {last} {gaps[last]} of {_name(baseline)}"]
     figures += [f"rises {'; '.join(rises)}"] if rises else []
     figures += [f"below at {'; '.join(too_good)}"] if too_good else []
     return Claim(
@@ -124,8 +108,8 @@ def _reaches(
         0,
         model,
         not rises and not too_good and not gaps[last].above,
-        "error falls with the budget and reaches the Perceptron's from above: no step up, no "
-        "budget below it, the largest not above it",
+        "error falls with the budget and reaches that of the model without budget from above: no "
+        "step up, no budget below it, the largest not above it",
         ", ".join(figures),
     )
 
@@ -134,18 +118,18 @@ def _beats(
     shifts: int,
     model: str,
     curve: Mapping[float | None, list[Record]],
-    perceptron: list[Record],
+    baseline: list[Record],
 ) -> Claim:
     budget = best(curve)
-    gap = difference(curve[budget], perceptron)
+    gap = difference(curve[budget], baseline)
     return Claim(
         "b",
         shifts,
         model,
         gap.below,
-        "the best budget is below the Perceptron",
-        f"budget {budget}: {error(curve[budget])[0]:.2f}, Perceptron {error(perceptron)[0]:.2f}, "
-        f"difference {gap}",
+        "the best budget is below the model without budget",
+        f"budget {budget}: {error(curve[budget])[0]:.2f}, "
+        f"{_name(baseline)} {error(baseline)[0]:.2f}, difference {gap}",
     )
 
 
@@ -153,11 +137,11 @@ def _near_chunk(
     shifts: int,
     model: str,
     curve: Mapping[float | None, list[Record]],
+    baseline: list[Record],
     chunks: Sequence[Record],
 ) -> Claim:
     budgets = [budget for budget in curve if budget is not None]
-    group = [record for record in chunks if record["shifts"] == shifts]
-    supports = float(np.mean([record["supports"] for record in group]))
+    size, supports = chunk_supports(chunks, _name(baseline), shifts)
     nearest = _nearest(budgets, supports)
     lowest = budgets.index(best(curve) or 0)
     around = budgets[max(0, nearest - 1) : nearest + 2]
@@ -167,16 +151,16 @@ def _near_chunk(
         model,
         abs(lowest - nearest) <= 1,
         "the best budget is the one nearest to the mean supports of a chunk, or next to it",
-        f"best {budgets[lowest]}, a chunk of {group[0]['n_samples']} needs {supports:.0f}: "
+        f"best {budgets[lowest]}, a chunk of {size} needs {supports:.0f}: "
         f"nearest {budgets[nearest]}, so among {around[0]} to {around[-1]}",
     )
 
 
 def _bump(
-    model: str, curve: Mapping[float | None, list[Record]], perceptron: list[Record]
+    model: str, curve: Mapping[float | None, list[Record]], baseline: list[Record]
 ) -> Iterator[Claim]:
     budgets = [budget for budget in curve if budget is not None]
-    half = float(np.mean([_first_half(record) for record in perceptron]))
+    half = float(np.mean([_first_half(record) for record in baseline]))
     nearest = _nearest(budgets, half)
     around = budgets[max(1, nearest - 1) : nearest + 2]  # the smallest has nothing to rise from
     if not around:
@@ -184,30 +168,32 @@ def _bump(
     bump = max(around, key=lambda budget: error(curve[budget])[0])
     smaller = best({budget: curve[budget] for budget in budgets if budget < bump})
     over_smaller = difference(curve[bump], curve[smaller])
-    over_perceptron = difference(curve[bump], perceptron)
+    over_baseline = difference(curve[bump], baseline)
     yield Claim(
         "d",
         7,
         model,
-        over_smaller.above and over_perceptron.above,
+        over_smaller.above and over_baseline.above,
         "near the supports of half the stream (the nearest budget, or one next to it) the error is "
-        "above that of the best smaller budget and above the Perceptron",
+        "above that of the best smaller budget and above the model without budget",
         f"half the stream needs {half:.0f}: nearest {budgets[nearest]}; budget {bump}: "
         f"{error(curve[bump])[0]:.2f}, over budget {smaller} {over_smaller}, "
-        f"over the Perceptron {over_perceptron}",
+        f"over {_name(baseline)} {over_baseline}",
     )
 
 
 def _smooth(curve: Mapping[str, Mapping[float | None, list[Record]]]) -> Iterator[Claim]:
-    steps = {model: _largest_rise(curve[model]) for model in ("RBP", "LBP")}
-    yield Claim(
-        "e",
-        7,
-        "RBP",
-        steps["RBP"] < steps["LBP"],
-        "the largest rise from one budget to the next is smaller than LBP's",
-        f"RBP {steps['RBP']:.2f}, LBP {steps['LBP']:.2f}",
-    )
+    for at_random, oldest in _EVICTIONS:
+        if at_random in curve and oldest in curve:
+            steps = _largest_rise(curve[at_random]), _largest_rise(curve[oldest])
+            yield Claim(
+                "e",
+                7,
+                at_random,
+                steps[0] < steps[1],
+                "the largest rise from one budget to the next is smaller than if the oldest goes",
+                f"{at_random} {steps[0]:.2f}, {oldest} {steps[1]:.2f}",
+            )
 
 
 def _spa(
@@ -231,8 +217,12 @@ def _largest_rise(curve: Mapping[float | None, list[Record]]) -> float:
     return max((b - a for a, b in pairwise(errors) if b > a), default=0.0)
 
 
+def _name(baseline: Sequence[Record]) -> str:
+    return str(baseline[0]["model"])
+
+
 def _first_half(record: Record) -> float:
-    """Mistakes, and so the Perceptron's supports, in the first half of the stream."""
+    """Mistakes, and so supports without a budget, in the first half of the stream."""
     windows = record["window_errors"]
     return float(np.mean(windows[: len(windows) // 2])) * float(record["n_samples"]) / 2
 

@@ -36,9 +36,15 @@ _STYLES: dict[str, dict[str, Any]] = {
     "RBP": {"color": "#0072B2", "marker": "o"},
     "LBP": {"color": "#D55E00", "marker": "s"},
     "Forgetron": {"color": "#009E73", "marker": "^"},
+    "CKS": {"color": "#999999", "marker": "v"},
+    "SOP": {"color": "#000000", "linestyle": ":"},
+    "RBSOP": {"color": "#56B4E9", "marker": "o"},
+    "LBSOP": {"color": "#E69F00", "marker": "s"},
 }
-_BUDGETED = ("RBP", "LBP", "Forgetron")
-_BASELINES = ("Perceptron", "SPA")
+_BASELINES = ("Perceptron", "SPA", "SOP")
+_FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Perceptron", "SPA")
+#: What the first order reaches is drawn beside the second order.
+_SECOND_ORDER = ("RBSOP", "LBSOP", "SOP", "LBP", "Perceptron")
 
 
 class _Figure(Figure):
@@ -50,7 +56,7 @@ class _Figure(Figure):
         return buffer.getvalue()
 
 
-def error_vs_budget(groups: Curves, stream: str) -> Figure:
+def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) -> Figure:
     """Error against budget, one panel for each group: the paper's figures 3 and 4.
 
     Parameters
@@ -59,26 +65,27 @@ def error_vs_budget(groups: Curves, stream: str) -> Figure:
         As from `drift.experiments.report.curves`.
     stream
         What was learnt, for the title.
+    second_order
+        Draw the second-order models, beside the Perceptron and LBP; else the first-order ones.
 
     Returns
     -------
     Figure
         Lines are means, bands one standard deviation to both sides, over streams and seeds;
-        horizontal lines the Perceptron and SPA at its best decay.
+        horizontal lines the Perceptron, SPA at its best decay and SOP.
     """
     n_columns = min(2, len(groups))
     n_rows = -(-len(groups) // 2)
     figure = _Figure(figsize=(1.0 + 4.6 * n_columns, 1.0 + 3.6 * n_rows), layout="constrained")
     panels: list[Axes] = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
     for panel, (shifts, curve) in zip(panels, groups.items(), strict=False):
-        for model in _BUDGETED:
-            if model in curve:
-                _budget_curve(panel, model, curve[model])
-        for model in _BASELINES:
-            if model in curve:
+        for model in _SECOND_ORDER if second_order else _FIRST_ORDER:
+            if model in curve and model in _BASELINES:
                 mean, _ = error(curve[model][best(curve[model])])
-                name = model if model == "Perceptron" else "SPA, best decay"
+                name = "SPA, best decay" if model == "SPA" else model
                 panel.axhline(mean, label=name, linewidth=1.4, zorder=1, **_STYLES[model])
+            elif model in curve:
+                _budget_curve(panel, model, curve[model])
         panel.set_title(_shifts(shifts), fontsize=11)
         panel.set_xlabel("budget (supports)")
         panel.set_ylabel("error (%)")
@@ -86,7 +93,8 @@ def error_vs_budget(groups: Curves, stream: str) -> Figure:
         panel.set_axisbelow(True)
     for panel in panels[len(groups) :]:
         panel.set_visible(False)
-    _finish(figure, f"{stream}: error against budget", panels)
+    order = ", second order" if second_order else ""
+    _finish(figure, f"{stream}: error against budget{order}", panels)
     return figure
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "difference",
     "error",
     "label",
+    "mean_and_deviation",
     "summary_rows",
     "table_rows",
 ]
@@ -29,12 +30,20 @@ __all__ = [
 #: None where it has none.
 Curves: TypeAlias = "dict[int, dict[str, dict[float | None, list[Record]]]]"
 
-#: Table I of the tracking paper: by chunk size, mean and deviation of the Perceptron's supports.
+#: Table I of the tracking paper: by model and chunk size, mean and deviation of the supports.
 PAPER_SUPPORTS = {
-    20_000: (1368.0, 152.29),
-    10_000: (772.0, 84.60),
-    5_000: (445.0, 50.70),
-    2_500: (260.0, 32.98),
+    "Perceptron": {
+        20_000: (1368.0, 152.29),
+        10_000: (772.0, 84.60),
+        5_000: (445.0, 50.70),
+        2_500: (260.0, 32.98),
+    },
+    "SOP": {
+        20_000: (1358.0, 134.68),
+        10_000: (751.0, 75.58),
+        5_000: (419.0, 43.17),
+        2_500: (241.0, 26.76),
+    },
 }
 
 
@@ -74,7 +83,7 @@ def error(records: Iterable[Record]) -> tuple[float, float]:
     >>> error([{"mistakes": 1, "n_samples": 50}, {"mistakes": 3, "n_samples": 50}])
     (4.0, 2.83)
     """
-    return _mean_and_deviation([_percent(record) for record in records])
+    return mean_and_deviation([_percent(record) for record in records])
 
 
 def best(curve: Mapping[float | None, Sequence[Record]]) -> float | None:
@@ -134,7 +143,7 @@ def difference(first: Iterable[Record], second: Iterable[Record]) -> Difference:
     +2.00 ± 2.00
     """
     a, b = _by_stream(first), _by_stream(second)
-    mean, deviation = _mean_and_deviation([a[index] - b[index] for index in a])
+    mean, deviation = mean_and_deviation([a[index] - b[index] for index in a])
     return Difference(mean, 2 * deviation / len(a) ** 0.5)
 
 
@@ -190,23 +199,24 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
     Parameters
     ----------
     chunks
-        Records of a model without budget, started afresh on each chunk.
+        Records of models without budget, started afresh on each chunk.
 
     Returns
     -------
     list of dict
-        ``chunk_size``, ``shifts``, ``chunks``, mean ``supports`` and their deviation
+        ``model``, ``chunk_size``, ``shifts``, ``chunks``, mean ``supports`` and their deviation
         ``supports_std``; ``paper`` and ``paper_std`` where the chunks are as long as the paper's,
         else None.
     """
     rows = []
-    for shifts in sorted({record["shifts"] for record in chunks}):
-        group = [record for record in chunks if record["shifts"] == shifts]
-        supports, deviation = _mean_and_deviation([record["supports"] for record in group])
+    for model, shifts in sorted({(record["model"], record["shifts"]) for record in chunks}):
+        group = [r for r in chunks if (r["model"], r["shifts"]) == (model, shifts)]
+        supports, deviation = mean_and_deviation([record["supports"] for record in group])
         size = group[0]["n_samples"]
-        paper, paper_std = PAPER_SUPPORTS.get(size, (None, None))
+        paper, paper_std = PAPER_SUPPORTS.get(model, {}).get(size, (None, None))
         rows.append(
             {
+                "model": model,
                 "chunk_size": size,
                 "shifts": shifts,
                 "chunks": len(group),
@@ -221,7 +231,7 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
 
 def _row(records: Sequence[Record]) -> dict[str, Any]:
     mean, deviation = error(records)
-    supports, supports_std = _mean_and_deviation([record["supports"] for record in records])
+    supports, supports_std = mean_and_deviation([record["supports"] for record in records])
     seconds = [record["seconds"] / record["n_samples"] for record in records]
     return {
         "shifts": records[0]["shifts"],
@@ -240,7 +250,15 @@ def _percent(record: Record) -> float:
     return 100.0 * float(record["mistakes"]) / float(record["n_samples"])
 
 
-def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """Mean, and the standard deviation of a sample; 0 for a single value.
+
+    Examples
+    --------
+    >>> from drift.experiments.report import mean_and_deviation
+    >>> mean_and_deviation([1.0, 3.0])
+    (2.0, 1.4142)
+    """
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 

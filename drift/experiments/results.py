@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-import drift
 from drift.errors import MissingExtraError, ParameterError
+from drift.experiments._manifest import manifest
 from drift.experiments.claims import Claim, claims
 from drift.experiments.records import RunFolder
 from drift.experiments.report import chunk_table, curves, summary_rows, table_rows
-from drift.models import compiled
 
 if TYPE_CHECKING:
+    import os
+
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
@@ -26,7 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["TrackingResults"]
 
-_FIGURES = ("error", "time")
+#: Figures by the name that `TrackingResults.plot` takes, and the name of their file.
+_FIGURES = {
+    "error": "error_vs_budget",
+    "second": "second_order_vs_budget",
+    "time": "error_over_time",
+}
+_SECOND = ("SOP", "RBSOP", "LBSOP")
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class TrackingResults:
     records
         One a run: model, parameters, stream, mistakes, error by window, ....
     chunks
-        The Perceptron's runs on single chunks.
+        Runs of the models without budget, Perceptron and SOP, on single chunks.
     stream
         What was learnt.
     sha256
@@ -80,7 +84,7 @@ class TrackingResults:
         return summary_rows(self._curves)
 
     def chunk_table(self) -> list[dict[str, Any]]:
-        """Supports that the Perceptron needs for a chunk: the paper's Table I."""
+        """Supports that Perceptron and SOP need for a chunk: the paper's Table I."""
         return chunk_table(self.chunks)
 
     def claims(self) -> list[Claim]:
@@ -94,7 +98,9 @@ class TrackingResults:
         ----------
         figure
             ``"error"``: error against budget, a panel for each group (the paper's figures 3 and
-            4). ``"time"``: error over time with the most shifts (its figure 5).
+            4), of the first-order models. ``"second"``: the same of the second-order ones, beside
+            the Perceptron and LBP. ``"time"``: error over time with the most shifts (its
+            figure 5).
 
         Raises
         ------
@@ -107,13 +113,16 @@ class TrackingResults:
 
         if figure not in _FIGURES:
             raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
-        draw = plots.error_vs_budget if figure == "error" else plots.error_over_time
-        return draw(self._curves, self.stream)
+        if figure == "time":
+            return plots.error_over_time(self._curves, self.stream)
+        return plots.error_vs_budget(self._curves, self.stream, second_order=figure == "second")
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """Both figures by the name of their file."""
-        return {"error_vs_budget": self.plot("error"), "error_over_time": self.plot("time")}
+        """Figures by the name of their file; of second order where such a model was run."""
+        models = {model for curve in self._curves.values() for model in curve}
+        wanted = [name for name in _FIGURES if name != "second" or not models.isdisjoint(_SECOND)]
+        return {_FIGURES[name]: self.plot(name) for name in wanted}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write tables, claims, manifest and figures; the figures only where matplotlib is there.
@@ -148,15 +157,7 @@ class TrackingResults:
 
     def manifest(self) -> dict[str, Any]:
         """How the results came about: versions, parameters, data, machine, wall time."""
-        return {
-            "versions": {"python": platform.python_version(), "drift": drift.__version__}
-            | {name: version(name) for name in ("river", "numpy", "scipy")},
-            "compiled": compiled,
-            "data": {"stream": self.stream, "sha256": self.sha256},
-            "parameters": self.settings,
-            "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
-            "seconds": round(self.seconds, 2),
-        }
+        return manifest(self.stream, self.sha256, self.settings, self.seconds)
 
     def __rich__(self) -> RenderableType:
         from drift.experiments.screen import render  # noqa: PLC0415 - rich is for terminals

@@ -60,6 +60,8 @@ class Cell:
         Of a model that draws at random; None for the others.
     chunk
         Number of the one chunk to learn, afresh; None for the whole stream.
+    permutation
+        Seed of a random order of the examples; None for the stream's own order.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Cell:
     kernel: Kernel | None = None
     seed: int | None = None
     chunk: int | None = None
+    permutation: int | None = None
 
     @property
     def start(self) -> int:
@@ -103,7 +106,7 @@ class Cell:
     @cached_property
     def identity(self) -> Record:
         """Everything that the result depends on."""
-        return {
+        identity = {
             "model": self.model,
             "parameters": self.parameters,
             "seed": self.seed,
@@ -118,6 +121,9 @@ class Cell:
             "start": self.start,
             "stop": self.stop,
         }
+        if self.permutation is not None:
+            identity["permutation"] = self.permutation
+        return identity
 
     @cached_property
     def key(self) -> str:
@@ -259,16 +265,27 @@ def _results(
     # Workers cut their part themselves: parts cut here would be so many more memory maps.
     rows = _Rows(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1], os.getpid())
     tasks = (
-        delayed(_run)(cell.key, cell.make(), rows, cell.start, cell.stream.y[cell.part])
+        delayed(_run)(
+            cell.key, cell.make(), rows, cell.start, cell.stream.y[cell.part], cell.permutation
+        )
         for cell in queue
     )
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
 
 
-def _run(
-    key: str, model: KernelClassifier, rows: _Rows, start: int, y: NDArray[np.bool_]
+def _run(  # noqa: PLR0913, PLR0917 - what a worker is sent
+    key: str,
+    model: KernelClassifier,
+    rows: _Rows,
+    start: int,
+    y: NDArray[np.bool_],
+    permutation: int | None,
 ) -> tuple[str, Record]:
     if os.getpid() != rows.parent:
         # The terminal sends Ctrl-C to every process; the parent alone answers, and ends these.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return key, learn(model, rows.part(start, start + len(y)), y)
+    X = rows.part(start, start + len(y))
+    if permutation is not None:
+        order = np.random.default_rng(permutation).permutation(len(y))
+        X, y = X[order], y[order]
+    return key, learn(model, X, y)

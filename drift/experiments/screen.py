@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from drift.experiments.claims import Claim
+    from drift.experiments.compare import ComparisonResults
     from drift.experiments.results import TrackingResults
 
-__all__ = ["render"]
+__all__ = ["comparison", "render"]
 
 
 def render(results: TrackingResults) -> RenderableType:
@@ -34,6 +35,32 @@ def render(results: TrackingResults) -> RenderableType:
     if found:
         parts.append(_claims(found))
     return Group(*parts)
+
+
+def comparison(results: ComparisonResults) -> RenderableType:
+    """One row a contender: mean and deviation over permutations.
+
+    Parameters
+    ----------
+    results
+        What to show.
+    """
+    runs = results.settings["permutations"]
+    table = _table(
+        f"{results.stream}: {runs} permutations",
+        ("model", "left"),
+        ("parameters", "left"),
+        ("error %", "right"),
+        ("supports", "right"),
+        ("updates", "right"),
+        ("seconds", "right"),
+    )
+    for row in results.table():
+        error = f"{row['error']:.2f} ± {row['error_std']:.2f}"
+        seconds = f"{row['seconds']:.2f} ± {row['seconds_std']:.2f}"
+        counts = [f"{row[name]:.0f} ± {row[name + '_std']:.0f}" for name in ("supports", "updates")]
+        table.add_row(row["contender"], row["parameters"], error, *counts, seconds)
+    return table
 
 
 def _table(title: str, *columns: tuple[str, str]) -> Table:
@@ -70,13 +97,14 @@ def _summary(rows: Sequence[dict[str, Any]], stream: str) -> Table:
 
 
 def _chunks(rows: Sequence[dict[str, Any]]) -> Table:
-    columns = [("chunk size", "right"), ("chunks", "right"), ("supports", "right")]
+    columns = [("model", "left"), ("chunk size", "right"), ("chunks", "right")]
+    columns.append(("supports", "right"))
     with_paper = all(row["paper"] is not None for row in rows)
     if with_paper:
         columns.append(("in the paper", "right"))
-    table = _table("Supports of a Perceptron started afresh on each chunk", *columns)
+    table = _table("Supports of a model started afresh on each chunk", *columns)
     for row in rows:
-        cells = [str(row["chunk_size"]), str(row["chunks"]), _spread(row, "supports")]
+        cells = [row["model"], str(row["chunk_size"]), str(row["chunks"]), _spread(row, "supports")]
         table.add_row(*cells, *([_spread(row, "paper")] if with_paper else []))
     return table
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from drift.streams.reuters import read_reuters21578
     from drift.streams.shifting import ShiftingStream, tracking_groups
     from drift.streams.simulator import NEWSWIRE_TARGETS, newswire
+    from drift.streams.synthetic import gaussians
 
 __all__ = [
     "NEWSWIRE_TARGETS",
@@ -32,6 +33,7 @@ __all__ = [
     "ShiftingStream",
     "fetch_openml",
     "fetch_rcv1",
+    "gaussians",
     "load",
     "newswire",
     "rcv1",
@@ -52,6 +54,7 @@ _MODULES = {
     "shifting": ("ShiftingStream", "tracking_groups"),
     # No module is called as one of its functions: importing it would hide the function here.
     "simulator": ("NEWSWIRE_TARGETS", "newswire"),
+    "synthetic": ("gaussians",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -13,15 +13,17 @@ from drift.streams.libsvm import read_libsvm
 from drift.streams.rcv1v2 import RCV1_TARGETS, rcv1
 from drift.streams.reuters import read_reuters21578
 from drift.streams.simulator import NEWSWIRE_TARGETS, newswire
+from drift.streams.synthetic import gaussians
 
 if TYPE_CHECKING:
     from drift.streams._files import PathLike
 
 __all__ = ["fetch_openml", "load", "segments"]
 
-_NAMES = ("newswire", "rcv1", "reuters21578", "segments")
+_NAMES = ("newswire", "rcv1", "reuters21578", "segments", "a9a", "gaussians")
 _N_TARGETS = 4
 _SOURCES = {
+    "a9a": "Download it (csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html)",
     "rcv1": "Download the LYRL2004 files (jmlr.org/papers/volume5/lewis04a)",
     "reuters21578": "Download it (kdd.ics.uci.edu/databases/reuters21578) and unpack it",
 }
@@ -39,6 +41,8 @@ def load(
     ``rcv1``          `rcv1`, 20,000 unless `n` is given       `RCV1_TARGETS`
     ``reuters21578``  `read_reuters21578`                      its four most frequent topics
     ``segments``      `segments`                               brickface, cement, foliage, grass
+    ``a9a``           UCI Adult: `read_libsvm`                 -1 and +1
+    ``gaussians``     `gaussians`, 10,000 unless `n` is given  +1 and -1
     a file's path     `read_libsvm`                            its four most frequent topics
     ================  =======================================  ==================================
 
@@ -47,12 +51,12 @@ def load(
     stream
         A name of the table, or the path of a LIBSVM file.
     data
-        For ``rcv1`` and ``reuters21578``: the folder of their files. None: the folder of that
-        name in the one that the environment variable DRIFT_DATA names.
+        For ``rcv1``, ``reuters21578`` and ``a9a``: the folder of their files. None: the folder of
+        that name in the one that the environment variable DRIFT_DATA names.
     n
         Take the first `n` documents only; None: see the table, else all of them.
     seed
-        Of ``newswire``; the others are what they are.
+        Of ``newswire`` and ``gaussians``; the others are what they are.
 
     Returns
     -------
@@ -77,6 +81,8 @@ def load(
         raise ParameterError(f"n must be at least 1, not {n}")
     if stream == "newswire":
         return newswire(seed=seed) if n is None else newswire(n, seed), NEWSWIRE_TARGETS
+    if stream == "gaussians":
+        return gaussians(seed=seed) if n is None else gaussians(n, seed), ("+1", "-1")
     if stream == "rcv1":
         folder = _folder(stream, data)
         return rcv1(folder) if n is None else rcv1(folder, n), RCV1_TARGETS
@@ -149,11 +155,20 @@ def fetch_openml(
 def _read(stream: str, data: PathLike | None) -> Documents:
     if stream == "reuters21578":
         return read_reuters21578(_folder(stream, data))
+    if stream == "a9a":
+        return _a9a(_folder(stream, data))
     if not Path(stream).is_file():
         near = get_close_matches(stream, _NAMES, n=1)
         guess = f" (did you mean {near[0]!r}?)" if near else ""
         raise ParameterError(f"no stream {stream!r}{guess}: give {', '.join(_NAMES)} or a file")
     return read_libsvm(stream)
+
+
+def _a9a(folder: Path) -> Documents:
+    """Read the training part, whether or not it is compressed."""
+    names = ("a9a", "a9a.xz", "a9a.gz", "a9a.bz2")
+    found = [folder / name for name in names if (folder / name).is_file()]
+    return read_libsvm(found[0] if found else folder / names[0], n_features=123)
 
 
 def _folder(stream: str, data: PathLike | None) -> Path:

@@ -21,7 +21,7 @@ def run():
     """Make a record with the fields that reports read."""
 
     def make(model="LBP", value=None, mistakes=10, *, shifts=0, index=0, seed=None, **more):
-        name = {"SPA": "decay", "Perceptron": None}.get(model, "budget")
+        name = {"SPA": "decay", "Perceptron": None, "SOP": None}.get(model, "budget")
         return {
             "model": model,
             "parameters": {} if name is None else {name: value},

@@ -80,6 +80,78 @@ def test_f_spa_beats_the_perceptron_under_shifts_only(decide, shifts, mistakes, 
     assert decide("SPA", {0.5: mistakes, 1.0: 30}, 15, shifts)["f"].holds is holds
 
 
+@pytest.fixture
+def decide_all(run):
+    """Decide claims about mistakes by shifts, model and budget; None: without budget."""
+
+    def decided(mistakes, chunk_supports=10):
+        records = [
+            run(model, budget, m, shifts=shifts)
+            for shifts, curve in mistakes.items()
+            for model, by_budget in curve.items()
+            for budget, m in by_budget.items()
+        ]
+        chunks = [run("SOP", shifts=shifts, supports=chunk_supports) for shifts in mistakes]
+        return {(claim.claim, claim.model): claim for claim in claims(curves(records), chunks)}
+
+    return decided
+
+
+def test_second_order_models_are_held_to_their_own_baseline(decide_all):
+    found = decide_all({0: {"SOP": {None: 15}, "RBSOP": {5: 30, 20: 15}, "LBSOP": {20: 16}}})
+    assert found["a", "RBSOP"].holds
+    assert not found["a", "LBSOP"].holds
+    assert found["a", "LBSOP"].figures == "at budget 20 +1.00 ± 0.00 of SOP"
+    found = decide_all({7: {"SOP": {None: 15}, "LBSOP": {5: 30, 10: 14, 20: 16, 30: 17}}})
+    assert found["b", "LBSOP"].figures == "budget 10: 14.00, SOP 15.00, difference -1.00 ± 0.00"
+    assert found["c", "LBSOP"].holds
+    assert ("b", "RBSOP") not in found
+
+
+@pytest.mark.parametrize(("own", "holds"), [(9, True), (10, False), (11, False)])
+def test_g_lbsop_is_the_lowest_of_all(decide_all, own, holds):
+    models = {"LBSOP": {5: own, 10: 20}, "LBP": {5: 20, 10: 10}, "SPA": {0.5: 12}}
+    claim = decide_all({7: models})["g", "LBSOP"]
+    assert claim.holds is holds
+    assert claim.figures.startswith(f"{own}.00; ")
+    assert f"{own - 12:+}.00 ± 0.00 of SPA" in claim.figures
+
+
+@pytest.mark.parametrize(("other", "holds"), [(10, True), (5, False), (2, False)])
+def test_h_lbsop_needs_the_smallest_budget(decide_all, other, holds):
+    models = {"LBSOP": {5: 9, 10: 20}, "Forgetron": {other: 9, 20: 11}, "SPA": {0.1: 8}}
+    claim = decide_all({7: models})["h", "LBSOP"]
+    assert claim.holds is holds
+    assert claim.figures == f"5; Forgetron {other}"
+
+
+def test_i_the_second_order_is_better_at_small_budgets(decide_all):
+    models = {"RBP": {5: 20, 10: 15, 20: 9}, "RBSOP": {5: 18, 10: 14, 20: 10}}
+    claim = decide_all({7: models})["i", "RBSOP"]
+    assert claim.holds  # 20 is more than a chunk needs
+    assert claim.figures == "a chunk needs 10; 5: -2.00 ± 0.00, 10: -1.00 ± 0.00 of RBP"
+    models["RBSOP"][10] = 15
+    assert not decide_all({7: models})["i", "RBSOP"].holds
+    assert not decide_all({7: models}, chunk_supports=4)["i", "RBSOP"].holds
+
+
+@pytest.mark.parametrize(("sop", "holds"), [(20, True), (18, False), (15, False)])
+def test_j_shifts_cost_sop_more(decide_all, sop, holds):
+    without = {"SOP": {None: 8}, "Perceptron": {None: 10}}
+    found = decide_all({0: without, 7: {"SOP": {None: sop}, "Perceptron": {None: 20}}})
+    assert found["j", "SOP"].holds is holds
+    assert ("j", "SOP") not in decide_all({0: without})
+
+
+@pytest.mark.parametrize(("at_small", "holds"), [(25, True), (20, False)])
+def test_k_cks_is_worse_at_every_budget_that_binds(decide_all, at_small, holds):
+    # the Perceptron holds 10 supports: at 20 nobody drops any
+    models = {"Perceptron": {None: 10}, "CKS": {5: at_small, 20: 10}, "RBP": {5: 20, 20: 10}}
+    claim = decide_all({0: models})["k", "CKS"]
+    assert claim.holds is holds
+    assert claim.figures == f"the Perceptron needs 10; 5: {at_small - 20:+}.00 ± 0.00 of RBP"
+
+
 def test_what_was_not_run_is_left_out(run):
     budgets_alone = curves([run("LBP", 5, shifts=3), run("Forgetron", 5, shifts=7)])
     assert claims(budgets_alone, []) == []

@@ -38,6 +38,21 @@ def test_error_vs_budget_has_a_panel_a_group_with_means_bands_and_baselines(grou
     assert (low, high) == pytest.approx((11 - 2**0.5, 20))
 
 
+def test_the_second_order_is_drawn_beside_the_perceptron_and_lbp(run):
+    records = [run("Perceptron", mistakes=12), run("SOP", mistakes=11), run("CKS", 50, 40)]
+    for model, mistakes in {"RBSOP": 13, "LBSOP": 10, "RBP": 15, "LBP": 14}.items():
+        records += [run(model, 50, mistakes), run(model, 100, mistakes - 1)]
+    first, second = (
+        {line.get_label() for line in figure.axes[0].get_lines()}
+        for figure in (
+            plots.error_vs_budget(curves(records), "stories", second_order=order)
+            for order in (False, True)
+        )
+    )
+    assert first == {"RBP", "LBP", "CKS", "Perceptron"}
+    assert second == {"RBSOP", "LBSOP", "SOP", "LBP", "Perceptron"}
+
+
 def test_error_over_time_marks_the_shifts_of_the_last_group(groups):
     panel = plots.error_over_time(groups, "stories").axes[0]
     names = [line.get_label() for line in panel.get_lines()]

@@ -101,9 +101,12 @@ def test_supports_by_chunk_stand_beside_the_papers_where_chunks_are_as_long(run)
         run("Perceptron", supports=supports, n_samples=2500, shifts=7) for supports in (250, 270)
     ]
     chunks.append(run("Perceptron", supports=30, n_samples=123, shifts=0))
-    short, long = chunk_table(chunks)
+    chunks.append(run("SOP", supports=240, n_samples=2500, shifts=7))
+    short, long, second_order = chunk_table(chunks)
     assert (short["chunk_size"], short["supports"], short["paper"]) == (123, 30.0, None)
+    assert (second_order["model"], second_order["paper"]) == ("SOP", 241.0)
     assert long == {
+        "model": "Perceptron",
         "chunk_size": 2500,
         "shifts": 7,
         "chunks": 2,

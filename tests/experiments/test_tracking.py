@@ -32,6 +32,23 @@ def test_every_model_runs_on_every_stream_of_every_group(results):
     assert {record["seed"] for record in results.records if record["model"] != "RBP"} == {None}
 
 
+def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, documents):
+    few = {"shifts": [7], "models": ["lbsop", "RBSOP", "sop", "RBP"], "jobs": 1}
+    results = track(documents, budgets=[3, 6], output=tmp_path, **few)
+    runs = [record["model"] for record in results.records]
+    assert {model: runs.count(model) for model in runs} == {
+        "RBP": 4 * 2 * 5,
+        "SOP": 4,
+        "RBSOP": 4 * 2,  # one seed unless more are asked for
+        "LBSOP": 4 * 2,
+    }
+    assert list(dict.fromkeys(runs)) == ["RBP", "SOP", "RBSOP", "LBSOP"]
+    assert [(row["model"], row["chunks"]) for row in results.chunk_table()] == [("SOP", 32)]
+    assert (tmp_path / "second_order_vs_budget.svg").exists()
+    more = track(documents, budgets=[3], seeds=2, **few)
+    assert {record["seed"] for record in more.records if record["model"] == "RBSOP"} == {0, 1}
+
+
 def test_the_table_has_a_row_a_setting(results):
     rows = results.table()
     assert len(rows) == 4 * (1 + 1 + 2 + 2 + 2)
@@ -62,10 +79,10 @@ def test_it_leaves_a_folder(tmp_path, documents):
     assert manifest["parameters"] == {
         "budget": [3, 6],
         "decay": [0.5],
-        "seed": [0, 1],
         "shifts": [0, 1, 3, 7],
         "models": list(TRACKING_MODELS),
         "rows": 200,
+        "seeds": {"RBP": 2},
         "stream_seed": 0,
         "kernel": "Polynomial(degree=4, coef0=1.0, normalize=True)",
     }
@@ -114,7 +131,7 @@ def test_it_prints_the_tables(results):
 
 def test_figures_come_by_name(results):
     assert sorted(results.figures) == ["error_over_time", "error_vs_budget"]
-    with pytest.raises(ParameterError, match="no figure 'errors': choose among error, time"):
+    with pytest.raises(ParameterError, match="no figure 'errors': choose among error, second"):
         results.plot("errors")
 
 

@@ -72,6 +72,16 @@ def test_no_stories_at_all(read, sample):
         read(str(sample), 0)
 
 
+def test_a9a_as_it_is_downloaded_or_compressed(tmp_path):
+    with pytest.raises(DataError, match="a9a"):
+        load("a9a", tmp_path)
+    (tmp_path / "a9a.xz").write_bytes(lzma.compress(b"-1 3:1 \n+1 1:1 \n"))
+    documents, targets = load("a9a", tmp_path)
+    assert (len(documents), documents.n_features, targets) == (2, 123, ("-1", "+1"))
+    (tmp_path / "a9a").write_bytes(b"+1 2:1 \n")
+    assert list(load("a9a", tmp_path)[0]) == [({1: 1.0}, {"+1"})]
+
+
 def test_fetch_rcv1_is_in_the_order_of_document_ids(monkeypatch, tmp_path):
     bunch = Bunch(
         data=csr_matrix([[0.0, 3.0], [1.0, 0.0], [2.0, 0.0]]),

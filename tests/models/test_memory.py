@@ -1,0 +1,39 @@
+"""What an update may allocate: second-order models change their matrices in place."""
+
+import tracemalloc
+
+import pytest
+from streams import random_stream
+
+from drift.models import LBSOP, RBSOP, SOP
+
+HELD = 300
+ROW = 8 * HELD  # bytes of one row of their matrices, which have as many rows
+
+
+def peaks(model, examples):
+    """Bytes that each update takes above what is held before it."""
+    tracemalloc.start()
+    try:
+        for x, _ in examples:
+            y = not model.predict_one(x)  # a mistake
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            model.learn_one(x, y)
+            yield tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "model", [SOP(), RBSOP(HELD, seed=1), LBSOP(HELD)], ids=lambda model: type(model).__name__
+)
+def test_an_update_allocates_a_few_rows_and_no_matrix(model):
+    examples = list(random_stream(HELD + 80))
+    for x, _ in examples[:HELD]:
+        model.learn_one(x, not model.predict_one(x))
+    assert model.n_supports == HELD
+    measured = list(peaks(model, examples[HELD:]))  # enough for a check of the inverse
+    # Without a budget the matrices make room for a quarter more, once in as many updates.
+    grown = [peak for peak in measured if peak > 12 * ROW]
+    assert len(grown) <= (1 if type(model) is SOP else 0)
