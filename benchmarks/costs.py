@@ -32,6 +32,7 @@ from rich.progress import track
 from rich.table import Table
 
 from drift.models import MODELS, KernelClassifier
+from drift.models.registry import ENTRIES
 
 SIZES = (250, 500, 1000)
 #: How far a fitted exponent may lie above the order before the model counts as slower. The sizes
@@ -40,56 +41,21 @@ SIZES = (250, 500, 1000)
 TOLERANCE = 0.5
 
 
-class Order(NamedTuple):
-    """Powers of the number of supports, m or B, in the time of an evaluation and of an update.
-
-    An update is `learn_one` after `predict_one` of the same example. It takes over the score where
-    that is the plain sum over supports, and computes it again where it is not.
-    """
-
-    evaluation: int
-    update: int
-    source: str
-
-
-TABLE_II = "Table II"
-#: Table II of the tracking paper; for the models that it lacks what their algorithm needs.
-ORDERS = {
-    "ALMA2": Order(1, 0, "one support, one factor"),
-    "CKS": Order(1, 1, TABLE_II),
-    "Forgetron": Order(1, 0, TABLE_II),
-    "LBP": Order(1, 0, TABLE_II),
-    # Table II has evaluation at B: the sign alone needs no k' A k. drift gives the score.
-    "LBSOP": Order(2, 2, TABLE_II + ", score B^2"),
-    "PassiveAggressive": Order(1, 0, "one support"),
-    "Perceptron": Order(1, 0, TABLE_II),
-    "Projectron": Order(1, 2, "borders K^-1"),
-    "ProjectronPlusPlus": Order(1, 2, "borders K^-1"),
-    "RBP": Order(1, 0, TABLE_II),
-    "RBSOP": Order(2, 2, TABLE_II + ", score B^2"),
-    "ROMMA": Order(1, 0, "one support, one factor"),
-    "SOP": Order(2, 2, TABLE_II + ", score m^2"),
-    "SPA": Order(1, 0, TABLE_II),
-    "VariableCachePerceptron": Order(1, 1, "margins of the held"),
-    "VotedPerceptron": Order(1, 1, "scores again"),
-}
-
-
 class Sample(NamedTuple):
-    """Microseconds of one evaluation and one update: medians over the examples of one round.
+    """Microseconds of one prediction and one update: medians over the examples of one round.
 
     Medians leave out what other processes take, and also the update in every m / 4 in which a model
     without budget makes room, O(m^2) where it holds a matrix.
     """
 
-    evaluation: float
+    prediction: float
     update: float
 
 
 def make(name: str, size: int) -> KernelClassifier:
     """Make a model, of that budget if it has one."""
     known = inspect.signature(MODELS[name]).parameters
-    wanted = {"budget": size, "seed": 0}
+    wanted = {"budget": size, "seed": 0, "cache": "fixed"}
     return MODELS[name](**{key: value for key, value in wanted.items() if key in known})
 
 
@@ -105,7 +71,7 @@ def filled(name: str, size: int, examples: Examples) -> tuple[KernelClassifier, 
 
 def one_round(model: KernelClassifier, examples: Examples) -> Sample:
     """Predict each example and learn it as a mistake, timing both."""
-    clock, evaluations, updates = time.perf_counter, [], []
+    clock, predictions, updates = time.perf_counter, [], []
     gc.collect()
     gc.disable()
     try:
@@ -115,10 +81,10 @@ def one_round(model: KernelClassifier, examples: Examples) -> Sample:
             middle = clock()
             model.learn_one(x, not predicted)
             updates.append(clock() - middle)
-            evaluations.append(middle - start)
+            predictions.append(middle - start)
     finally:
         gc.enable()
-    return Sample(1e6 * statistics.median(evaluations), 1e6 * statistics.median(updates))
+    return Sample(1e6 * statistics.median(predictions), 1e6 * statistics.median(updates))
 
 
 def peak(model: KernelClassifier, examples: Examples) -> float:
@@ -150,6 +116,7 @@ def measure(examples: Examples, sizes: list[int], repeats: int, updates: int) ->
             copied = copy.deepcopy(model)
             one_round(copied, rest[:5])  # the copy comes into the caches
             samples[key].append(one_round(copied, rest[5 : 5 + updates]))
+    orders = {entry.model.__name__: entry for entry in ENTRIES}
     results: dict[str, Any] = {}
     for name in MODELS:
         model, rest = states[name, sizes[-1]]
@@ -160,7 +127,7 @@ def measure(examples: Examples, sizes: list[int], repeats: int, updates: int) ->
                 for size in sizes
             ]
             exponent = float(np.polyfit(np.log(sizes), np.log(medians), 1)[0])
-            order = getattr(ORDERS[name], kind)
+            order = getattr(orders[name], kind)
             row[kind] = {
                 "microseconds": dict(zip(sizes, medians, strict=True)),
                 "exponent": exponent,
@@ -174,7 +141,7 @@ def measure(examples: Examples, sizes: list[int], repeats: int, updates: int) ->
 def report(name: str, sizes: list[int], results: dict[str, Any]) -> None:
     """Print the table."""
     headings = ["model", "step", *(f"us, {size}" for size in sizes), "exponent", "order"]
-    table = Table(*headings, "no slower", "peak KB", "source", title=f"{name}, {sizes} supports")
+    table = Table(*headings, "no slower", "peak KB", title=f"{name}, {sizes} supports")
     for model, row in results.items():
         for kind in Sample._fields:
             cost = row[kind]
@@ -183,7 +150,7 @@ def report(name: str, sizes: list[int], results: dict[str, Any]) -> None:
             verdict = "yes" if cost["no_slower"] else "NO"
             order = f"{cost['order']}"
             shown = [model, kind, *times, f"{cost['exponent']:.2f}", order, verdict, memory]
-            table.add_row(*shown, ORDERS[model].source)
+            table.add_row(*shown)
     Console(width=130).print(table)
     print(f"{8 * sizes[-1] / 1e3:.1f} KB: one row of {sizes[-1]} numbers")
 
@@ -195,9 +162,6 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=40, help="examples timed in a round")
     parser.add_argument("--output", type=Path, help="JSON file for the figures")
     arguments = parser.parse_args()
-    unknown = sorted(set(MODELS) - set(ORDERS))
-    if unknown:
-        parser.error(f"give ORDERS the order of {', '.join(unknown)}")
     name, examples = stream()
     sizes = list(SIZES)
     results = measure(examples, sizes, arguments.repeats, arguments.updates)

@@ -1,4 +1,4 @@
-"""The command line: ``drift track`` and ``drift reproduce``.
+"""The command line: ``drift models``, ``drift track`` and ``drift reproduce``.
 
 Everything heavy is imported inside the commands, so that help and mistakes answer at once.
 """
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["app", "main"]
+
+#: Columns that leave each model on a line of its own; a narrower terminal breaks it.
+_WIDE = 200
 
 _Number = TypeVar("_Number", int, float)
 
@@ -51,6 +54,16 @@ def _options(
     ] = False,
 ) -> None:
     pass
+
+
+@app.command()
+def models() -> None:
+    """List the models: parameters, memory, time of a prediction and of an update, paper."""
+    from rich.console import Console  # noqa: PLC0415
+
+    from drift.models.listing import listing  # noqa: PLC0415
+
+    Console(width=_WIDE).print(listing())
 
 
 @app.command()

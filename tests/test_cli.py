@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from drift import __version__
 from drift.cli import app
 from drift.experiments import RunFolder
+from drift.models import MODELS
 
 QUICK = [
     "track",
@@ -35,6 +36,14 @@ def test_version(drift):
 
 def test_help_names_the_command(drift):
     assert "track" in drift("--help").stdout
+
+
+def test_models_lists_each_on_one_line(drift):
+    shown = drift("models")
+    lines = shown.stdout.splitlines()
+    assert [line.split()[0] for line in lines[1 : len(MODELS) + 1]] == list(MODELS)
+    rbp = "RBP budget=100, seed=None B B 1 Cavallanti, Cesa-Bianchi, Gentile 2007, section 3"
+    assert rbp in [" ".join(line.split()) for line in lines]
 
 
 def test_starting_up_imports_nothing_heavy():

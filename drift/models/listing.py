@@ -1,0 +1,57 @@
+"""The models at a glance, for ``drift models``."""
+
+from __future__ import annotations
+
+import inspect
+
+from rich.table import Table
+
+from drift.models.averaged import Averaged
+from drift.models.one_vs_rest import OneVsRest
+from drift.models.registry import ENTRIES
+
+__all__ = ["listing"]
+
+
+def listing() -> Table:
+    """List the models in a table, one line each.
+
+    Returns
+    -------
+    rich.table.Table
+        Name, parameters but the kernel, which all have, memory, time of a prediction and of an
+        update, and paper; ``m`` is the number of supports and ``B`` the budget.
+
+    Examples
+    --------
+    >>> listing().row_count > 10
+    True
+    """
+    table = Table(
+        *("model", "parameters (and kernel)", "memory", "prediction", "update", "paper"),
+        box=None,
+        pad_edge=False,
+        caption="m supports, budget B; times k for k classes. "
+        "A kernel row is m inner products. Wrappers of any of them: "
+        f"{OneVsRest.__name__}(model), {Averaged.__name__}(model).",
+        caption_justify="left",
+    )
+    for model, memory, prediction, update, paper in ENTRIES:
+        parameters = inspect.signature(model).parameters
+        count = "B" if "budget" in parameters else "m"
+        shown = [
+            f"{name}={_short(parameter.default)}"
+            for name, parameter in parameters.items()
+            if name != "kernel"
+        ]
+        orders = [_order(count, power) for power in (memory, prediction, update)]
+        table.add_row(model.__name__, ", ".join(shown), *orders, paper)
+    return table
+
+
+def _short(default: object) -> str:
+    return f"{default:.4g}" if isinstance(default, float) else repr(default)
+
+
+def _order(count: str, power: int) -> str:
+    return ("1", count, f"{count}^2")[power]
