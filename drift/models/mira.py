@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._caching import Caching
@@ -111,7 +111,7 @@ class MIRA(Caching, MulticlassKernelClassifier):
         self.cache = cache
         self.distill_margin = distill_margin
         self._threshold = threshold
-        self._class_of: dict[int, int] = {}  # number of its class by slot, where supports may go
+        self._class_of: Any = None  # number of a support's class by slot, where supports may go
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         # Where the margin is just met, tau is 0: nothing to store, unless nothing is yet.
@@ -133,27 +133,25 @@ class MIRA(Caching, MulticlassKernelClassifier):
         if self.budget is not None and len(self._supports) >= self.budget:
             self._evict_most_redundant()
         slot = self._add(x, coefficients)
-        self._class_of[slot] = k
         self._insert(slot, row, tau)
+        more = len(self._rest.sizes) - (0 if self._class_of is None else len(self._class_of))
+        if more:
+            known = [] if self._class_of is None else self._class_of
+            self._class_of = np.pad(np.array(known, dtype=np.intp), (0, more))
+        self._class_of[slot] = k
         while self.cache == "variable" and self._evict_most_redundant(self._threshold):
             pass
-
-    def _evict(self, i: int) -> int:
-        slot = super()._evict(i)
-        del self._class_of[slot]
-        return slot
 
     def _margins(self) -> Array:
         """Score of each support's own class above the best other, without its share, by slot."""
         import numpy as np  # noqa: PLC0415
 
-        slots, classes = np.array([*self._class_of.items()]).T
-        others = self._rest.values[slots]
-        own = others[np.arange(len(slots)), classes]
-        others[np.arange(len(slots)), classes] = -np.inf
-        rivals = others.max(axis=1) if others.shape[1] > 1 else 0.0
-        margins = np.zeros(len(self._rest.sizes))
-        margins[slots] = own - rivals
+        others = self._rest.values.copy()
+        own = np.arange(len(others)), self._class_of
+        margins: Array = others[own]
+        if others.shape[1] > 1:
+            others[own] = -np.inf
+            margins -= others.max(axis=1)
         return margins
 
 
