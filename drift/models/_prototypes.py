@@ -57,10 +57,10 @@ class Prototypes:
 
     def _make_room(self, classes: int, slots: int) -> None:
         rows, columns = self.matrix.shape
-        if classes > rows or slots > columns:
-            wider = np.zeros((max(classes, rows + rows // 2), max(slots, columns)))
-            wider[:rows, :columns] = self.matrix
-            self.matrix = wider
+        if classes <= rows and slots <= columns:
+            return
+        more = max(classes - rows, rows // 2) if classes > rows else 0
+        self.matrix = np.pad(self.matrix, ((0, more), (0, max(slots - columns, 0))))
 
     def scores(self, supports: SupportSet) -> Array:
         """Score the point; those within rounding of the best are as good as the best."""

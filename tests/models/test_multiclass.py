@@ -214,6 +214,14 @@ def test_a_budget_of_mira_goes_with_its_fixed_cache():
         MIRA(0.0, cache="variable")
 
 
+def test_room_for_classes_follows_the_classes_and_not_the_supports():
+    model = MIRA(kernel=Linear())
+    for t in range(900):
+        model.learn_one({f"word{t}": 1.0}, f"class{t % 3}")
+    assert model.n_supports == 900
+    assert model._prototypes.matrix.shape[0] <= 4
+
+
 def test_mira_by_hand():
     model = MIRA(0.0, kernel=Polynomial(degree=1, coef0=0.0))
     model.learn_one({"a": 1.0}, "x")  # with the unnamed class: tau = 1
