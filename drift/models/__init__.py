@@ -23,6 +23,7 @@ from drift.models.projection import Projectron, ProjectronPlusPlus
 from drift.models.registry import MODELS
 from drift.models.romma import ROMMA
 from drift.models.second_order import LBSOP, RBSOP, SOP
+from drift.models.structured import StructuredProjectron
 
 __all__ = [
     "ALMA2",
@@ -46,6 +47,7 @@ __all__ = [
     "Perceptron",
     "Projectron",
     "ProjectronPlusPlus",
+    "StructuredProjectron",
     "VariableCachePerceptron",
     "VotedPerceptron",
     "column_type",

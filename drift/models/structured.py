@@ -1,0 +1,285 @@
+"""Projectron++ for outputs with a structure: sequences, trees, rankings."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING, Any
+
+from river import base
+
+from drift.errors import ParameterError
+from drift.models._projector import ClassProjector, margin_step
+from drift.models._score import TIE, Score, kernel_row, weighted_sum
+from drift.models.base import check_number
+from drift.models.multiclass import check_class
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from drift.models._projector import Projection
+    from drift.models._score import Argmax, Array, JointKernel, Pair
+
+__all__ = ["StructuredProjectron"]
+
+
+class StructuredProjectron(base.Estimator):
+    """Projectron++ over a joint kernel of inputs and outputs, with an argmax of one's own.
+
+    The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` says how well an output goes
+    with an input; the prediction is the best output. An example ``(x, y)`` is learnt against the
+    best *other* output ``y'``. Its margin is ``f(x, y) - f(x, y')``, its loss
+    ``l = 1 - margin``, and what it can add to the hypothesis is
+    ``a = k((x, y), .) - k((x, y'), .)``, with ``P a`` the projection onto the span of the supports
+    and ``delta`` its error:
+
+    - a mistake, a margin of at most 0, adds ``P a`` if ``||delta||`` is at most the tolerance, else
+      ``a`` itself, with both pairs as new supports;
+    - a margin in (0, 1) with ``||delta|| / eta < l`` adds ``tau P a``, where ``tau`` is the
+      smallest of ``l / ||P a||^2``, ``2 (l - ||delta|| / eta) / ||P a||^2`` and 1; never a support.
+
+    Parameters
+    ----------
+    joint_kernel
+        Called as ``joint_kernel((x, y), (x2, y2))``, a positive semidefinite function of two pairs
+        of an input and an output, which returns a number. If it has a method
+        ``row((x, y), pairs)``, that is called instead with a list of pairs, and returns one number
+        for each.
+    argmax
+        Called as ``argmax(x, score, exclude=y)``; returns the output, other than `exclude`, with
+        the highest `score`, or None if there is no other. `exclude` is None for a prediction, and
+        the true output while learning. `score` is a `Score`: ``score(y)`` is the score of a
+        candidate, and ``score.supports`` has what a decoder makes its potentials from.
+    tolerance
+        The paper's ``eta``, at least 0, in units of ``sqrt(k)``: the largest error that the
+        projection of a mistake may make. With 0 only what the supports span is projected.
+    squared
+        Take ``||delta||^2`` for ``||delta||`` throughout, as the paper's printed experiments did,
+        instead of ``||delta||``, as its figures and theorems do.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of examples learnt whose own output did not score above all others before the update.
+    n_updates : int
+        Number of examples that were added to the hypothesis, projected or not.
+
+    Raises
+    ------
+    ParameterError
+        If `joint_kernel` or `argmax` cannot be called or `tolerance` is not a number of at least 0;
+        when learning or predicting, if the kernel returns no finite number, or the argmax the
+        excluded output or one that has no hash.
+
+    Notes
+    -----
+    Inputs may be anything; a support keeps a deep copy of its own. Outputs are told apart by ``==``
+    and must have a hash: a tuple or a string, not a list. Before anything is learnt all scores are
+    0, and the prediction is what the argmax makes of that.
+
+    An argmax over few outputs is ``max((y for y in outputs if y != exclude), key=score)``. One over
+    sequences needs the best two, of which at most one is excluded: docs/structured.md has a Viterbi
+    decoder that does that. An argmax that is not exact costs accuracy, but breaks nothing.
+
+    The mistake bound is for ``||k((x, y), .)|| <= 1/2``. What the loss asks for is a margin of 1
+    whatever the kernel's scale: with sums over long sequences divide the kernel by a constant.
+
+    A mistake and a small margin take O(m^2) time and O(m) kernel values for ``m`` supports, and the
+    factor of the supports' Gram matrix O(m^2) memory. Where the error of a mistake is beyond the
+    tolerance, a pair that the supports span exactly is projected all the same. With a kernel of
+    ``d`` features there are at most ``d`` supports. Errors within rounding are none: a share of
+    2^-40 of the squares.
+
+    With ``k((x, y), (x', y')) = [y = y'] k(x, x')`` this is the multiclass `ProjectronPlusPlus`,
+    which is faster. A model can be pickled if its kernel and argmax can: those defined by ``def``
+    in a module can, a lambda cannot.
+
+    See Also
+    --------
+    ProjectronPlusPlus : The same for two classes or more.
+
+    References
+    ----------
+    .. [1] F. Orabona, J. Keshet, B. Caputo, "Bounded kernel-based online learning", Journal of
+       Machine Learning Research 10 (2009), section 5, lemma 5 and theorem 6; section 7.
+
+    Examples
+    --------
+    Learn to sort. The output is the order of the positions, and one example is enough:
+
+    >>> from itertools import permutations
+    >>> from drift.models import StructuredProjectron
+    >>> def feature(x, order):
+    ...     return sum(place * x[i] for place, i in enumerate(order))
+    >>> def joint_kernel(pair, other):
+    ...     return feature(*pair) * feature(*other)
+    >>> def argmax(x, score, exclude=None):
+    ...     return max((y for y in permutations(range(len(x))) if y != exclude), key=score)
+    >>> model = StructuredProjectron(joint_kernel, argmax)
+    >>> model.learn_one((0.2, 0.9, 0.5), (0, 2, 1))
+    >>> model.predict_one((0.7, 0.1, 0.4, 0.3))
+    (1, 3, 2, 0)
+    >>> model.n_supports, model.n_mistakes
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        joint_kernel: JointKernel,
+        argmax: Argmax,
+        tolerance: float = 0.1,
+        squared: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
+    ) -> None:
+        for name, function in (("joint_kernel", joint_kernel), ("argmax", argmax)):
+            if not callable(function):
+                raise ParameterError(f"{name} must be a function, not {function!r:.80}")
+        check_number("tolerance", tolerance)
+        import numpy as np  # noqa: PLC0415
+
+        self.joint_kernel = joint_kernel
+        self.argmax = argmax
+        self.tolerance = tolerance
+        self.squared = squared
+        self.n_mistakes = 0
+        self.n_updates = 0
+        self._pairs: list[Pair] = []  # the supports, the oldest first
+        self._weights: Array = np.zeros(0)
+        self._span = ClassProjector()
+
+    def _score(self, x: Any) -> Score:
+        return Score(x, self.joint_kernel, self._pairs, self._weights)
+
+    def _rival(self, x: Any, score: Score, y: Hashable) -> Hashable | None:
+        """Best output other than the true one."""
+        rival = self.argmax(x, score, exclude=y)
+        try:
+            hash(rival)
+        except TypeError:
+            raise ParameterError(
+                f"argmax returned {rival!r:.80}, which has no hash: return a string or a tuple"
+            ) from None
+        if rival == y:
+            raise ParameterError(f"argmax returned {rival!r:.80}, which it was told to exclude")
+        return rival
+
+    # --- one example ---------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, y: Hashable) -> None:
+        """Learn one example. If the argmax finds no other output there is nothing to learn.
+
+        Parameters
+        ----------
+        x
+            Input.
+        y
+            True output.
+
+        Raises
+        ------
+        LabelError
+            If `y` has no hash, or is None.
+        ParameterError
+            If the kernel or the argmax returns what it must not; the model stays as it was.
+        """
+        check_class(y)
+        score = self._score(x)
+        rival = self._rival(x, score, y)
+        if rival is None:
+            return
+        true, best = score.row(y), score.row(rival)
+        margin, rounding = weighted_sum(self._weights, true - best, abs(true) + abs(best))
+        loss = 1.0 - margin
+        if loss <= rounding:
+            return
+        kernel, pair, rivals = self.joint_kernel, (x, y), (x, rival)
+        own, shared = kernel_row(kernel, pair, [pair, rivals]).tolist()
+        [rivals_own] = kernel_row(kernel, rivals, [rivals]).tolist()
+        projection = self._project(true - best, own + rivals_own - 2.0 * shared, own + rivals_own)
+        error = projection.squared_error if self.squared else math.sqrt(projection.squared_error)
+        if margin > 0.0:
+            tau = margin_step(loss, error, projection.squared_norm, self.tolerance, rounding)
+            if tau > 0.0:
+                self._span.absorb(self._weights, projection, tau)
+                self.n_updates += 1
+            return
+        if error <= self.tolerance:
+            self._span.absorb(self._weights, projection, 1.0)
+        else:
+            parts = [(y, true, own, 1.0), (rival, best, rivals_own, -1.0)]
+            self._insert(copy.deepcopy(x), parts, shared)
+        self.n_mistakes += 1
+        self.n_updates += 1
+
+    def _project(self, row: Array, own: float, size: float) -> Projection:
+        """Project the difference of two pairs, whose own kernel values add up to `size`."""
+        if own <= TIE * size:  # the kernel does not tell the pairs apart
+            row, own = 0.0 * row, 0.0
+        projection = self._span.project(row, own)
+        if projection.squared_error <= TIE * size:
+            projection = projection._replace(squared_error=0.0)
+        return projection
+
+    def _insert(
+        self, x: Any, parts: list[tuple[Hashable, Array, float, float]], shared: float
+    ) -> None:
+        """Add both pairs: output, kernel to the supports and to itself, and sign of each.
+
+        `shared` is the kernel between the two. A pair that the supports span makes no support.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        for y, row, own, sign in parts:
+            if len(row) < len(self._pairs):  # the first has become a support
+                row = np.append(row, shared)  # noqa: PLW2901
+            part = self._span.project(row, own)
+            if part.squared_error > 0.0:
+                self._span.insert(len(self._pairs), part)
+                self._pairs.append((x, y))
+                self._weights = np.append(self._weights, sign)
+            else:
+                self._span.absorb(self._weights, part, sign)
+
+    def predict_one(self, x: Any, **kwargs: Any) -> Hashable | None:
+        """Predict the output of one input: what the argmax returns.
+
+        Parameters
+        ----------
+        x
+            Input.
+        **kwargs
+            Ignored; River passes them on.
+
+        Returns
+        -------
+        output
+            The best output under the hypothesis.
+        """
+        return self.argmax(x, self._score(x), exclude=None)
+
+    def decision_function_one(self, x: Any, y: Hashable) -> float:
+        """Score ``f(x, y)`` of an input with an output.
+
+        Parameters
+        ----------
+        x
+            Input.
+        y
+            Output.
+
+        Returns
+        -------
+        float
+            Score, in the kernel's own scale.
+        """
+        check_class(y)
+        return self._score(x)(y)
+
+    @property
+    def n_supports(self) -> int:
+        """Number of supports held: pairs of an input and an output."""
+        return len(self._pairs)
+
+    @property
+    def supports(self) -> list[tuple[Pair, float]]:
+        """The supports ``(x, y)`` and their coefficients, the oldest first."""
+        return self._score(None).supports
