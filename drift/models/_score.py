@@ -35,11 +35,7 @@ def kernel_row(joint_kernel: JointKernel, pair: Pair, others: Sequence[Pair]) ->
     """Kernel between a pair and others, or ParameterError where that is no finite number."""
     import numpy as np  # noqa: PLC0415
 
-    by_row = getattr(joint_kernel, "row", None)
-    if by_row is not None:
-        values = by_row(pair, others)
-    else:
-        values = [joint_kernel(pair, other) for other in others]
+    values = [joint_kernel(pair, other) for other in others]
     try:
         row = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

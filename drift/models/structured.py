@@ -42,9 +42,7 @@ class StructuredProjectron(base.Estimator):
     ----------
     joint_kernel
         Called as ``joint_kernel((x, y), (x2, y2))``, a positive semidefinite function of two pairs
-        of an input and an output, which returns a number. If it has a method
-        ``row((x, y), pairs)``, that is called instead with a list of pairs, and returns one number
-        for each.
+        of an input and an output, which returns a number.
     argmax
         Called as ``argmax(x, score, exclude=y)``; returns the output, other than `exclude`, with
         the highest `score`, or None if there is no other. `exclude` is None for a prediction, and
