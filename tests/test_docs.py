@@ -1,11 +1,13 @@
 """What the pages say is true: their Python runs, their links lead to files, their options exist."""
 
 import io
+import itertools
 import re
 import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.main import get_command
 
@@ -81,3 +83,18 @@ def test_commands_install_extras_that_there_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = set(re.findall(r'install [^"\n]*"(?:\.|drift)\[(\w+)\]"', README + CONTRIBUTING))
     assert {"plots", "test", "dev"} <= wanted <= set(project["optional-dependencies"])
+
+
+def test_the_decoder_of_the_page_on_structured_outputs_is_exact():
+    page = (ROOT / "docs" / "structured.md").read_text(encoding="utf-8")
+    [(above, code)] = blocks(page, "python")
+    best_two = run("structured.md", above, code.partition("\nimages, ")[0])["best_two"]
+    rng = np.random.default_rng(0)
+    for length in (2, 3, 4):
+        nodes, edges = rng.normal(size=(length, 10)), rng.normal(size=(10, 10))
+
+        def potential(y, nodes=nodes, edges=edges):
+            return nodes[range(len(y)), y].sum() + edges[y[:-1], y[1:]].sum()
+
+        every = sorted(itertools.product(range(10), repeat=length), key=potential)
+        assert best_two(nodes.tolist(), edges.tolist()) == [every[-1], every[-2]]
