@@ -173,6 +173,32 @@ def test_a_kernel_that_does_not_tell_outputs_apart_teaches_nothing():
     assert (model.n_mistakes, model.n_updates, model.n_supports) == (3, 3, 0)
 
 
+def test_outputs_apart_by_rounding_leave_no_trace():
+    model = StructuredProjectron(product, listed, tolerance=0.0)
+    x = {"p": (2.0,), "q": (0.0,)}
+    model.learn_one(x, "p")
+    model.learn_one(x, "q")
+    assert model.supports == [((x, "p"), 0.0)]
+    model.learn_one({"p": (0.1 + 0.2,), "q": (0.3,)}, "p")
+    assert model.supports == [((x, "p"), 0.0)]
+    assert (model.n_mistakes, model.n_updates) == (3, 3)
+
+
+def test_what_two_large_pairs_share_makes_no_error():
+    model = StructuredProjectron(product, listed, tolerance=0.0)
+    model.learn_one({"p": (1.0, 0.0), "q": (0.0, 1.0)}, "p")  # both are supports: all is spanned
+    rng, updates = np.random.default_rng(0), 1
+    for _ in range(50):
+        shared, apart = rng.normal(size=(2, 2)) * [[1e4], [1e-2]]
+        x = {"p": tuple(shared + apart), "q": tuple(shared - apart)}
+        best, other = sorted("pq", key=lambda y, x=x: -model.decision_function_one(x, y))
+        margin = model.decision_function_one(x, best) - model.decision_function_one(x, other)
+        assert 1e-6 < margin < 0.9
+        model.learn_one(x, best)
+        updates += 1
+        assert (model.n_updates, model.n_mistakes) == (updates, 1)
+
+
 def test_an_only_output_is_nothing_to_learn():
     model = StructuredProjectron(product, listed)
     model.learn_one({"p": (1.0,)}, "p")
