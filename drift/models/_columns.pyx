@@ -683,9 +683,19 @@ cdef class ColumnStore:
         """Coefficient of a support."""
         return self.factor * self.weight[slot]
 
-    def set_coefficient(self, int slot, double coefficient):
-        """Change the coefficient of a support."""
-        self.weight[slot] = coefficient / self.factor
+    def set_coefficients(self, values):
+        """Set the coefficient of each slot, from a buffer as `add_coefficients` takes it."""
+        cdef Py_buffer view
+        cdef int slot
+        PyObject_GetBuffer(values, &view, PyBUF_SIMPLE)
+        try:
+            self.check_room(&view)
+            memcpy(self.weight, view.buf, self.used * sizeof(double))
+        finally:
+            PyBuffer_Release(&view)
+        self.factor = 1.0
+        for slot in self.free_slots:
+            self.weight[slot] = 0.0
         self.scored = False
 
     def coefficients(self, out):

@@ -183,9 +183,11 @@ class ColumnStore:
         """Coefficient of a support."""
         return self.weight[slot]
 
-    def set_coefficient(self, slot: int, coefficient: float) -> None:
-        """Change the coefficient of a support."""
-        self.weight[slot] = coefficient
+    def set_coefficients(self, values: Any) -> None:
+        """Set the coefficient of each slot."""
+        self.weight = [float(value) for value, _ in zip(values, self.weight, strict=False)]
+        for slot in self.free_slots:
+            self.weight[slot] = 0.0
         self._last = None
 
     def coefficients(self, out: Any) -> int:

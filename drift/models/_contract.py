@@ -45,7 +45,11 @@ class OnlineClassifier(base.MiniBatchClassifier):
 
     @abstractmethod
     def _score(self) -> Any:
-        """Score of the point that was read last."""
+        """Score of the point that was read last, as predictions and updates need it."""
+
+    def _output(self) -> Any:
+        """Score of the point as it is shown: of the sign of `_score`."""
+        return self._score()
 
     @abstractmethod
     def _learn(self, x: Features, y: Label) -> Label:
@@ -71,12 +75,16 @@ class OnlineClassifier(base.MiniBatchClassifier):
         return [self._learn(x, y) for x, y in zip(table, labels, strict=True)]
 
     def _score_rows(self, table: Table) -> list[Any]:
-        """Score of each row."""
+        """Score of each row, as `_score` gives it."""
         scores = []
         for x in table:
             self._read(x)
             scores.append(self._score())
         return scores
+
+    def _output_rows(self, table: Table) -> list[Any]:
+        """Score of each row, as `_output` gives it."""
+        return self._score_rows(table)
 
     def clone(
         self,
@@ -161,7 +169,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
             be anything.
         """
         self._read(x)
-        return self._probabilities(self._score())
+        return self._probabilities(self._output())
 
     # --- many examples -------------------------------------------------------------------------
 
@@ -221,12 +229,12 @@ class OnlineClassifier(base.MiniBatchClassifier):
         table.check(self._read)
         return table, name, self._learn_rows(table, labels, checked)
 
-    def _scores(self, X: Any) -> tuple[Table, list[Any]]:
+    def _table(self, X: Any) -> Table:
         from drift.models._frames import Table  # noqa: PLC0415
 
         table = Table(X)
         table.check(self._read)
-        return table, self._score_rows(table)
+        return table
 
     def decision_function_many(self, X: Any) -> NDArray[Any]:
         """Score of each row, as `decision_function_one` gives it.
@@ -243,7 +251,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         """
         import numpy as np  # noqa: PLC0415
 
-        return np.array(self._scores(X)[1], dtype=np.float64)
+        return np.array(self._output_rows(self._table(X)), dtype=np.float64)
 
     def predict_many(self, X: Any) -> Any:
         """Predict the label of each row.
@@ -258,8 +266,8 @@ class OnlineClassifier(base.MiniBatchClassifier):
         Series or ndarray of shape (n_rows,)
             Labels of the kind learnt.
         """
-        table, scores = self._scores(X)
-        return table.series([self._label_of(score) for score in scores])
+        table = self._table(X)
+        return table.series([self._label_of(score) for score in self._score_rows(table)])
 
     def predict_proba_many(self, X: Any) -> Any:
         """Give every label its probability in each row.
@@ -274,7 +282,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         DataFrame or ndarray of shape (n_rows, n_classes)
             A column for each label: the negative one first, or in the order first met.
         """
-        table, scores = self._scores(X)
-        rows = [self._probabilities(score) for score in scores]
+        table = self._table(X)
+        rows = [self._probabilities(score) for score in self._output_rows(table)]
         labels = rows[0] if rows else self.predict_proba_one({})
         return table.frame({label: [row[label] for row in rows] for label in labels})

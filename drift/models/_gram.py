@@ -65,6 +65,8 @@ class InverseGram:
 
     def times(self, row: Array) -> Array:
         """Inverse times a row."""
+        if not self.capacity:
+            return row
         return linalg.blas.dsymv(1.0, self._inverse, row, lower=1)
 
     def insert(self, slot: int, row: Array, own: float, weights: Array, spread: float) -> None:

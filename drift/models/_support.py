@@ -128,6 +128,8 @@ class SupportSet:
         self.class_scores = store.class_scores
         #: Write the coefficient of each slot into a buffer; see the store.
         self.coefficients = store.coefficients
+        #: Set the coefficient of each slot from a buffer; see the store.
+        self.set_coefficients = store.set_coefficients
         #: Add a number to the coefficient of each slot; see the store.
         self.add_coefficients = store.add_coefficients
         #: Multiply every coefficient by a number, in constant time.

@@ -141,6 +141,10 @@ class KernelClassifier(OnlineClassifier):
         """Score of the point that the supports have read."""
         return self._supports.score()
 
+    def _output(self) -> float:
+        """Score as it is shown, of the sign of `_score`."""
+        return self._score()
+
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         """Whether an example changes the hypothesis; by default where it was a mistake."""
         return sign * score <= 0.0
@@ -204,7 +208,7 @@ class KernelClassifier(OnlineClassifier):
             ``f(x) = sum_i coefficient_i k(x_i, x)``.
         """
         self._supports.read(x)
-        return self._score()
+        return self._output()
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example; see `OnlineClassifier`, which takes two calls more."""

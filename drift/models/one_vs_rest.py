@@ -100,7 +100,7 @@ class OneVsRest(OnlineClassifier):
     def _score(self) -> Any:
         import numpy as np  # noqa: PLC0415
 
-        return np.array([model._score() for model in self.models.values()])
+        return np.array([model._output() for model in self.models.values()])
 
     def _learn(self, x: Features, y: Label) -> Label:
         check_class(y)

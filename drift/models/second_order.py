@@ -9,6 +9,7 @@ from drift.models.base import KernelClassifier, check_budget, check_number
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
+    from drift.models._frames import Table
     from drift.types import Features
 
 __all__ = ["LBSOP", "RBSOP", "SOP"]
@@ -43,8 +44,10 @@ class SOP(KernelClassifier):
 
     Notes
     -----
-    A score and an update take O(m^2) time, and ``A`` O(m^2) memory, for ``m`` supports; columns are
-    float64 whatever `column_type` says. A support's coefficient in `supports` is its label.
+    The sign of the score is that of ``y' A k``, an expansion over the supports, whose coefficients
+    are ``A y``. A prediction therefore takes O(m) time, for ``m`` supports; an update takes
+    O(m^2), as does a score that is asked for, and ``A`` O(m^2) memory. Columns are float64 whatever
+    `column_type` says.
 
     References
     ----------
@@ -72,35 +75,26 @@ class SOP(KernelClassifier):
         self.ridge = ridge
         self._inverse: Any = None  # an InverseGram, with the first support: it imports scipy
         self._signs: Any = None  # y by slot, as long as the inverse's rows
-        self._row: Any = None  # the last point's kernel row, times the inverse, and the rest
-        self._weights: Any = None
-        self._own = 0.0
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_row": None, "_weights": None, "_own": 0.0}
+    def _output(self) -> float:
+        score = self._score()
+        if score == 0.0 or self._inverse is None:
+            return score
+        return self.ridge / self._spread(*self._row()) * score
 
-    def _score(self) -> float:
-        self._own = self._supports.self_kernel()
-        if self._inverse is None:
-            return 0.0
+    def _output_rows(self, table: Table) -> list[float]:
+        return [self.decision_function_one(x) for x in table]
+
+    def _row(self) -> tuple[Any, Any]:
+        """Kernel between the point and each slot, and ``A`` times that."""
         import numpy as np  # noqa: PLC0415
 
-        self._row = np.zeros(self._inverse.capacity)
-        self._supports.fill_row(self._row)
-        self._weights = self._inverse.times(self._row)
-        projected = float(self._signs @ self._weights)
-        size = float(np.abs(self._signs * self._weights).sum())
-        if abs(projected) <= self._supports.tie * size:
-            return 0.0
-        return self.ridge / self._spread() * projected
+        row = np.zeros(self._inverse.capacity)
+        self._supports.fill_row(row)
+        return row, self._inverse.times(row)
 
-    def _expansion(self) -> Any:
-        if self._inverse is None:
-            return super()._expansion()
-        return self._inverse.times(self._signs)[self._supports.slots][None, :]
-
-    def _spread(self) -> float:
-        return self.ridge + self._own - float(self._row @ self._weights)
+    def _spread(self, row: Any, weights: Any) -> float:
+        return self.ridge + self._supports.self_kernel() - float(row @ weights)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         import numpy as np  # noqa: PLC0415
@@ -109,23 +103,24 @@ class SOP(KernelClassifier):
             from drift.models._gram import InverseGram  # noqa: PLC0415
 
             self._inverse = InverseGram(self.ridge)
-            self._row = self._weights = self._signs = np.zeros(0)
-        inverse = self._inverse
-        if self._supports.budget is not None and len(self._supports) >= self._supports.budget:
-            freed = self._supports.remove(self._victim())
+            self._signs = np.zeros(0)
+        inverse, supports = self._inverse, self._supports
+        own = supports.self_kernel()
+        row, weights = self._row()
+        if supports.budget is not None and len(supports) >= supports.budget:
+            freed = supports.remove(self._victim())
             inverse.remove(freed)
-            self._row[freed] = self._signs[freed] = 0.0
-            self._weights = inverse.times(self._row)
-        spread = self._spread()
-        slot = self._supports.add(x, sign)
+            row[freed] = self._signs[freed] = 0.0
+            weights = inverse.times(row)
+        spread = self.ridge + own - float(row @ weights)
+        slot = supports.add(x, 0.0)
         inverse.reserve(slot + 1)
-        more = inverse.capacity - len(self._row)
+        more = inverse.capacity - len(row)
         if more:
-            self._row = np.pad(self._row, (0, more))
-            self._weights = np.pad(self._weights, (0, more))
-            self._signs = np.pad(self._signs, (0, more))
-        inverse.insert(slot, self._row, self._own, self._weights, spread)
+            row, weights, self._signs = (np.pad(v, (0, more)) for v in (row, weights, self._signs))
+        inverse.insert(slot, row, own, weights, spread)
         self._signs[slot] = sign
+        supports.set_coefficients(inverse.times(self._signs))
 
     def _victim(self) -> int:
         """Number of the support to evict where the budget is full."""

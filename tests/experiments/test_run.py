@@ -12,7 +12,7 @@ from drift.kernels import Linear
 from drift.models import MODELS, Perceptron
 from drift.streams import Documents, ShiftingStream
 
-PARAMETERS = {"Perceptron": {}, "SPA": {"decay": 0.5}}
+PARAMETERS = {"MIRA": {"budget": 12, "cache": "fixed"}, "Perceptron": {}, "SPA": {"decay": 0.5}}
 
 
 @pytest.fixture
@@ -81,7 +81,9 @@ def test_river_counts_the_same_mistakes(model, documents, stream):
     metric = metrics.Accuracy()
     river_model = cell.make()
     evaluate.progressive_val_score(stream, river_model, metric)
-    assert 200 - record["mistakes"] == pytest.approx(200 * metric.get())
+    # River does not count the first prediction of a model that knows no class yet: None.
+    right = metric.cm.total_weight * metric.get()
+    assert 200 - record["mistakes"] == pytest.approx(right)
     assert record["supports"] == river_model.n_supports
     assert record["updates"] == river_model.n_updates
 

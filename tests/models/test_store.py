@@ -149,7 +149,10 @@ class TwoStores(RuleBasedStateMachine):
         slot = data.draw(st.sampled_from(self.held))
         scores = []
         for store in (self.fast, self.plain):
-            store.set_coefficient(slot, weight)
+            coefficients = array("d", bytes(8 * 3000))
+            store.coefficients(coefficients)
+            coefficients[slot] = weight
+            store.set_coefficients(coefficients)
             assert store.coefficient(slot) == pytest.approx(weight)
             store.read_support(slot)
             scores.append((store.score(), store.self_kernel()))
