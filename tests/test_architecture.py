@@ -33,7 +33,7 @@ OWNERS = {
     "pandas": set(),
     "kafka": {"drift.consumers.kafka"},
     "orjson": {"drift.consumers._json"},
-    "prometheus_client": {"drift.consumers.metrics"},
+    "prometheus_client": {"drift.consumers._exporter"},
 }
 
 

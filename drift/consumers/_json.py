@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["depth", "diagnosis", "library", "plain"]
+__all__ = ["diagnosis", "is_deeper", "library", "plain"]
 
 _TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATES = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F])|\\.", re.DOTALL)
@@ -72,21 +72,26 @@ def diagnosis(value: bytes, problem: ValueError) -> str:
     return str(problem)
 
 
-def depth(value: bytes) -> int:
-    """Count the deepest brackets, without recursion and outside of strings.
+def is_deeper(value: bytes, limit: int) -> bool:
+    """Say whether brackets are nested deeper than a limit of at least 2, without recursion.
 
-    >>> depth(b'{"[[[": [1, {}]}')
-    3
+    >>> is_deeper(b'{"[[[[": [1, {}]}', limit=3), is_deeper(b"[[[[", limit=3)
+    (False, True)
     """
-    level = deepest = 0
+    if b"[" not in value and len(value.split(b"{", 3)) <= 3:
+        return False  # nearly every message ends here, at a tenth of what counting costs
+    if value.count(b"[") + value.count(b"{") <= limit:
+        return False
+    level = 0
     for match in _TOKENS.finditer(value):
         token = match[0]
         if token in b"[{":
             level += 1
-            deepest = max(deepest, level)
+            if level > limit:
+                return True
         elif token in b"]}":
             level -= 1
-    return deepest
+    return False
 
 
 def plain(value: Any) -> Any:
@@ -101,5 +106,5 @@ def plain(value: Any) -> Any:
         try:
             return float(value)
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
     return value

@@ -34,7 +34,7 @@ import math
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from drift.consumers._json import depth, diagnosis, library, plain
+from drift.consumers._json import diagnosis, is_deeper, library, plain
 from drift.consumers._records import Headers, Message, Outgoing, Position
 from drift.errors import MessageError, ParameterError
 
@@ -192,13 +192,11 @@ class JsonCodec:
         MessageError
             Where `decode` would refuse it, and where two names have the same text.
         """
-        features = {str(name): plain(value) for name, value in example.features.items()}
-        if len(features) < len(example.features):
-            raise _same_names(example.features)
-        present = {name: value for name, value in features.items() if not _is_nan(value)}
+        features: Any = example.features
+        if not _is_plain(features):
+            features = self._usable(_made_plain(features))
         sent = [plain(field) for field in example[1:]]
-        valid = self._example(dict(zip(Example._fields, [present, *sent], strict=True)))
-        _refuse_infinite(valid)
+        valid = self._example(dict(zip(Example._fields, [features, *sent], strict=True)))
         try:
             value = self._dumps({k: v for k, v in valid._asdict().items() if v is not None})
         except (TypeError, UnicodeEncodeError):
@@ -211,7 +209,9 @@ class JsonCodec:
         features: Any = tree.get("features")
         if type(features) is not dict:
             raise MessageError("features", f"{_is(tree, 'features')}, not an object: {_SHAPE}")
-        if not self._allowed.issuperset(map(type, features.values())):
+        try:
+            sum(features.values())  # of all that JSON has, numbers and bools alone add up
+        except TypeError:
             features = self._usable(features)
         return Example(
             features,
@@ -228,8 +228,8 @@ class JsonCodec:
                 "examples, not one that is compacted by key"
             )  # fmt: skip
         self._refuse_size(len(value))
-        # The libraries stop at depths of their own; one bracket a level bounds it from above.
-        if value.count(b"[") + value.count(b"{") > _MAX_DEPTH and depth(value) > _MAX_DEPTH:
+        # The libraries stop at depths of their own.
+        if is_deeper(value, _MAX_DEPTH):
             raise MessageError("value", f"is nested deeper than {_MAX_DEPTH}: {_SHAPE}")
         try:
             tree = self._loads(value)
@@ -263,6 +263,8 @@ class JsonCodec:
             else:
                 remedy = 'send a number; for what is nested, one feature each, as "size.width": 3'
             raise MessageError(f"features[{_short(name)}]", f"is {_kind(value)}: {remedy}")
+        if self.raw:
+            return features
         return {name: value for name, value in features.items() if value is not None}
 
     def _label(self, label: Any) -> Label:
@@ -313,9 +315,13 @@ def _short(value: Any) -> str:
     return repr(value if not isinstance(value, str) or len(value) <= 60 else value[:57] + "...")
 
 
+def _is_unsayable(value: Any) -> bool:
+    return type(value) is float and not math.isfinite(value)
+
+
 def _one_of(tree: dict[str, Any], field: str, types: tuple[type, ...], what: str) -> Any:
     value = tree.get(field)
-    if value is not None and type(value) not in types:
+    if value is not None and (type(value) not in types or _is_unsayable(value)):
         raise MessageError(field, f"is {_kind(value)}: send {what}, or leave it out")
     return value
 
@@ -323,23 +329,32 @@ def _one_of(tree: dict[str, Any], field: str, types: tuple[type, ...], what: str
 # --- what is sent ------------------------------------------------------------------------------
 
 
-def _is_nan(value: Any) -> bool:
-    return type(value) is float and value != value
-
-
-def _refuse_infinite(example: Example) -> None:
-    fields = {f"features[{_short(name)}]": value for name, value in example.features.items()}
-    for name, value in {**fields, "timestamp": example.timestamp}.items():
-        if type(value) is float and not math.isfinite(value):
-            raise MessageError(name, f"is {value}, which JSON cannot say: send a finite number")
-
-
-def _same_names(features: Features) -> MessageError:
-    seen: dict[str, Any] = {}
-    for name in features:
-        other = seen.setdefault(str(name), name)
-        if other is not name:
-            break
-    return MessageError(
-        f"features[{_short(name)}]", f"has the same text as {_short(other)}: rename one"
+def _is_plain(features: Features) -> bool:
+    """Say whether features need no conversion: a dict by str of finite floats and bools."""
+    return (
+        type(features) is dict
+        and {str}.issuperset(map(type, features))
+        and {float, bool}.issuperset(map(type, features.values()))
+        and math.isfinite(sum(features.values()))
     )
+
+
+def _made_plain(features: Features) -> dict[str, Any]:
+    """Convert names and values to what JSON has, and leave out NaN."""
+    names: dict[str, Any] = {}
+    made = {}
+    for name, value in features.items():
+        text = str(name)
+        if names.setdefault(text, name) is not name:
+            raise MessageError(
+                f"features[{_short(name)}]", f"has the name of {_short(names[text])}: rename one"
+            )
+        number = plain(value)
+        if _is_unsayable(number):
+            if number != number:
+                continue
+            raise MessageError(
+                f"features[{_short(name)}]", f"is {number}: send a finite number, or none"
+            )
+        made[text] = number
+    return made
