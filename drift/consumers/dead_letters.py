@@ -127,8 +127,7 @@ def original(letter: Message | Outgoing) -> Message:
 
 
 def _bytes(fact: str | int) -> bytes:
-    # An error's text may quote anything, even what is no Unicode.
-    return str(fact).encode(errors="backslashreplace")
+    return str(fact).encode()
 
 
 def _text(value: bytes | None) -> str:

@@ -270,6 +270,7 @@ def test_what_is_absent_is_left_out(make):
 
 
 def test_names_become_text_and_huge_integers_floats(make):
+    assert make().decode(make().encode(Example({3: 1.0}))).features == {"3": 1.0}
     sent = Example({3: 1.0, ("a", 1): 2**70})
     assert make().decode(make().encode(sent)).features == {"3": 1.0, "('a', 1)": 2.0**70}
 
