@@ -8,6 +8,7 @@
     ├── FeatureError (ValueError)            a feature whose value is infinite or too large
     ├── FeatureTypeError (TypeError)         a feature whose value is no number, features in no dict
     ├── DataError (ValueError)               a data file that cannot be read, with its line
+    ├── MessageError (ValueError)            a message that cannot be learnt, with its field
     └── MissingExtraError (ImportError)      an optional dependency is not installed
 
 Each also derives from the built-in error that Python programmers expect, so that code which knows
@@ -27,9 +28,28 @@ __all__ = [
     "FeatureError",
     "FeatureTypeError",
     "LabelError",
+    "MessageError",
     "MissingExtraError",
     "ParameterError",
 ]
+
+
+#: Characters of a message's error: what a log line and a record's header carry without harm.
+_LONGEST = 300
+
+
+def one_line(text: str, limit: int = _LONGEST) -> str:
+    r"""Bring a text that may hold anything to one printable line of at most `limit` characters.
+
+    Examples
+    --------
+    >>> one_line("two\nlines, and more", limit=12)
+    'two lines...'
+    """
+    # A text may be as long as a message: what will be cut off is not looked at.
+    beginning = text[: 2 * limit]
+    line = " ".join("".join(c if c.isprintable() else " " for c in beginning).split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
 class DriftError(Exception):
@@ -80,6 +100,34 @@ class DataError(DriftError, ValueError):
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str | PathLike[str], int | None, str]]:
         return type(self), (self.path, self.line, self.problem)
+
+
+class MessageError(DriftError, ValueError):
+    """A message cannot be learnt: a worker sends it to the dead letters and goes on.
+
+    The text is one line of at most 300 characters, whatever the message held.
+
+    Parameters
+    ----------
+    field
+        What is wrong: "value", or the field of the message, as "features['age']".
+    problem
+        What is wrong with it, and what to do about it.
+
+    Examples
+    --------
+    >>> raise MessageError("features['age']", "is null: leave it out")
+    Traceback (most recent call last):
+    drift.errors.MessageError: features['age'] is null: leave it out
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        self.problem = problem
+        super().__init__(one_line(f"{field} {problem}"))
+
+    def __reduce__(self) -> tuple[type[MessageError], tuple[str, str]]:
+        return type(self), (self.field, self.problem)
 
 
 class MissingExtraError(DriftError, ImportError):

@@ -32,6 +32,8 @@ OWNERS = {
     "narwhals": {"drift.models._frames"},
     "pandas": set(),
     "kafka": {"drift.consumers.kafka"},
+    "orjson": {"drift.consumers._json"},
+    "prometheus_client": {"drift.consumers._exporter"},
 }
 
 

@@ -1,0 +1,47 @@
+"""Kafka's records as drift sees them: plain tuples, so that all but one module know no client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["Headers", "Message", "Outgoing", "Position"]
+
+#: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
+Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+
+
+class Position(NamedTuple):
+    """Where a message stands in Kafka; its text is the key of the prediction.
+
+    Examples
+    --------
+    >>> str(Position("news", 2, 7_001))
+    'news:2:7001'
+    """
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}:{self.offset}"
+
+
+class Message(NamedTuple):
+    """A record as it came from Kafka; `timestamp` is Kafka's, in milliseconds since 1970."""
+
+    position: Position
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    timestamp: int | None = None
+
+
+class Outgoing(NamedTuple):
+    """A record to be sent to Kafka."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]

@@ -1,0 +1,134 @@
+"""Dead letters: messages that could not be learnt, kept whole, with the reason, for an operator.
+
+A dead letter is the message's own key, value and headers, and after these, in this order:
+
+====================== =============================================================
+header                 what it holds, as text
+====================== =============================================================
+``drift.error``        the error, one line of at most 300 characters
+``drift.error.class``  the class of the error, as ``MessageError``
+``drift.topic``        where the message stands: topic,
+``drift.partition``    partition
+``drift.offset``       and offset
+``drift.timestamp``    Kafka's timestamp of the message, in milliseconds since 1970, or empty
+``drift.time``         when it was given up: ISO 8601 with microseconds, in UTC
+``drift.cut``          only where the value was cut off: its size before, in bytes
+====================== =============================================================
+
+The topic of the dead letters must not be compacted: letters that share a key would replace each
+other, and a tombstone's letter would delete them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from drift.consumers.messages import Message, Outgoing, Position
+from drift.errors import MessageError, one_line
+
+__all__ = ["dead_letter", "original"]
+
+_NAMES = ("error", "error.class", "topic", "partition", "offset", "timestamp", "time")
+_HEADERS = tuple(f"drift.{name}" for name in _NAMES)
+_CUT = "drift.cut"
+
+
+def dead_letter(
+    message: Message,
+    error: Exception,
+    topic: str,
+    *,
+    time: datetime | None = None,
+    limit: int | None = None,
+) -> Outgoing:
+    """Return the record that keeps a message which could not be learnt.
+
+    Headers of the message whose value is null get an empty one: clients of Kafka do not send null.
+
+    Parameters
+    ----------
+    message
+        As it came.
+    error
+        Why it cannot be learnt.
+    topic
+        The topic of the dead letters.
+    time
+        When it was given up, with its time zone; None for now.
+    limit
+        Cut the value off after so many bytes, where a broker refuses larger ones; `original` then
+        refuses to restore it. None keeps the value whole.
+
+    Examples
+    --------
+    >>> from drift.errors import MessageError
+    >>> message = Message(Position("news", 2, 7), key=b"k", value=b"{", headers=[("trace", b"1")])
+    >>> letter = dead_letter(message, MessageError("value", "is no JSON: mend it"), "news.dead")
+    >>> letter.topic, letter.key, letter.value
+    ('news.dead', b'k', b'{')
+    >>> letter.headers[:3]
+    [('trace', b'1'), ('drift.error', b'value is no JSON: mend it'),
+     ('drift.error.class', b'MessageError')]
+    """
+    at = (datetime.now(UTC) if time is None else time).astimezone(UTC)
+    facts = (
+        one_line(str(error)),
+        type(error).__name__,
+        *message.position,
+        "" if message.timestamp is None else message.timestamp,
+        at.isoformat(timespec="microseconds"),
+    )
+    headers = [(name, value or b"") for name, value in message.headers]
+    headers += [(name, _bytes(fact)) for name, fact in zip(_HEADERS, facts, strict=True)]
+    value = message.value
+    if value is not None and limit is not None and len(value) > limit:
+        headers.append((_CUT, _bytes(len(value))))
+        value = value[:limit]
+    return Outgoing(topic, message.key, value, headers)
+
+
+def original(letter: Message | Outgoing) -> Message:
+    """Return the message that a dead letter was made of, to send it to its topic once more.
+
+    What comes of it again is at a new offset, and learnt there: an operator sends each letter once,
+    after what refused it has been mended.
+
+    Parameters
+    ----------
+    letter
+        The record as it was read back, or as `dead_letter` made it.
+
+    Raises
+    ------
+    MessageError
+        If the record is no dead letter, or one whose value was cut off.
+
+    Examples
+    --------
+    >>> message = Message(Position("news", 2, 7), None, b"{", [("trace", b"1")], 1_700_000_000_000)
+    >>> original(dead_letter(message, ValueError("no"), "news.dead")) == message
+    True
+    """
+    headers = list(letter.headers)
+    if headers and headers[-1][0] == _CUT:
+        size = _text(headers[-1][1])
+        raise MessageError("value", f"was cut off, it had {size} bytes: send it from its source")
+    split = len(headers) - len(_HEADERS)
+    if split < 0 or tuple(name for name, _ in headers[split:]) != _HEADERS:
+        raise MessageError("headers", f"are no dead letter's: they must end with {_HEADERS[0]} ...")
+    facts = dict(headers[split:])
+    topic, partition, offset, stamp = (_text(facts[name]) for name in _HEADERS[2:6])
+    try:
+        position = Position(topic, int(partition), int(offset))
+        timestamp = int(stamp) if stamp else None
+    except ValueError:
+        raise MessageError("headers", "hold no partition, offset or timestamp of drift's") from None
+    return Message(position, letter.key, letter.value, headers[:split], timestamp)
+
+
+def _bytes(fact: str | int) -> bytes:
+    return str(fact).encode()
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode(errors="replace")

@@ -1,0 +1,269 @@
+"""What a worker counts, and where it shows: the log, checkpoints, Prometheus.
+
+========================================  =======  ================================================
+name in Prometheus                        type     what it is
+========================================  =======  ================================================
+``drift_examples_total``                  counter  examples predicted and learnt
+``drift_unlabelled_total``                counter  examples without a label: predicted only
+``drift_mistakes_total``                  counter  examples learnt whose prediction was wrong
+``drift_windowed_error``                  gauge    share of mistakes in the last 1,000 examples
+                                                   learnt, from 0 to 1; NaN before the first
+``drift_supports``                        gauge    supports of the model
+``drift_updates_total``                   counter  examples that changed the model
+``drift_lag``                             gauge    messages between the next one and the end
+``drift_learn_seconds_total``             counter  time in predicting and learning
+``drift_checkpoint_age_seconds``          gauge    since the newest checkpoint was written
+``drift_dead_letters_total``              counter  messages sent to the dead letters
+``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
+``drift_rebalances_total``                counter  assignments of partitions, of the worker
+========================================  =======  ================================================
+
+All but the last two have the labels ``topic`` and ``partition``; a model over all partitions has
+the partition ``all``. What is not known, as the supports of a model that has none, is not exported.
+A checkpoint keeps the counts of messages; a worker that goes back to one goes back in its counts,
+which Prometheus takes for a restart, as it should. In the log the names lack ``drift_`` and
+``_total``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers._exporter import Exporter
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Exporter", "Metrics", "WorkerMetrics"]
+
+_COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters")
+
+
+class Metrics:
+    """Counts of one model: of one partition, or of all that it learns from.
+
+    Parameters
+    ----------
+    topic
+        The topic.
+    partition
+        The partition; None for a model over all of them.
+    window
+        Number of examples in the windowed error.
+    clock
+        What tells the time in seconds since 1970.
+
+    Attributes
+    ----------
+    examples, unlabelled, mistakes, dead_letters : int
+        Counts of messages; a checkpoint keeps them.
+    learn_seconds : float
+        Time in predicting and learning, of this process.
+    supports, updates, lag : int or None
+        What the worker sets now and then; None while unknown.
+    checkpoint_time : float or None
+        When the newest checkpoint was written, in seconds since 1970; None before the first.
+
+    Raises
+    ------
+    ParameterError
+        If `window` is not at least 1.
+
+    Examples
+    --------
+    >>> metrics = Metrics("news", 0)
+    >>> for mistake in (True, False, False, False):
+    ...     metrics.learnt(mistake, seconds=0.001)
+    >>> metrics.windowed_error
+    0.25
+    >>> print(metrics.line())
+    topic=news partition=0 examples=4 unlabelled=0 mistakes=1 windowed_error=0.25
+    learn_seconds=0.004 dead_letters=0
+    """
+
+    __slots__ = (
+        "_flags",
+        "_wrong",
+        "checkpoint_time",
+        "clock",
+        "dead_letters",
+        "examples",
+        "lag",
+        "learn_seconds",
+        "mistakes",
+        "partition",
+        "supports",
+        "topic",
+        "unlabelled",
+        "updates",
+        "window",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int | None = None,
+        *,
+        window: int = 1000,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if window < 1:
+            raise ParameterError(f"window must be at least 1, not {window!r}")
+        self.topic = topic
+        self.partition = partition
+        self.window = window
+        self.clock = clock
+        self.examples = self.unlabelled = self.mistakes = self.dead_letters = 0
+        self.learn_seconds = 0.0
+        self.supports: int | None = None
+        self.updates: int | None = None
+        self.lag: int | None = None
+        self.checkpoint_time: float | None = None
+        self._flags: deque[bool] = deque(maxlen=window)
+        self._wrong = 0  # mistakes among the flags, so that the error needs no sum
+
+    def __repr__(self) -> str:
+        return f"<Metrics {self.line()}>"
+
+    def learnt(self, mistake: bool, seconds: float = 0.0) -> None:  # noqa: FBT001
+        """Count an example that was predicted, rightly or not, and learnt in so many seconds."""
+        flags = self._flags
+        if len(flags) == self.window:
+            self._wrong -= flags[0]
+        flags.append(mistake)
+        self._wrong += mistake
+        self.examples += 1
+        self.mistakes += mistake
+        self.learn_seconds += seconds
+
+    def checkpointed(self, at: float | None = None) -> None:
+        """Note that a checkpoint was written now, or at a time in seconds since 1970."""
+        self.checkpoint_time = self.clock() if at is None else at
+
+    @property
+    def windowed_error(self) -> float:
+        """Share of mistakes in the last `window` examples, NaN before the first."""
+        return self._wrong / len(self._flags) if self._flags else math.nan
+
+    @property
+    def checkpoint_age(self) -> float | None:
+        """Seconds since the newest checkpoint; None before the first."""
+        if self.checkpoint_time is None:
+            return None
+        return max(0.0, self.clock() - self.checkpoint_time)
+
+    def state(self) -> dict[str, int | str]:
+        """Return what a checkpoint keeps: JSON's own types.
+
+        Examples
+        --------
+        >>> metrics = Metrics("news", 0)
+        >>> metrics.learnt(True)
+        >>> metrics.state()
+        {'examples': 1, 'unlabelled': 0, 'mistakes': 1, 'dead_letters': 0, 'recent': '1'}
+        """
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        return {**counts, "recent": "".join("01"[flag] for flag in self._flags)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned: counts and windowed error go on exactly as they would.
+
+        A smaller `window` keeps the last examples, a larger one fills up again. Times are of the
+        process and stay as they are.
+
+        Raises
+        ------
+        ParameterError
+            If the state is none of `state`; nothing is changed.
+        """
+        counts = {name: state.get(name) for name in _COUNTS}
+        recent = state.get("recent")
+        for name, count in counts.items():
+            if type(count) is not int or count < 0:
+                raise ParameterError(f"state[{name!r}] must be a count, not {count!r:.40}")
+        if not isinstance(recent, str) or not {"0", "1"}.issuperset(recent):
+            raise ParameterError("state['recent'] must be a string of 0s and 1s")
+        for name, count in counts.items():
+            setattr(self, name, count)
+        self._flags = deque((flag == "1" for flag in recent), self.window)
+        self._wrong = sum(self._flags)
+
+    def values(self) -> dict[str, float | None]:
+        """Return everything that is shown, by its name in the log; None for what is not known."""
+        return {
+            "examples": self.examples,
+            "unlabelled": self.unlabelled,
+            "mistakes": self.mistakes,
+            "windowed_error": self.windowed_error,
+            "supports": self.supports,
+            "updates": self.updates,
+            "lag": self.lag,
+            "learn_seconds": self.learn_seconds,
+            "checkpoint_age_seconds": self.checkpoint_age,
+            "dead_letters": self.dead_letters,
+        }
+
+    def line(self, *, as_json: bool = False) -> str:
+        """Return a line for the log: ``name=value`` between spaces, or a JSON object.
+
+        Examples
+        --------
+        >>> Metrics("news", 0).line(as_json=True)
+        '{"topic": "news", "partition": 0, "examples": 0, ...}'
+        """
+        partition = "all" if self.partition is None else self.partition
+        return _line({"topic": self.topic, "partition": partition, **self.values()}, as_json)
+
+
+class WorkerMetrics:
+    """Counts of a worker, beside those of its models.
+
+    Attributes
+    ----------
+    poll_seconds : float
+        Time in waiting for messages.
+    rebalances : int
+        Assignments of partitions.
+    models : list of Metrics
+        Those of the models that the worker holds now. Replace the list rather than change it: the
+        exporter reads it from a thread of its own.
+
+    Examples
+    --------
+    >>> worker = WorkerMetrics()
+    >>> worker.rebalances += 1
+    >>> worker.models = [Metrics("news", 0), Metrics("news", 1)]
+    >>> print(worker.line())
+    poll_seconds=0 rebalances=1 models=2
+    """
+
+    __slots__ = ("models", "poll_seconds", "rebalances")
+
+    def __init__(self) -> None:
+        self.poll_seconds = 0.0
+        self.rebalances = 0
+        self.models: list[Metrics] = []
+
+    def line(self, *, as_json: bool = False) -> str:
+        """Return a line for the log, as `Metrics.line` does."""
+        values = {"poll_seconds": self.poll_seconds, "rebalances": self.rebalances}
+        return _line({**values, "models": len(self.models)}, as_json)
+
+
+def _line(values: dict[str, Any], as_json: bool) -> str:  # noqa: FBT001
+    known = {
+        name: round(value, 6) if isinstance(value, float) else value
+        for name, value in values.items()
+        if value is not None and value == value
+    }
+    if as_json:
+        return json.dumps(known)
+    return " ".join(
+        f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in known.items()
+    )

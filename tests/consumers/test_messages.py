@@ -1,0 +1,346 @@
+"""What becomes of each kind of message, with orjson and with Python's own library."""
+
+import json
+import math
+import pickle
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from drift.consumers.messages import Codec, Example, JsonCodec, Message, Position
+from drift.errors import DriftError, MessageError, ParameterError
+
+LIBRARIES = ("orjson", "json")
+
+
+def codec(library, **options):
+    with pytest.MonkeyPatch.context() as patch:
+        if library == "json":
+            patch.setitem(sys.modules, "orjson", None)
+        made = JsonCodec(**options)
+    assert made._loads.__module__ == ("orjson" if library == "orjson" else "drift.consumers._json")
+    return made
+
+
+@pytest.fixture(params=LIBRARIES)
+def make(request):
+    return lambda **options: codec(request.param, **options)
+
+
+def outcome(function, *arguments):
+    """Return the result with the types of all that is in it, or the refusal."""
+    try:
+        result = function(*arguments)
+    except MessageError as error:
+        return str(error)
+    return repr(result)
+
+
+# --- what is kept ------------------------------------------------------------------------------
+
+KEPT = {
+    '{"features": {"a": 1.5, "b": 2}}': Example({"a": 1.5, "b": 2}),
+    '{"features": {}, "label": 1}': Example({}, 1),
+    '{"features": {"a": true}}': Example({"a": True}),
+    '{"features": {"a": null, "b": 1}}': Example({"b": 1}),
+    '{"features": {"": 1}}': Example({"": 1}),
+    '{"features": {"é\\ud83d\\ude00\\u0000": 1}}': Example({"é😀\0": 1}),
+    '{"features": {"a": 1, "a": 2}}': Example({"a": 2}),
+    '{"features": 3, "features": {"a": 2}}': Example({"a": 2}),
+    '{"features": {"a": 1e-400}}': Example({"a": 0.0}),
+    '{"features": {"a": 18446744073709551615}}': Example({"a": 2**64 - 1}),
+    '{"features": {"a": 18446744073709551616}}': Example({"a": 2.0**64}),
+    '{"features": {"a": -9223372036854775808}}': Example({"a": -(2**63)}),
+    '{"features": {"a": -9223372036854775809}}': Example({"a": -(2.0**63)}),
+    '{"features": {"a": %s}}' % ("9" * 300): Example({"a": 1e300}),
+    '{"features": {}, "label": false}': Example({}, False),
+    '{"features": {}, "label": "spam"}': Example({}, "spam"),
+    '{"features": {}, "label": 1.0}': Example({}, 1),
+    '{"features": {}, "label": -1.0}': Example({}, -1),
+    '{"features": {}, "label": null, "id": null, "timestamp": null}': Example({}),
+    '{"features": {}, "id": "x", "timestamp": 1.5}': Example({}, None, "x", 1.5),
+    '{"features": {}, "id": 7, "timestamp": "2024-02-30"}': Example({}, None, 7, "2024-02-30"),
+    '{"features": {}, "source": {"deep": [1, {"er": null}]}}': Example({}),
+    ' \n{"features":\t{} }\r\n': Example({}),
+}
+
+
+@pytest.mark.parametrize("text", KEPT, ids=lambda text: text[:60])
+def test_what_is_kept(make, text):
+    example = make().decode(text.encode())
+    assert repr(example) == repr(KEPT[text])
+    assert make().decode(text.encode(), [("any", b"header")]) == example
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+REFUSED = {
+    b"": "value is empty",
+    b"  ": "value is no JSON",
+    b"\x00\x01\x02": "value is no JSON",
+    b"\x80\x04\x95": "value is no JSON",  # a pickle
+    b'{"features": {"\xff": 1}}': "value is no JSON",
+    b'\xef\xbb\xbf{"features": {}}': "value is no JSON",
+    '{"features": {}}'.encode("utf-16"): "value is no JSON",
+    b'{"features": {}': "value is no JSON",
+    b'{"features": {}} {}': "value is no JSON",
+    b'{"features": {"a": 1,}}': "value is no JSON",
+    b"{'features': {}}": "value is no JSON",
+    b'{"features": {"a": NaN}}': "value is no JSON",
+    b'{"features": {"a": Infinity}}': "value is no JSON",
+    b'{"features": {"a": -Infinity}}': "value is no JSON",
+    b'{"features": {"a": 1e400}}': "value is no JSON",
+    b'{"features": {}, "other": NaN}': "value is no JSON",
+    b'{"features": {"a": %s}}' % (b"9" * 400): "value is no JSON",
+    b'{"features": {"a": %s}}' % (b"9" * 5000): "value is no JSON",
+    b'{"features": {"\\ud800": 1}}': "value is no JSON",
+    b'{"features": {}, "id": "\\udc00\\ud800"}': "value is no JSON",
+    b"[" * 100_000: "value is nested deeper than 64",
+    b'{"features": {}, "a": %s}' % (b"[" * 64 + b"]" * 64): "value is nested deeper than 64",
+    b"null": "value is null, not an object",
+    b"[]": "value is an array, not an object",
+    b'"text"': "value is a string, not an object",
+    b"{}": "features is absent",
+    b'{"a": 1.5, "label": true}': "features is absent",
+    b'{"features": null}': "features is null, not an object",
+    b'{"features": [1, 2]}': "features is an array, not an object",
+    b'{"features": {"a": "1.5"}}': "features['a'] is a string: send numbers without quotes",
+    b'{"features": {"a": 1, "b": {"c": 2}}}': "features['b'] is an object: send a number",
+    b'{"features": {"a": [1]}}': "features['a'] is an array: send a number",
+    b'{"features": {}, "label": 0.5}': "label is the number 0.5: send",
+    b'{"features": {}, "label": 1e300}': "label is the number 1e+300: send",
+    b'{"features": {}, "label": [true]}': "label is an array: send",
+    b'{"features": {}, "label": {}}': "label is an object: send",
+    b'{"features": {}, "id": 1.5}': "id is the number 1.5: send a string or an integer",
+    b'{"features": {}, "id": true}': "id is a bool: send a string or an integer",
+    b'{"features": {}, "timestamp": false}': "timestamp is a bool: send a number or a string",
+    b'{"features": {}, "timestamp": []}': "timestamp is an array: send a number or a string",
+}
+
+
+@pytest.mark.parametrize("value", REFUSED, ids=lambda value: repr(value[:50]))
+def test_what_is_refused(make, value):
+    with pytest.raises(MessageError) as refusal:
+        make().decode(value)
+    assert str(refusal.value).startswith(REFUSED[value])
+
+
+@pytest.mark.parametrize("value", [*REFUSED, None], ids=lambda value: repr(value)[:50])
+def test_refusals_read_the_same_with_both_libraries(value):
+    first, second = (outcome(codec(library).decode, value) for library in LIBRARIES)
+    assert first == second
+
+
+def test_a_tombstone_is_refused(make):
+    with pytest.raises(MessageError, match=r"value is null \(a tombstone\)"):
+        make().decode(None)
+
+
+def test_the_largest_value_is_read_and_a_larger_one_is_not(make):
+    value = b'{"features": {}}'
+    assert make(max_bytes=len(value)).decode(value) == Example({})
+    with pytest.raises(MessageError, match="value has 16 bytes, more than the 15 that are read"):
+        make(max_bytes=15).decode(value)
+    with pytest.raises(MessageError, match="more than the 1048576"):
+        make().decode(b" " * (2**20 + 1))
+
+
+def test_brackets_in_strings_and_side_by_side_are_not_deep(make):
+    name = "[{" * 50 + '"['
+    text = json.dumps({"features": {name: 1}, "other": [{}] * 100})
+    assert make().decode(text.encode()) == Example({name: 1})
+    deepest = '{"features": {}, "a": %s}' % ("[" * 63 + "]" * 63)
+    assert make().decode(deepest.encode()) == Example({})
+
+
+def test_a_label_may_be_required(make):
+    for value in (b'{"features": {}}', b'{"features": {}, "label": null, "lable": 1}'):
+        with pytest.raises(MessageError, match="label is absent: send"):
+            make(require_label=True).decode(value)
+
+
+def test_labels_may_be_listed(make):
+    strict = make(labels=["ham", "spam"])
+    assert strict.decode(b'{"features": {}, "label": "ham"}').label == "ham"
+    assert strict.decode(b'{"features": {}}').label is None
+    with pytest.raises(MessageError, match="label is 'eggs', not one of 'ham', 'spam': correct"):
+        strict.decode(b'{"features": {}, "label": "eggs"}')
+    with pytest.raises(MessageError, match=r"not one of 0, 1, 2, 3, 4, \.\.\.: correct"):
+        make(labels=range(9)).decode(b'{"features": {}, "label": 9}')
+    assert make(labels=(0, 1)).decode(b'{"features": {}, "label": true}').label is True
+
+
+def test_raw_hands_on_text_and_null_and_nothing_else(make):
+    raw = make(raw=True)
+    assert raw.decode(b'{"features": {"a": "red", "b": null, "c": 1}}').features == {
+        "a": "red",
+        "b": None,
+        "c": 1,
+    }
+    with pytest.raises(MessageError, match=r"features\['b'\] is an array"):
+        raw.decode(b'{"features": {"a": "red", "b": ["x"]}}')
+
+
+# --- both libraries, anything ------------------------------------------------------------------
+
+numbers = st.integers() | st.floats() | st.booleans()
+trees = st.recursive(
+    st.none() | numbers | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+fields = st.sampled_from(["features", "label", "id", "timestamp", "other"])
+messages = st.dictionaries(fields, st.dictionaries(st.text(), trees, max_size=3) | trees)
+TOKENS = (
+    r'{ } [ ] , : " \ \u \ud8 \ud800 \udc00 \n 0 1 - + . e E e400 99999999999999999999 NaN '
+    r'Infinity true null é "features": {"features":{ "label": "a":'
+)
+fragments = st.lists(st.sampled_from([*TOKENS.split(), " ", "\x00", "\x7f", "\u2028"])).map("".join)
+
+
+def both(value):
+    first, second = (outcome(codec(library).decode, value) for library in LIBRARIES)
+    assert first == second
+    assert len(first) <= 300 or first.startswith("Example")
+
+
+@given(messages)
+def test_both_libraries_decode_alike(message):
+    both(json.dumps(message).encode())
+
+
+@given(fragments.map(str.encode) | st.binary())
+@example(b'{"features":{"a":1}, "b": "\\\\ud800"}')
+@example(b'{"features":{"a":1}, "b": "\\ud800\\u0041"}')
+@example(b'{"features":{"a":-0}}')
+@example(b'{"a": "\\ud800", "a": 1, "features": {}}')
+def test_both_libraries_read_bytes_alike(value):
+    both(value)
+
+
+@given(
+    fragments.map(lambda text: b'{"features":{"a":' + text.encode() + b"}}")
+    | fragments.map(lambda text: b'{"features":{"' + text.encode() + b'":1}}')
+)
+def test_both_libraries_read_fragments_alike(value):
+    both(value)
+
+
+# --- encoding ----------------------------------------------------------------------------------
+
+names = st.text(st.characters(exclude_categories=["Cs"]))
+sendable = st.integers(-(2**63), 2**64 - 1) | st.booleans()
+finite = st.floats(allow_nan=False, allow_infinity=False)
+examples = st.builds(
+    Example,
+    st.dictionaries(names, finite | sendable),
+    st.none() | sendable | names,
+    st.none() | names | st.integers(-(2**63), 2**64 - 1),
+    st.none() | finite | names,
+)
+
+
+@given(examples, st.sampled_from(LIBRARIES), st.sampled_from(LIBRARIES))
+def test_decoding_what_was_encoded_gives_the_example_back(example, writer, reader):
+    assert repr(codec(reader).decode(codec(writer).encode(example))) == repr(example)
+
+
+@given(st.dictionaries(names, st.none() | finite | names))
+def test_raw_examples_come_back(features):
+    for library in LIBRARIES:
+        raw = codec(library, raw=True)
+        assert raw.decode(raw.encode(Example(features))) == Example(features)
+
+
+def test_numbers_of_numpy_become_numbers(make):
+    features = {"a": np.float32(0.5), "b": np.int64(3), "c": np.bool_(True), "d": np.float64(0.1)}
+    sent = Example(features, np.int64(1), np.int64(7), np.float64(2.5))
+    assert repr(make().decode(make().encode(sent))) == repr(
+        Example({"a": 0.5, "b": 3, "c": True, "d": 0.1}, 1, 7, 2.5)
+    )
+
+
+def test_what_is_absent_is_left_out(make):
+    sent = Example({"a": math.nan, "b": None, "c": np.float32("nan"), "d": 1})
+    assert make().encode(sent) == b'{"features":{"d":1}}'
+
+
+def test_names_become_text_and_huge_integers_floats(make):
+    assert make().decode(make().encode(Example({3: 1.0}))).features == {"3": 1.0}
+    sent = Example({3: 1.0, ("a", 1): 2**70})
+    assert make().decode(make().encode(sent)).features == {"3": 1.0, "('a', 1)": 2.0**70}
+
+
+@pytest.mark.parametrize(
+    ("sent", "refusal"),
+    [
+        (Example({"a": math.inf}), r"features\['a'\] is inf: send a finite number"),
+        (Example({"a": 10**400}), r"features\['a'\] is inf: send a finite number"),
+        (Example({"a": "1"}), r"features\['a'\] is a string: send numbers"),
+        (Example({"a": [1]}), r"features\['a'\] is an array: send"),
+        (Example({"a": np.zeros(2)}), r"features\['a'\] is a ndarray: send"),
+        (Example({"a": Fraction(1, 2)}), r"features\['a'\] is a Fraction: send"),
+        (Example({1: 1, "1": 2}), r"features\['1'\] has the name of 1: rename one"),
+        (Example({"a\ud800": 1.0}), "value holds half of a surrogate pair"),
+        (Example({}, "\udc00"), "value holds half of a surrogate pair"),
+        (Example({}, math.nan), "label is the number nan: send"),
+        (Example({}, 0.5), "label is the number 0.5: send"),
+        (Example({}, id=1.5), "id is the number 1.5: send"),
+        (Example({}, timestamp=math.inf), "timestamp is the number inf: send"),
+        (Example({"a" * 2**20: 1}), "value has 10485.. bytes, more than the 1048576"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_what_cannot_be_sent(make, sent, refusal):
+    with pytest.raises(MessageError, match=f"^{refusal}"):
+        make().encode(sent)
+
+
+# --- errors, parameters, small things ----------------------------------------------------------
+
+
+def test_errors_are_short_and_keep_to_one_line(make):
+    secret = "s3cret" * 1000
+    for value in (
+        json.dumps({"features": {secret: "x"}}),
+        json.dumps({"features": {"a\n\u2028b": secret}}),
+        json.dumps({"features": {}, "label": [secret]}),
+        secret,
+    ):
+        with pytest.raises(MessageError) as refusal:
+            make(labels=["a"]).decode(value.encode())
+        text = str(refusal.value)
+        assert len(text) <= 300
+        assert text.isprintable()
+        assert "s3cret" * 11 not in text
+
+
+def test_errors_survive_pickling():
+    error = MessageError("label", "is absent: send one")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.field, again.problem) == (str(error), error.field, error.problem)
+    assert isinstance(error, DriftError)
+    assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize("options", [{"labels": "ab"}, {"labels": []}, {"max_bytes": 0}])
+def test_parameters_are_checked(options):
+    with pytest.raises(ParameterError, match=next(iter(options))):
+        JsonCodec(**options)
+
+
+def test_codecs_are_values_and_survive_pickling():
+    codec: Codec = JsonCodec(labels=[0, 1], raw=True)
+    again = pickle.loads(pickle.dumps(codec))
+    assert repr(again) == repr(codec)
+    assert repr(codec) == (
+        "JsonCodec(labels=(0, 1), require_label=False, raw=True, max_bytes=1048576)"
+    )
+
+
+def test_positions_read_as_keys():
+    assert str(Message(Position("a.b", 0, 12), None, None).position) == "a.b:0:12"

@@ -1,0 +1,259 @@
+"""Counts, the windowed error, what a checkpoint keeps, the log and Prometheus."""
+
+import json
+import math
+import pickle
+import socket
+import sys
+from urllib.request import urlopen
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from drift.consumers import metrics as module
+from drift.consumers.metrics import Exporter, Metrics, WorkerMetrics
+from drift.errors import MissingExtraError, ParameterError
+
+outcomes = st.lists(st.booleans(), max_size=40)
+windows = st.integers(1, 12)
+
+
+def counted(mistakes, window=1000, **options):
+    metrics = Metrics("news", 0, window=window, **options)
+    for mistake in mistakes:
+        metrics.learnt(mistake, 0.5)
+    return metrics
+
+
+@given(outcomes, windows)
+def test_the_windowed_error_is_the_share_in_the_last_examples(mistakes, window):
+    metrics = counted(mistakes, window)
+    last = mistakes[-window:]
+    assert metrics.examples == len(mistakes)
+    assert metrics.mistakes == sum(mistakes)
+    assert metrics.learn_seconds == len(mistakes) / 2
+    if last:
+        assert metrics.windowed_error == sum(last) / len(last)
+    else:
+        assert math.isnan(metrics.windowed_error)
+
+
+@given(outcomes, outcomes, windows)
+def test_a_restored_state_goes_on_as_if_nothing_had_happened(before, after, window):
+    whole = counted([*before, *after], window)
+    whole.unlabelled, whole.dead_letters = 3, 2
+    first = counted(before, window)
+    first.unlabelled, first.dead_letters = 3, 2
+    second = counted([True] * 20, window)
+    second.restore(json.loads(json.dumps(first.state())))
+    assert second.state() == first.state()
+    for mistake in after:
+        second.learnt(mistake)
+    assert second.state() == whole.state()
+    assert second.windowed_error == whole.windowed_error or not whole.examples
+
+
+@given(outcomes, windows, windows)
+def test_a_state_of_another_window_keeps_the_last_examples(mistakes, before, after):
+    metrics = Metrics("news", 0, window=after)
+    metrics.restore(counted(mistakes, before).state())
+    last = mistakes[-min(before, after) :]
+    assert metrics.state()["recent"] == "".join(str(int(mistake)) for mistake in last)
+    assert metrics.examples == len(mistakes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"examples": "1"}, {"mistakes": -1}, {"dead_letters": True}, {"recent": "012"}, {"recent": 1}],
+)
+def test_a_state_of_something_else_is_refused_and_changes_nothing(change):
+    metrics = counted([True, False])
+    before = metrics.state()
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        metrics.restore(before | change)
+    with pytest.raises(ParameterError, match="examples"):
+        metrics.restore({})
+    assert metrics.state() == before
+
+
+def test_the_window_is_checked():
+    with pytest.raises(ParameterError, match="window must be at least 1, not 0"):
+        Metrics("news", 0, window=0)
+
+
+def test_the_age_of_a_checkpoint_follows_the_clock():
+    now = [100.0]
+    metrics = Metrics("news", 0, clock=lambda: now[0])
+    assert metrics.checkpoint_age is None
+    metrics.checkpointed()
+    now[0] = 130.0
+    assert metrics.checkpoint_age == 30
+    metrics.checkpointed(at=90.0)
+    assert metrics.checkpoint_age == 40
+    metrics.checkpointed(at=1000.0)  # by a machine whose clock is ahead
+    assert metrics.checkpoint_age == 0
+
+
+def test_metrics_survive_pickling():
+    metrics = counted([True, False])
+    assert pickle.loads(pickle.dumps(metrics)).state() == metrics.state()
+
+
+# --- the log -----------------------------------------------------------------------------------
+
+
+def test_the_line_for_the_log_leaves_out_what_is_not_known():
+    assert Metrics("news").line() == (
+        "topic=news partition=all examples=0 unlabelled=0 mistakes=0 learn_seconds=0 dead_letters=0"
+    )
+    metrics = counted([True, False, False])
+    metrics.supports, metrics.updates, metrics.lag = 10, 12, 0
+    assert metrics.line() == (
+        "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 windowed_error=0.333333 "
+        "supports=10 updates=12 lag=0 learn_seconds=1.5 dead_letters=0"
+    )
+    assert repr(metrics) == f"<Metrics {metrics.line()}>"
+
+
+def test_the_line_for_the_log_may_be_json():
+    metrics = counted([True, False, False])
+    assert json.loads(metrics.line(as_json=True)) == {
+        "topic": "news",
+        "partition": 0,
+        "examples": 3,
+        "unlabelled": 0,
+        "mistakes": 1,
+        "windowed_error": 0.333333,
+        "learn_seconds": 1.5,
+        "dead_letters": 0,
+    }
+    worker = WorkerMetrics()
+    assert json.loads(worker.line(as_json=True)) == {
+        "poll_seconds": 0.0,
+        "rebalances": 0,
+        "models": 0,
+    }
+
+
+# --- Prometheus --------------------------------------------------------------------------------
+
+
+def worker_of_two():
+    worker = WorkerMetrics()
+    worker.poll_seconds, worker.rebalances = 2.5, 3
+    first = counted([True, False, False, False], clock=lambda: 1060.0)
+    first.supports, first.updates, first.lag, first.dead_letters = 7, 8, 9, 1
+    first.checkpointed(at=1000.0)
+    worker.models = [first, Metrics('ne"w\\s\n')]
+    return worker
+
+
+def samples(text):
+    return {
+        (
+            sample.name,
+            *(sample.labels[n] for n in ("topic", "partition") if sample.labels),
+        ): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_prometheus_gets_every_count():
+    with Exporter(worker_of_two()) as exporter:
+        shown = samples(generate_latest(exporter.registry).decode())
+    other = ('ne"w\\s\n', "all")
+    assert math.isnan(shown.pop(("drift_windowed_error", *other)))
+    assert shown == {
+        ("drift_poll_seconds_total",): 2.5,
+        ("drift_rebalances_total",): 3,
+        ("drift_examples_total", "news", "0"): 4,
+        ("drift_unlabelled_total", "news", "0"): 0,
+        ("drift_mistakes_total", "news", "0"): 1,
+        ("drift_windowed_error", "news", "0"): 0.25,
+        ("drift_supports", "news", "0"): 7,
+        ("drift_updates_total", "news", "0"): 8,
+        ("drift_lag", "news", "0"): 9,
+        ("drift_learn_seconds_total", "news", "0"): 2,
+        ("drift_checkpoint_age_seconds", "news", "0"): 60,
+        ("drift_dead_letters_total", "news", "0"): 1,
+        ("drift_examples_total", *other): 0,
+        ("drift_unlabelled_total", *other): 0,
+        ("drift_mistakes_total", *other): 0,
+        ("drift_learn_seconds_total", *other): 0,
+        ("drift_dead_letters_total", *other): 0,
+    }
+
+
+def test_the_docstring_names_every_metric_with_its_type():
+    with Exporter(worker_of_two()) as exporter:
+        families = list(exporter.registry.collect())
+    named = {
+        family.name + "_total" * (family.type == "counter"): family.type for family in families
+    }
+    rows = [line.split() for line in module.__doc__.splitlines() if line.startswith("``drift_")]
+    assert {row[0].strip("`"): row[1] for row in rows} == named
+
+
+def test_nothing_of_the_process_is_shown_and_nothing_registered_globally():
+    with Exporter(worker_of_two()) as exporter:
+        assert all(family.name.startswith("drift_") for family in exporter.registry.collect())
+        assert not any(family.name.startswith("drift_") for family in REGISTRY.collect())
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
+    worker = worker_of_two()
+    port = free_port()
+    with Exporter(worker, port) as exporter:
+        assert exporter._server.server_address[0] == "127.0.0.1"
+        page = f"http://127.0.0.1:{port}/metrics"
+        worker.models[0].learnt(False)
+        with urlopen(page) as answer:
+            shown = samples(answer.read().decode())
+        assert shown["drift_examples_total", "news", "0"] == 5
+        worker.models = []
+        with urlopen(page) as answer:
+            assert set(samples(answer.read().decode())) == {
+                ("drift_poll_seconds_total",),
+                ("drift_rebalances_total",),
+            }
+    exporter.close()
+    with pytest.raises(OSError, match="refused"):
+        urlopen(page)
+
+
+def test_a_port_that_is_taken_is_named():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ParameterError, match=f"127.0.0.1:{port} .*give each worker"):
+            Exporter(WorkerMetrics(), port)
+
+
+@pytest.mark.parametrize(("port", "address"), [(70_000, "127.0.0.1"), (9, "256.0.0.1")])
+def test_ports_and_addresses_that_there_are_not(port, address):
+    with pytest.raises(ParameterError, match="metrics cannot be served"):
+        Exporter(WorkerMetrics(), port, address)
+
+
+@pytest.mark.parametrize("port", [None, 0])
+def test_without_a_port_nothing_is_served(port):
+    exporter = Exporter(WorkerMetrics(), port)
+    assert exporter._server is None
+    exporter.close()
+
+
+def test_without_prometheus_client_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(MissingExtraError, match=r"drift\[kafka\]"):
+        Exporter(WorkerMetrics())
