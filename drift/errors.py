@@ -8,6 +8,10 @@
     ├── FeatureError (ValueError)            a feature whose value is infinite or too large
     ├── FeatureTypeError (TypeError)         a feature whose value is no number, features in no dict
     ├── DataError (ValueError)               a data file that cannot be read, with its line
+    ├── CheckpointError                      a checkpoint that cannot be written, read or used
+    │   ├── DamagedCheckpointError           its bytes are not those that were written
+    │   ├── ConfigurationError (ValueError)  it was written under another configuration
+    │   └── FencedError                      another process has taken over since
     └── MissingExtraError (ImportError)      an optional dependency is not installed
 
 Each also derives from the built-in error that Python programmers expect, so that code which knows
@@ -22,10 +26,14 @@ if TYPE_CHECKING:
     from os import PathLike
 
 __all__ = [
+    "CheckpointError",
+    "ConfigurationError",
+    "DamagedCheckpointError",
     "DataError",
     "DriftError",
     "FeatureError",
     "FeatureTypeError",
+    "FencedError",
     "LabelError",
     "MissingExtraError",
     "ParameterError",
@@ -80,6 +88,22 @@ class DataError(DriftError, ValueError):
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str | PathLike[str], int | None, str]]:
         return type(self), (self.path, self.line, self.problem)
+
+
+class CheckpointError(DriftError):
+    """A checkpoint cannot be written, read or used; the message says why and what to do."""
+
+
+class DamagedCheckpointError(CheckpointError):
+    """A checkpoint's bytes are not those that were written: it was cut short or changed."""
+
+
+class ConfigurationError(CheckpointError, ValueError):
+    """A checkpoint was written under another configuration; the message has a line for each key."""
+
+
+class FencedError(CheckpointError):
+    """Another process has claimed the partition since: its checkpoints count, ours would not."""
 
 
 class MissingExtraError(DriftError, ImportError):

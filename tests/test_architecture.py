@@ -21,7 +21,7 @@ ALLOWED = {
     "models": {"kernels"},
     "streams": set(),
     "experiments": {"kernels", "models", "streams"},
-    "consumers": set(),
+    "consumers": {"kernels", "models"},
     "cli": {"kernels", "models", "streams", "experiments", "consumers"},
     "errors": set(),
     "types": set(),
@@ -58,6 +58,16 @@ def test_imports_go_one_way():
             if other not in {part, "errors", "types"} | ALLOWED.get(part, set()):
                 wrong.append(f"{module} imports {name}")
     assert not wrong
+
+
+def test_consumers_know_models_only_as_what_a_checkpoint_holds():
+    knowing = {
+        module
+        for module, tree in modules()
+        if module.startswith("drift.consumers")
+        and any(name.startswith("drift.models") for name in imports(tree))
+    }
+    assert knowing <= {"drift.consumers._trust"}
 
 
 def without_types(tree):
