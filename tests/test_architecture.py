@@ -22,7 +22,8 @@ ALLOWED = {
     "streams": set(),
     "experiments": {"kernels", "models", "streams"},
     "consumers": {"kernels", "models"},
-    "cli": {"kernels", "models", "streams", "experiments", "consumers"},
+    "cli": {"kernels", "models", "streams", "experiments", "consumers", "cli_checkpoint"},
+    "cli_checkpoint": {"consumers"},
     "errors": set(),
     "types": set(),
 }

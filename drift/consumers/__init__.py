@@ -1,5 +1,7 @@
 """Learning from Kafka, each example exactly once."""
 
 from drift.consumers._trust import register
+from drift.consumers.checkpoint import Checkpoint
+from drift.consumers.folder import CheckpointFolder, Claim
 
-__all__ = ["register"]
+__all__ = ["Checkpoint", "CheckpointFolder", "Claim", "register"]
