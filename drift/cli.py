@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from drift import __version__
+from drift import __version__, cli_checkpoint
 from drift.errors import DriftError, ParameterError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Online kernel classifiers on a budget, for streams whose target shifts.",
 )
+app.add_typer(cli_checkpoint.app, name="checkpoint")
 
 
 def main() -> None:

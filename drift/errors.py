@@ -9,6 +9,10 @@
     ├── FeatureTypeError (TypeError)         a feature whose value is no number, features in no dict
     ├── DataError (ValueError)               a data file that cannot be read, with its line
     ├── MessageError (ValueError)            a message that cannot be learnt, with its field
+    ├── CheckpointError                      a checkpoint that cannot be written, read or used
+    │   ├── DamagedCheckpointError           its bytes are not those that were written
+    │   ├── ConfigurationError (ValueError)  it was written under another configuration
+    │   └── FencedError                      another process has taken over since
     └── MissingExtraError (ImportError)      an optional dependency is not installed
 
 Each also derives from the built-in error that Python programmers expect, so that code which knows
@@ -23,10 +27,14 @@ if TYPE_CHECKING:
     from os import PathLike
 
 __all__ = [
+    "CheckpointError",
+    "ConfigurationError",
+    "DamagedCheckpointError",
     "DataError",
     "DriftError",
     "FeatureError",
     "FeatureTypeError",
+    "FencedError",
     "LabelError",
     "MessageError",
     "MissingExtraError",
@@ -128,6 +136,22 @@ class MessageError(DriftError, ValueError):
 
     def __reduce__(self) -> tuple[type[MessageError], tuple[str, str]]:
         return type(self), (self.field, self.problem)
+
+
+class CheckpointError(DriftError):
+    """A checkpoint cannot be written, read or used; the message says why and what to do."""
+
+
+class DamagedCheckpointError(CheckpointError):
+    """A checkpoint's bytes are not those that were written: it was cut short or changed."""
+
+
+class ConfigurationError(CheckpointError, ValueError):
+    """A checkpoint was written under another configuration; the message has a line for each key."""
+
+
+class FencedError(CheckpointError):
+    """Another process has claimed the partition since: its checkpoints count, ours would not."""
 
 
 class MissingExtraError(DriftError, ImportError):

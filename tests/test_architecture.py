@@ -21,8 +21,9 @@ ALLOWED = {
     "models": {"kernels"},
     "streams": set(),
     "experiments": {"kernels", "models", "streams"},
-    "consumers": set(),
-    "cli": {"kernels", "models", "streams", "experiments", "consumers"},
+    "consumers": {"kernels", "models"},
+    "cli": {"kernels", "models", "streams", "experiments", "consumers", "cli_checkpoint"},
+    "cli_checkpoint": {"consumers"},
     "errors": set(),
     "types": set(),
 }
@@ -60,6 +61,16 @@ def test_imports_go_one_way():
             if other not in {part, "errors", "types"} | ALLOWED.get(part, set()):
                 wrong.append(f"{module} imports {name}")
     assert not wrong
+
+
+def test_consumers_know_models_only_as_what_a_checkpoint_holds():
+    knowing = {
+        module
+        for module, tree in modules()
+        if module.startswith("drift.consumers")
+        and any(name.startswith("drift.models") for name in imports(tree))
+    }
+    assert knowing <= {"drift.consumers._trust"}
 
 
 def without_types(tree):

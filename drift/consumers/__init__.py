@@ -1,3 +1,7 @@
 """Consumers that learn each example of a Kafka topic exactly once."""
 
-__all__: list[str] = []
+from drift.consumers._trust import register
+from drift.consumers.checkpoint import Checkpoint
+from drift.consumers.folder import CheckpointFolder, Claim
+
+__all__ = ["Checkpoint", "CheckpointFolder", "Claim", "register"]

@@ -897,12 +897,24 @@ cdef class ColumnStore:
     def state(self):
         """Return all that a store is, as plain values and arrays, down to the order of its sums."""
         cdef int slot, k
-        ids, values, sizes = array("i"), array("d"), array("i")
+        cdef Py_ssize_t size = 0
+        cdef Py_buffer id_view, value_view
+        cdef int32_t *id
+        cdef double *value
+        sizes = array("i", [self.row_size[slot] for slot in range(self.used)])
         for slot in range(self.used):
-            sizes.append(self.row_size[slot])
+            size += self.row_size[slot]
+        ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
+        PyObject_GetBuffer(ids, &id_view, PyBUF_WRITABLE)
+        PyObject_GetBuffer(values, &value_view, PyBUF_WRITABLE)
+        id, value = <int32_t *>id_view.buf, <double *>value_view.buf
+        for slot in range(self.used):
             for k in range(self.row_size[slot]):
-                ids.append(self.rows[slot][k])
-                values.append(self.get(&self.columns[self.rows[slot][k]], slot))
+                id[0] = self.rows[slot][k]
+                value[0] = self.get(&self.columns[id[0]], slot)
+                id += 1
+                value += 1
+        PyBuffer_Release(&id_view); PyBuffer_Release(&value_view)
         return {
             "wide": self.wide,
             "factor": self.factor,

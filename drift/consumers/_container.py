@@ -1,0 +1,195 @@
+r"""The file of a checkpoint, whatever the model in it.
+
+::
+
+    8 bytes   \x89drift\r\n                what the file is; a transfer as text shows
+    u32       version of this format, 1
+    u32, u64  sizes of the header and of the payload, little-endian
+    header    JSON: offsets, epoch, sequence, configuration, metrics, versions, time, ...
+    payload   the model: of drift.consumers._state, or a pickle
+    32 bytes  HMAC-SHA256 of everything before, if the header says that it is signed
+    32 bytes  SHA-256 of everything before
+
+The first 12 bytes and the last 32 mean the same in every version.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import hmac
+import json
+import struct
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift import __version__
+from drift.errors import CheckpointError, DamagedCheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+
+__all__ = [
+    "VERSION",
+    "Description",
+    "check_signature",
+    "describe",
+    "load",
+    "naming",
+    "seal",
+]
+
+#: Version of the format that is written; this and older ones are read.
+VERSION = 1
+
+_MAGIC = b"\x89drift\r\n"
+_SIZES = struct.Struct("<8sIIQ")
+_DIGEST = 32
+_NOT_ONE = "no checkpoint of drift"
+
+
+class Description(NamedTuple):
+    """What a file says of itself, its checksum right, its model not yet built.
+
+    Attributes
+    ----------
+    version
+        Version of the format.
+    header
+        Offsets, configuration and the rest, as JSON has them.
+    payload
+        The model's bytes.
+    signature
+        HMAC-SHA256 of `signed`; None where the file has none.
+    signed
+        The bytes that are signed.
+    """
+
+    version: int
+    header: dict[str, Any]
+    payload: bytes
+    signature: bytes | None
+    signed: bytes
+
+
+def seal(header: dict[str, Any], payload: bytes, key: bytes | None) -> bytes:
+    """Return the file of a header and a model, signed if there is a key."""
+    try:
+        text = json.dumps(header | {"signed": key is not None}).encode()
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise CheckpointError(f"configuration and metrics must be JSON: {problem}") from problem
+    data = b"".join([_SIZES.pack(_MAGIC, VERSION, len(text), len(payload)), text, payload])
+    if key is not None:
+        data += hmac.digest(key, data, "sha256")
+    return data + hashlib.sha256(data).digest()
+
+
+def describe(data: bytes) -> Description:
+    """Check a file's checksum and take it apart; the model is not built.
+
+    Parameters
+    ----------
+    data
+        The file.
+
+    Returns
+    -------
+    Description
+        Its parts.
+
+    Raises
+    ------
+    DamagedCheckpointError
+        If these are not the bytes that were written.
+    CheckpointError
+        If they are of a newer version of drift.
+    """
+    if len(data) < _SIZES.size:
+        raise DamagedCheckpointError(f"{_NOT_ONE}: {len(data)} bytes")
+    magic, version, header_size, payload_size = _SIZES.unpack_from(data)
+    if magic != _MAGIC:
+        raise DamagedCheckpointError(f"{_NOT_ONE}: it starts with {data[:8]!r}")
+    if version > VERSION and hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]:
+        raise CheckpointError(
+            f"written in version {version} of the format, and drift {__version__} reads up to "
+            f"version {VERSION}: install the drift that wrote it, or a newer one"
+        )
+    body = _SIZES.size + header_size + payload_size
+    if len(data) not in {body + _DIGEST, body + 2 * _DIGEST}:
+        raise DamagedCheckpointError(f"cut short or damaged: {len(data)} bytes")
+    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        raise DamagedCheckpointError("damaged: the checksum is wrong")
+    if version != VERSION:
+        raise CheckpointError(f"there is no version {version} of the format")
+    signature = data[body:-_DIGEST] or None
+    header = _header(data[_SIZES.size : _SIZES.size + header_size])
+    payload = data[_SIZES.size + header_size : body]
+    return Description(version, header, payload, signature, data[:body])
+
+
+#: What a header holds, and of what type.
+_FIELDS: dict[str, Any] = {
+    "model": str,
+    "payload": str,
+    "signed": bool,
+    "time": (int, float),
+    "epoch": int,
+    "sequence": int,
+    "offsets": list,
+    "configuration": dict,
+    "metrics": dict,
+    "versions": dict,
+}
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise CheckpointError(f"the header is no JSON: {problem}") from problem
+    if not isinstance(header, dict):
+        raise CheckpointError("the header is no JSON object")
+    for name, kind in _FIELDS.items():
+        if not isinstance(header.get(name), kind):
+            raise CheckpointError(f"the header has no {name}, or not one of its type")
+    for entry in header["offsets"]:
+        if not isinstance(entry, list) or [*map(type, entry)] != [str, int, int]:
+            raise CheckpointError("the header's offsets are no list of topic, partition, offset")
+    return header
+
+
+def check_signature(description: Description, key: bytes | None) -> None:
+    """Refuse a file that is not signed with a key; without a key take any."""
+    if key is None:
+        return
+    if description.signature is None:
+        raise CheckpointError(
+            "it is not signed, and a key is set: someone else's, or written before the key was; "
+            "if it is yours, load it without the key and save it with the key"
+        )
+    if not hmac.compare_digest(
+        hmac.digest(key, description.signed, "sha256"), description.signature
+    ):
+        raise CheckpointError("its signature is not that of this key: it is not to be trusted")
+
+
+def load(path: str | PathLike[str]) -> bytes:
+    """Return a file's bytes; FileNotFoundError and CheckpointError say why there are none."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        unreadable = DamagedCheckpointError if problem.errno == errno.EIO else CheckpointError
+        raise unreadable(f"cannot be read: {problem.strerror}") from problem
+
+
+@contextmanager
+def naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Have errors about a checkpoint name its file."""
+    try:
+        yield
+    except CheckpointError as problem:
+        raise type(problem)(f"{path}: {problem}") from problem.__cause__

@@ -1,0 +1,176 @@
+"""The files of one partition's checkpoints: how they are claimed, written, listed and removed.
+
+::
+
+    epoch-00000007                          the newest claim: made by exclusive creation
+    checkpoint-00000006-0000000041.drift    epoch and sequence; the highest is the newest
+    checkpoint-00000007-0000000001.drift
+    .tmp-00000007                           while one is written
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from drift.consumers._points import reached
+from drift.errors import CheckpointError, FencedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = ["ATTEMPTS", "PartitionFolder"]
+
+#: Races with other processes that are lost before something must be wrong.
+ATTEMPTS = 100
+
+_EPOCH = re.compile(r"epoch-(\d{8,})")
+_FILE = re.compile(r"checkpoint-(\d{8,})-(\d{10,})\.drift")
+_TEMPORARY = re.compile(r"\.tmp-(\d{8,})")
+
+
+class Listing(NamedTuple):
+    """What there is, everything in ascending order."""
+
+    epochs: list[int]
+    checkpoints: list[tuple[int, int]]  # epoch and sequence
+    temporary: list[int]
+
+
+class PartitionFolder:
+    """Files of one partition's checkpoints; OSError becomes a CheckpointError that says what fails.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, epoch: int, sequence: int) -> Path:
+        """Return the file of a checkpoint."""
+        return self.path / f"checkpoint-{epoch:08d}-{sequence:010d}.drift"
+
+    def listing(self) -> Listing:
+        """Return what there is; nothing where there is no folder."""
+        try:
+            names = [path.name for path in self.path.iterdir()]
+        except FileNotFoundError:
+            names = []
+        except OSError as problem:
+            raise CheckpointError(f"{self.path}: cannot be read: {problem.strerror}") from problem
+        return Listing(
+            sorted(int(m[1]) for m in map(_EPOCH.fullmatch, names) if m),
+            sorted((int(m[1]), int(m[2])) for m in map(_FILE.fullmatch, names) if m),
+            sorted(int(m[1]) for m in map(_TEMPORARY.fullmatch, names) if m),
+        )
+
+    # --- epochs --------------------------------------------------------------------------------
+
+    def claim(self) -> int:
+        """Make the next epoch, and the folder where it is missing."""
+        with _writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            epoch = self._next_epoch()
+            for folder in (self.path, *list(self.path.parents)[:2]):
+                _sync(folder)
+        return epoch
+
+    def _next_epoch(self) -> int:
+        for _ in range(ATTEMPTS):
+            listing = self.listing()
+            used = [*listing.epochs[-1:], *(epoch for epoch, _ in listing.checkpoints[-1:])]
+            epoch = max(used, default=0) + 1
+            try:
+                os.close(os.open(self.path / f"epoch-{epoch:08d}", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            if self.listing().epochs[-1:] == [epoch]:
+                return epoch  # else others went on, and cleaned up, between the look and the file
+        raise CheckpointError(f"{self.path}: other processes claim it again and again")
+
+    def owned(self, epoch: int) -> Listing:
+        """Return what there is, if an epoch is the newest; else FencedError."""
+        listing = self.listing()
+        if listing.epochs[-1:] != [epoch]:
+            newest = listing.epochs[-1] if listing.epochs else "gone"
+            raise FencedError(
+                f"{self.path}: claimed again since, our epoch is {epoch} and the newest {newest}: "
+                "another worker has the partition"
+            )
+        return listing
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def write(self, epoch: int, sequence: int, data: bytes) -> None:
+        """Write a checkpoint's file, which is there as a whole or not at all."""
+        temporary = self.path / f".tmp-{epoch:08d}"
+        with _writing(temporary):
+            try:
+                _write(temporary, data)
+                self.owned(epoch)  # writing may have taken long
+                temporary.replace(self.file(epoch, sequence))
+            except OSError:
+                self.owned(epoch)  # who claims the partition removes the file
+                raise
+            finally:
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+            reached("checkpoint.renamed")
+            _sync(self.path)
+        reached("checkpoint.recorded")
+
+    def clean(self, epoch: int) -> None:
+        """Remove what those before an epoch have left beside their checkpoints."""
+        listing = self.listing()
+        self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
+        self._remove(f".tmp-{old:08d}" for old in listing.temporary if old < epoch)
+
+    def prune(self, keep: int) -> None:
+        """Remove all but the newest checkpoints."""
+        old = self.listing().checkpoints[:-keep]
+        self._remove(self.file(*which).name for which in old)
+
+    def _remove(self, names: Iterable[str]) -> None:
+        """Remove what is of no use any more; where that fails it is tried again next time."""
+        for name in names:
+            with suppress(OSError):
+                (self.path / name).unlink()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise CheckpointError(
+            f"{path}: cannot be written: {problem.strerror or problem}; the checkpoints before are "
+            "as they were"
+        ) from problem
+
+
+def _write(path: Path, data: bytes) -> None:
+    half = len(data) // 2
+    with open(path, "wb") as file:  # noqa: PTH123  (for tests to replace)
+        file.write(data[:half])
+        file.flush()
+        reached("checkpoint.half-written")
+        file.write(data[half:])
+        file.flush()
+        reached("checkpoint.written")
+        os.fsync(file.fileno())
+    reached("checkpoint.synced")
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder last."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

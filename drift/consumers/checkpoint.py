@@ -1,0 +1,248 @@
+"""A checkpoint: all that has to change together, the model and the offsets it has learnt up to.
+
+A checksum tells accidents, not forgeries: loading drift's own models runs nothing that is in the
+file, and a pickle is loaded only where that is allowed, after its HMAC was verified if a key is
+given.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time as clock
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from drift import __version__
+from drift.consumers import _state
+from drift.consumers._container import (
+    VERSION,
+    Description,
+    check_signature,
+    describe,
+    load,
+    naming,
+    seal,
+)
+from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+__all__ = [
+    "VERSION",
+    "Checkpoint",
+    "Description",
+    "describe",
+    "from_bytes",
+    "load",
+    "naming",
+    "read",
+    "to_bytes",
+    "verify",
+]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model with the offsets that it has learnt up to, and what belongs to them.
+
+    Parameters
+    ----------
+    model
+        Any classifier; drift's own are stored without pickle.
+    offsets
+        Next offset to learn, by topic and partition.
+    epoch
+        Number of the claim under which it was written; see `CheckpointFolder`.
+    sequence
+        Its number among the checkpoints of that epoch, from 1.
+    configuration
+        What must be the same to go on: JSON values by name.
+    metrics
+        What is counted across restarts: a JSON value by name.
+    time
+        When it was made, seconds since 1970.
+
+    Examples
+    --------
+    >>> from drift.models import LBP
+    >>> checkpoint = Checkpoint(LBP(budget=3), {("news", 0): 17}, configuration={"budget": 3})
+    >>> describe(to_bytes(checkpoint)).header["offsets"]
+    [['news', 0, 17]]
+    """
+
+    model: Any
+    offsets: Mapping[tuple[str, int], int]
+    epoch: int = 0
+    sequence: int = 0
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    time: float = field(default_factory=clock.time)
+
+    @property
+    def id(self) -> str:
+        """Epoch and sequence, ``"3-17"``: no two checkpoints of a folder share them."""
+        return f"{self.epoch}-{self.sequence}"
+
+
+@lru_cache
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version  # noqa: PLC0415
+    from platform import python_version  # noqa: PLC0415
+
+    return {
+        "drift": __version__,
+        "python": python_version(),
+        "river": version("river"),
+        "numpy": version("numpy"),
+    }
+
+
+def to_bytes(
+    checkpoint: Checkpoint, *, key: bytes | None = None, allow_pickle: bool = False
+) -> bytes:
+    """Return a checkpoint as the bytes of its file.
+
+    Parameters
+    ----------
+    checkpoint
+        The checkpoint.
+    key
+        Sign it with this.
+    allow_pickle
+        Pickle a model that is not of drift's own; loading it needs this, too.
+
+    Returns
+    -------
+    bytes
+        The file.
+
+    Raises
+    ------
+    CheckpointError
+        If the model cannot be stored, or the configuration or metrics are no JSON.
+    """
+    payload, kind = _payload(checkpoint.model, allow_pickle=allow_pickle)
+    header = {
+        "model": type(checkpoint.model).__name__,
+        "payload": kind,
+        "time": checkpoint.time,
+        "epoch": checkpoint.epoch,
+        "sequence": checkpoint.sequence,
+        "offsets": [[topic, part, n] for (topic, part), n in sorted(checkpoint.offsets.items())],
+        "configuration": dict(checkpoint.configuration),
+        "metrics": dict(checkpoint.metrics),
+        "versions": _versions(),
+    }
+    return seal(header, payload, key)
+
+
+def _payload(model: Any, *, allow_pickle: bool) -> tuple[bytes, str]:
+    try:
+        return _state.encode(model), "drift"
+    except CheckpointError as problem:
+        if not allow_pickle:
+            raise
+        try:
+            return pickle.dumps(model, protocol=5), "pickle"
+        except Exception as also:  # whatever the model's own code raises
+            raise CheckpointError(
+                f"the model can neither be stored ({problem}) nor pickled ({also})"
+            ) from also
+
+
+def verify(data: bytes, *, key: bytes | None = None) -> Description:
+    """Check everything that can be checked without running what is in the file.
+
+    Parameters
+    ----------
+    data
+        The file.
+    key
+        Key that it must be signed with; None to leave the signature out.
+
+    Returns
+    -------
+    Description
+        Its parts.
+
+    Raises
+    ------
+    CheckpointError
+        If the checksum or signature is wrong, or a model of drift's own cannot be built from it.
+    """
+    description = describe(data)
+    check_signature(description, key)
+    if description.header["payload"] == "drift":
+        _state.decode(description.payload)
+    return description
+
+
+def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = False) -> Checkpoint:
+    """Return the checkpoint that a file holds.
+
+    Parameters
+    ----------
+    data
+        The file.
+    key
+        Key that it must be signed with; None to leave the signature out.
+    allow_pickle
+        Load a pickle, which runs what is in it.
+
+    Returns
+    -------
+    Checkpoint
+        Its model goes on exactly as the one that was stored.
+
+    Raises
+    ------
+    DamagedCheckpointError
+        If these are not the bytes that were written.
+    CheckpointError
+        If it is of a newer version, not signed with `key`, a pickle that is not allowed, or forged.
+
+    Examples
+    --------
+    >>> from drift.models import LBP
+    >>> from_bytes(to_bytes(Checkpoint(LBP(budget=3), {("news", 0): 17}))).offsets
+    {('news', 0): 17}
+    """
+    description = describe(data)
+    check_signature(description, key)
+    header = description.header
+    return Checkpoint(
+        _model(header["payload"], description.payload, allow_pickle=allow_pickle),
+        {(topic, partition): offset for topic, partition, offset in header["offsets"]},
+        **{
+            name: header[name] for name in ("epoch", "sequence", "configuration", "metrics", "time")
+        },
+    )
+
+
+def _model(kind: str, payload: bytes, *, allow_pickle: bool) -> Any:
+    if kind == "drift":
+        return _state.decode(payload)
+    if kind != "pickle":
+        raise CheckpointError(f"the model is stored as {kind!r:.40}, which drift does not know")
+    if not allow_pickle:
+        raise CheckpointError(
+            "the model is stored as a pickle, and loading one runs what is in it: allow pickle "
+            "(--allow-pickle) if you trust whoever can write to the folder"
+        )
+    try:
+        return pickle.loads(payload)
+    except Exception as problem:  # whatever the model's own code raises
+        raise CheckpointError(
+            f"the pickled model cannot be loaded here: {type(problem).__name__}: {problem}"
+        ) from problem
+
+
+def read(
+    path: str | PathLike[str], *, key: bytes | None = None, allow_pickle: bool = False
+) -> Checkpoint:
+    """Read a checkpoint's file; see `from_bytes`, whose errors here name the file."""
+    with naming(path):
+        return from_bytes(load(path), key=key, allow_pickle=allow_pickle)

@@ -1,0 +1,301 @@
+"""A folder of checkpoints that several processes share: one of them writes, the newest counts.
+
+A worker claims the next epoch when it is assigned a partition, and then loads the newest
+checkpoint. It saves only while no higher epoch has been claimed. A process that was frozen between
+that look and its rename may still add a checkpoint of its old epoch; it holds a model together with
+that model's offsets, and the first one of the new epoch comes before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from drift.consumers import checkpoint as container
+from drift.consumers._partition import ATTEMPTS, PartitionFolder
+from drift.consumers._points import reached
+from drift.consumers.checkpoint import Checkpoint
+from drift.errors import (
+    CheckpointError,
+    ConfigurationError,
+    DamagedCheckpointError,
+    ParameterError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from os import PathLike
+
+__all__ = ["CheckpointFolder", "Claim"]
+
+#: Topic and number; None for all partitions of a topic, learnt by one model.
+Partition: TypeAlias = tuple[str, int | None]
+
+_LOG = logging.getLogger("drift.consumers")
+_LONGEST = 200  # bytes of a folder's name; file systems take 255
+
+
+class Claim(NamedTuple):
+    """What `CheckpointFolder.claim` gives.
+
+    Attributes
+    ----------
+    epoch
+        To give to `save`.
+    checkpoint
+        The newest one; None where there has never been any.
+    """
+
+    epoch: int
+    checkpoint: Checkpoint | None
+
+
+class CheckpointFolder:
+    """Checkpoints by partition, in a local folder or a POSIX one that all workers share.
+
+    Parameters
+    ----------
+    path
+        The folder; it is made where it is missing.
+    configuration
+        What must be the same for a model to go on, JSON values by name: kernel, budget, topic, ...
+        A checkpoint of another one is refused. None to take any.
+    keep
+        Number of checkpoints kept of each partition, at least 1.
+    key
+        Sign checkpoints with this, and refuse those that are not.
+    allow_pickle
+        Store models that are not of drift's own as pickles, and load them, which runs what is in
+        them.
+    warn
+        Called with one line of text when a checkpoint is passed over because it is damaged; such
+        lines go to the log of ``drift.consumers`` as errors, too.
+
+    Raises
+    ------
+    ParameterError
+        If `keep` is no integer of at least 1.
+
+    Notes
+    -----
+    A partition is any pair of topic and number, kafka-python's ``TopicPartition`` too. Number None
+    stands for all partitions of a topic, learnt by one model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from drift.models import LBP
+    >>> folder = CheckpointFolder(tempfile.mkdtemp(), {"budget": 3})
+    >>> epoch, newest = folder.claim(("news", 0))
+    >>> epoch, newest
+    (1, None)
+    >>> folder.save(("news", 0), epoch, LBP(budget=3), {("news", 0): 17}).id
+    '1-1'
+    >>> folder.claim(("news", 0)).checkpoint.offsets
+    {('news', 0): 17}
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        path: str | PathLike[str],
+        configuration: Mapping[str, Any] | None = None,
+        *,
+        keep: int = 3,
+        key: bytes | None = None,
+        allow_pickle: bool = False,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        if type(keep) is not int or keep < 1:
+            raise ParameterError(f"keep must be an integer of at least 1, not {keep!r}")
+        self.path = Path(path)
+        self.configuration = configuration
+        self.keep = keep
+        self.key = key
+        self.allow_pickle = allow_pickle
+        self.warn = warn
+
+    def folder(self, partition: Partition) -> Path:
+        """Return the folder of a partition's checkpoints."""
+        topic, number = partition
+        name = quote(topic, safe="")  # '/' and the like; '.' stays, '-' may be there
+        name = name.replace(".", "%2E", 1) if name.startswith(".") else name
+        if len(name) > _LONGEST:
+            name = f"{name[: _LONGEST // 2]}%{hashlib.sha256(topic.encode()).hexdigest()}"
+        return self.path / f"{name}-{'all' if number is None else number}"
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def newest(self, partition: Partition) -> Checkpoint | None:
+        """Return a partition's newest checkpoint that is not damaged.
+
+        Parameters
+        ----------
+        partition
+            Topic and number.
+
+        Returns
+        -------
+        Checkpoint or None
+            None where there has never been any.
+
+        Raises
+        ------
+        CheckpointError
+            If all of them are damaged, or the newest other one cannot be used.
+        ConfigurationError
+            If it was written under another configuration.
+        """
+        checkpoint, damages = self._look(partition)
+        for damage in damages:
+            _LOG.error(damage)
+            if self.warn is not None:
+                self.warn(damage)
+        return checkpoint
+
+    def _look(self, partition: Partition) -> tuple[Checkpoint | None, list[str]]:
+        for _ in range(ATTEMPTS):
+            checkpoints = self._files(partition).listing().checkpoints
+            if not checkpoints:
+                return None, []
+            try:
+                return self._newest(partition, checkpoints)
+            except FileNotFoundError:  # another process has just thrown it away for newer ones
+                continue
+        raise CheckpointError(f"{self.folder(partition)}: checkpoints vanish while they are read")
+
+    def _newest(
+        self, partition: Partition, checkpoints: list[tuple[int, int]]
+    ) -> tuple[Checkpoint, list[str]]:
+        """Return the newest that is not damaged, and a line for each that is."""
+        damaged: list[str] = []
+        for which in reversed(checkpoints):
+            path = self._files(partition).file(*which)
+            try:
+                with container.naming(path):
+                    data = container.load(path)
+                    checkpoint = container.from_bytes(
+                        data, key=self.key, allow_pickle=self.allow_pickle
+                    )
+                    _check_offsets(partition, checkpoint)
+            except DamagedCheckpointError as problem:
+                damaged.append(str(problem))
+                continue
+            self._compare(path, checkpoint.configuration)
+            return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
+        raise CheckpointError(
+            "all checkpoints are damaged, restore one of them or move the folder away to start "
+            "afresh: " + "; ".join(damaged)
+        )
+
+    def _compare(self, path: Path, before: Mapping[str, Any]) -> None:
+        if self.configuration is None:
+            return
+        now = json.loads(json.dumps(self.configuration))
+        lines = [
+            f"  {name}: {_shown(before, name)} in the checkpoint, {_shown(now, name)} now"
+            for name in sorted(before.keys() | now.keys())
+            if _shown(before, name) != _shown(now, name)
+        ]
+        if lines:
+            raise ConfigurationError(
+                "\n".join([f"{path}: written under another configuration", *lines])
+                + "\nGo on with the one of the checkpoint, or start in another folder"
+            )
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def claim(self, partition: Partition) -> Claim:
+        """Take a partition over: from now on nobody who claimed it before can save.
+
+        Parameters
+        ----------
+        partition
+            Topic and number.
+
+        Returns
+        -------
+        Claim
+            Epoch and newest checkpoint.
+
+        Raises
+        ------
+        CheckpointError
+            As `newest` does; a checkpoint that cannot be used is found before anything is claimed.
+        """
+        files = self._files(partition)
+        self._look(partition)
+        reached("claim.checked")
+        epoch = files.claim()
+        reached("claim.created")
+        checkpoint = self.newest(partition)
+        reached("claim.loaded")
+        files.clean(epoch)
+        reached("claim.cleaned")
+        return Claim(epoch, checkpoint)
+
+    def save(
+        self,
+        partition: Partition,
+        epoch: int,
+        model: Any,
+        offsets: Mapping[tuple[str, int], int],
+        metrics: Mapping[str, Any] | None = None,
+    ) -> Checkpoint:
+        """Write a checkpoint, which is there as a whole or not at all.
+
+        Parameters
+        ----------
+        partition
+            Topic and number.
+        epoch
+            What `claim` gave.
+        model
+            The model.
+        offsets
+            Next offset to learn, by topic and partition.
+        metrics
+            What is counted across restarts.
+
+        Returns
+        -------
+        Checkpoint
+            What was written.
+
+        Raises
+        ------
+        FencedError
+            If another process has claimed the partition since: drop the model.
+        CheckpointError
+            If it cannot be written; the ones before are as they were.
+        """
+        reached("checkpoint.begun")
+        files = self._files(partition)
+        written = files.owned(epoch).checkpoints
+        sequence = max((s for e, s in written if e == epoch), default=0) + 1
+        checkpoint = Checkpoint(
+            model, offsets, epoch, sequence, self.configuration or {}, metrics or {}
+        )
+        data = container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
+        reached("checkpoint.encoded")
+        files.write(epoch, sequence, data)
+        files.prune(self.keep)
+        reached("checkpoint.pruned")
+        return checkpoint
+
+    def _files(self, partition: Partition) -> PartitionFolder:
+        return PartitionFolder(self.folder(partition))
+
+
+def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:
+    topic, number = partition
+    for other, of in checkpoint.offsets:
+        if other != topic or number not in {None, of}:
+            raise CheckpointError(f"it is of {other}:{of}, and lies in the folder of {partition}")
+
+
+def _shown(configuration: Mapping[str, Any], name: str) -> str:
+    return json.dumps(configuration[name]) if name in configuration else "absent"

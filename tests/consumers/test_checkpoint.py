@@ -1,0 +1,312 @@
+"""The file: what it keeps, what it says of itself, and what it refuses."""
+
+import hashlib
+import json
+import pickle
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river import compose, linear_model, preprocessing
+from streams import drifting_stream
+from typer.testing import CliRunner
+
+from drift import __version__
+from drift.cli import app
+from drift.consumers.checkpoint import (
+    VERSION,
+    Checkpoint,
+    describe,
+    from_bytes,
+    read,
+    to_bytes,
+    verify,
+)
+from drift.errors import CheckpointError, DamagedCheckpointError
+from drift.models import LBP, RBP
+
+OLD = Path(__file__).parent / "data" / "version-1.drift"
+KEY = b"a key"
+
+
+def trained(model):
+    for x, y in drifting_stream(60):
+        model.learn_one(x, y)
+    return model
+
+
+def some(model=None):
+    return Checkpoint(
+        trained(RBP(5, seed=1)) if model is None else model,
+        {("news", 0): 17, ("news", 10): 3},
+        4,
+        2,
+        {"budget": 5, "kernel": "RBF(gamma=0.5)", "classes": ["a", "b"]},
+        {"examples": 20, "error": 0.25},
+        1e9,
+    )
+
+
+class Armed:
+    """Unpickling one of these is noticed."""
+
+    fired = 0
+
+    def __reduce__(self):
+        return Armed.fire, ()
+
+    @staticmethod
+    def fire():
+        Armed.fired += 1
+        return "fired"
+
+
+def test_a_checkpoint_comes_back():
+    before = some()
+    after = from_bytes(to_bytes(before))
+    assert after.model.supports == before.model.supports
+    assert (after.offsets, after.metrics) == (before.offsets, before.metrics)
+    assert after.configuration == before.configuration
+    assert (after.id, after.time) == ("4-2", 1e9)
+
+
+def test_a_file_of_version_1_is_still_read():
+    """Written by the first version, with budget 2 over three examples of one feature each."""
+    checkpoint = read(OLD)
+    assert checkpoint.offsets == {("news", 0): 3}
+    assert checkpoint.id == "1-1"
+    assert checkpoint.configuration == {"model": "LBP", "budget": 2}
+    assert checkpoint.metrics == {"examples": 3}
+    # a+, b-, c+ are mistakes (b against (0 + 1)^4 of a, c against its sum with b); a has gone.
+    assert checkpoint.model.supports == [({"b": 1.0}, -1.0), ({"c": 1.0}, 1.0)]
+    checkpoint.model.learn_one({"d": 1.0}, True)  # 1 - 1 is no margin
+    assert checkpoint.model.supports == [({"c": 1.0}, 1.0), ({"d": 1.0}, 1.0)]
+
+
+def test_a_newer_version_says_so():
+    data = bytearray(to_bytes(some())[:-32])
+    struct.pack_into("<I", data, 8, VERSION + 1)
+    data += b"and a field that only it knows"
+    with pytest.raises(CheckpointError, match=rf"version 2 .*{__version__} reads up to version 1"):
+        from_bytes(bytes(data) + hashlib.sha256(data).digest())
+
+
+def test_version_0_is_refused():
+    data = bytearray(to_bytes(some())[:-32])
+    struct.pack_into("<I", data, 8, 0)
+    with pytest.raises(CheckpointError, match="no version 0"):
+        from_bytes(bytes(data) + hashlib.sha256(data).digest())
+
+
+@given(st.data())
+@pytest.mark.parametrize("key", [None, KEY])
+def test_a_changed_byte_is_noticed(key, data):
+    whole = bytearray(to_bytes(some(LBP(2)), key=key))
+    place = data.draw(st.integers(0, len(whole) - 1))
+    whole[place] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(DamagedCheckpointError):
+        from_bytes(bytes(whole), key=key)
+
+
+def test_every_torn_write_is_noticed():
+    whole = to_bytes(some(LBP(2)))
+    for length in range(len(whole)):
+        with pytest.raises(DamagedCheckpointError):
+            from_bytes(whole[:length])
+        with pytest.raises(DamagedCheckpointError):
+            from_bytes(whole[:length] + bytes(len(whole) - length))
+    with pytest.raises(DamagedCheckpointError):
+        from_bytes(whole + b"\0")
+
+
+def resealed(whole, change):
+    """Forge a header, with the checksum that goes with it."""
+    magic, version, size, payload_size = struct.unpack_from("<8sIIQ", whole)
+    header = json.loads(whole[24 : 24 + size])
+    text = json.dumps(change(header)).encode()
+    data = struct.pack("<8sIIQ", magic, version, len(text), payload_size) + text
+    data += whole[24 + size : -32]
+    return data + hashlib.sha256(data).digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: [],
+        lambda header: {},
+        lambda header: header | {"payload": "yaml"},
+        lambda header: header | {"offsets": [["news", 0]]},
+        lambda header: header | {"offsets": [["news", 0, "1"]]},
+        lambda header: header | {"offsets": [[[], 0, 1]]},
+        lambda header: header | {"configuration": []},
+        lambda header: header | {"payload": "pickle"},
+        *(
+            lambda header, name=name: {k: v for k, v in header.items() if k != name}
+            for name in ("model", "signed", "time", "epoch", "sequence", "metrics", "versions")
+        ),
+    ],
+)
+def test_a_forged_header_is_refused(change):
+    with pytest.raises(CheckpointError):
+        from_bytes(resealed(to_bytes(some()), change))
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_refused(data):
+    with pytest.raises(CheckpointError):
+        from_bytes(data)
+    sealed = struct.pack("<8sIIQ", b"\x89drift\r\n", 1, len(data), 0) + data
+    with pytest.raises(CheckpointError):
+        from_bytes(sealed + hashlib.sha256(sealed).digest(), allow_pickle=True)
+
+
+# --- pickles and signatures ------------------------------------------------------------------
+
+
+def pipeline():
+    return trained(
+        compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression())
+    )
+
+
+def test_a_river_pipeline_is_stored_only_if_pickle_is_allowed():
+    before = some(pipeline())
+    with pytest.raises(CheckpointError, match=r"Pipeline.*allow pickle"):
+        to_bytes(before)
+    data = to_bytes(before, allow_pickle=True)
+    with pytest.raises(CheckpointError, match="--allow-pickle"):
+        from_bytes(data)
+    after = from_bytes(data, allow_pickle=True)
+    for x, _ in drifting_stream(20, seed=9):
+        assert after.model.predict_proba_one(x) == before.model.predict_proba_one(x)
+
+
+def test_drifts_own_models_are_no_pickle_even_where_that_is_allowed():
+    assert from_bytes(to_bytes(some(), allow_pickle=True)).model.n_supports == 5
+
+
+def forged():
+    return resealed(to_bytes(some(Armed()), allow_pickle=True), lambda header: header)
+
+
+def test_a_pickle_is_not_loaded_before_its_signature_is_verified():
+    signed = to_bytes(some(Armed()), key=b"another key", allow_pickle=True)
+    before = Armed.fired
+    for data, message in [(forged(), "not signed"), (signed, "not that of this key")]:
+        with pytest.raises(CheckpointError, match=message):
+            from_bytes(data, key=KEY, allow_pickle=True)
+        with pytest.raises(CheckpointError, match="--allow-pickle"):
+            from_bytes(data)
+        verify(data)
+        describe(data)
+    assert Armed.fired == before
+    assert from_bytes(forged(), allow_pickle=True).model == "fired"
+
+
+def test_a_signature_covers_the_header():
+    data = resealed(to_bytes(some(), key=KEY), lambda header: header | {"epoch": 5})
+    assert from_bytes(data).epoch == 5
+    with pytest.raises(CheckpointError, match="not to be trusted"):
+        from_bytes(data, key=KEY)
+
+
+@pytest.mark.parametrize("model", [trained(LBP(3)), pipeline()])
+def test_a_signed_checkpoint_comes_back(model):
+    data = to_bytes(some(model), key=KEY, allow_pickle=True)
+    assert from_bytes(data, key=KEY, allow_pickle=True).offsets == some().offsets
+    assert KEY not in data
+
+
+def test_an_unsigned_checkpoint_is_refused_where_a_key_is_set():
+    with pytest.raises(CheckpointError, match=r"not signed.*without the key"):
+        from_bytes(to_bytes(some()), key=KEY)
+
+
+def test_a_broken_pickle_says_why():
+    data = to_bytes(some(pipeline()), allow_pickle=True)
+    sizes = list(struct.unpack_from("<8sIIQ", data))
+    header = data[24 : 24 + sizes[2]]
+    payload = pickle.dumps(Armed()).replace(b"Armed", b"Armor")
+    whole = struct.pack("<8sIIQ", *sizes[:3], len(payload)) + header + payload
+    with pytest.raises(CheckpointError, match="Armor"):
+        from_bytes(whole + hashlib.sha256(whole).digest(), allow_pickle=True)
+
+
+def test_what_can_neither_be_stored_nor_pickled():
+    with pytest.raises(CheckpointError, match="neither be stored"):
+        to_bytes(some(lambda: 0), allow_pickle=True)
+
+
+@pytest.mark.parametrize("value", [object(), {1: {2}}, b"x"])
+def test_a_configuration_that_is_no_json_is_refused(value):
+    with pytest.raises(CheckpointError, match="JSON"):
+        to_bytes(Checkpoint(LBP(2), {}, configuration={"x": value}))
+
+
+# --- the command line ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "some.drift"
+    path.write_bytes(to_bytes(some(), key=KEY))
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["checkpoint", *map(str, arguments)])
+
+
+def test_show(file):
+    shown = run("show", file)
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert "model as drift" in lines[0]
+    assert lines[0].endswith(", signed")
+    assert lines[1:12] == [
+        "model    RBP",
+        "id       4-2",
+        "time     2001-09-09 01:46:40+00:00",
+        "offsets",
+        "  news:0 17",
+        "  news:10 3",
+        "configuration",
+        "  budget 5",
+        "  kernel RBF(gamma=0.5)",
+        '  classes ["a", "b"]',
+        "metrics",
+    ]
+    assert f"  drift {__version__}" in lines
+
+
+def test_verify(file, tmp_path):
+    assert run("verify", file).stdout == f"{file}: sound\n"
+    key_file = tmp_path / "key"
+    key_file.write_bytes(KEY + b"\n")
+    sound = run("verify", file, "--key-file", key_file)
+    assert sound.stdout == f"{file}: sound, signed with this key\n"
+    key_file.write_bytes(b"wrong")
+    refused = run("verify", file, "--key-file", key_file)
+    assert (refused.exit_code, "not to be trusted" in refused.stderr) == (2, True)
+
+
+def test_verify_loads_no_pickle(tmp_path):
+    path = tmp_path / "armed.drift"
+    path.write_bytes(forged())
+    before = Armed.fired
+    assert run("verify", path).stdout == f"{path}: sound, its model a pickle that was not loaded\n"
+    assert run("show", path).exit_code == 0
+    assert Armed.fired == before
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_what_is_wrong_is_said_in_a_line(command, file, tmp_path):
+    file.write_bytes(file.read_bytes()[:-40])
+    wrong = run(command, file)
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith(f"error: {file}: cut short or damaged: ")
+    missing = run(command, tmp_path / "none.drift")
+    assert missing.stderr == f"error: {tmp_path / 'none.drift'}: No such file or directory\n"
+    assert run(command, tmp_path).stderr == f"error: {tmp_path}: cannot be read: Is a directory\n"

@@ -1,0 +1,496 @@
+"""The folder: who may write to it, and what is left in it after anything goes wrong."""
+
+import builtins
+import errno
+import logging
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+from streams import drifting_stream
+
+from drift.consumers import CheckpointFolder, _points
+from drift.consumers._partition import PartitionFolder
+from drift.consumers.checkpoint import read
+from drift.errors import (
+    CheckpointError,
+    ConfigurationError,
+    DamagedCheckpointError,
+    FencedError,
+    ParameterError,
+)
+from drift.models import LBP
+
+TP = ("news", 0)
+POINTS = [*_points.CLAIM_POINTS, *_points.CHECKPOINT_POINTS]
+
+
+def model(n):
+    """Model after n examples."""
+    trained = LBP(5)
+    for x, y in list(drifting_stream(60))[:n]:
+        trained.learn_one(x, y)
+    return trained
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return CheckpointFolder(tmp_path / "root", {"budget": 5})
+
+
+def save(folder, epoch, n):
+    return folder.save(TP, epoch, model(n), {TP: n}, {"examples": n})
+
+
+def names(folder, tp=TP):
+    return sorted(path.name for path in folder.folder(tp).iterdir())
+
+
+def newest_of(folder):
+    """Offset of the newest checkpoint, whose model and metrics must be those of that offset."""
+    checkpoint = folder.newest(TP)
+    if checkpoint is None:
+        return None
+    [n] = checkpoint.offsets.values()
+    assert checkpoint.model.supports == model(n).supports
+    assert checkpoint.metrics == {"examples": n}
+    return n
+
+
+class Stop(BaseException):
+    """What ends a step where a test wants it."""
+
+
+@contextmanager
+def at(point, action):
+    _points.install(point, action)
+    try:
+        yield
+    finally:
+        _points.remove(point)
+
+
+def stop():
+    raise Stop
+
+
+# --- the ordinary way ------------------------------------------------------------------------
+
+
+def test_there_is_none_at_first(folder):
+    assert folder.newest(TP) is None
+    assert folder.claim(TP) == (1, None)
+    assert folder.newest(TP) is None
+
+
+def test_the_newest_is_found_by_the_next_claim(folder):
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20):
+        save(folder, epoch, n)
+    epoch, checkpoint = folder.claim(TP)
+    assert (epoch, checkpoint.id, checkpoint.offsets) == (2, "1-2", {TP: 20})
+    assert save(folder, epoch, 30).id == "2-1"
+    assert newest_of(folder) == 30
+
+
+def test_the_last_ones_are_kept_and_nothing_else_piles_up(tmp_path):
+    folder = CheckpointFolder(tmp_path, keep=2)
+    for _ in range(5):
+        epoch, _ = folder.claim(TP)
+        for n in (1, 2, 3):
+            save(folder, epoch, n)
+    assert names(folder) == [
+        "checkpoint-00000005-0000000002.drift",
+        "checkpoint-00000005-0000000003.drift",
+        "epoch-00000005",
+    ]
+
+
+def test_partitions_do_not_meet(folder):
+    first, second, every = (
+        folder.claim((topic, n)).epoch for topic, n in [TP, ("a", 7), ("a", None)]
+    )
+    save(folder, first, 10)
+    folder.save(("a", None), every, model(5), {("a", 0): 3, ("a", 7): 2})
+    assert folder.newest(("a", 7)) is None
+    assert second == 1
+    assert folder.claim(("a", None)).checkpoint.offsets == {("a", 0): 3, ("a", 7): 2}
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "..",
+        ".",
+        "../../etc",
+        "/etc/passwd",
+        "a/b",
+        "a\0b",
+        "a\nb",
+        ".hidden",
+        "ü" * 200,
+        "t" * 249,
+        "",
+    ],
+)
+def test_any_topic_is_safe_as_the_name_of_a_folder(folder, topic):
+    tp = (topic, 3)
+    epoch, _ = folder.claim(tp)
+    folder.save(tp, epoch, model(3), {tp: 3})
+    assert folder.newest(tp).offsets == {tp: 3}
+    assert folder.folder(tp).parent == folder.path
+    assert folder.folder(tp).is_dir()
+    assert not folder.folder(tp).name.startswith(".")
+
+
+def test_topics_have_folders_of_their_own(folder):
+    topics = ["a", "a-0", "a%2D0", ".a", "%2Ea", "t" * 249, "t" * 248 + "u"]
+    pairs = [(topic, number) for topic in topics for number in (0, 1, None)]
+    assert len({folder.folder(tp) for tp in pairs}) == len(pairs)
+
+
+@pytest.mark.parametrize("keep", [0, -1, 1.5, True])
+def test_keep_is_checked(tmp_path, keep):
+    with pytest.raises(ParameterError, match="keep must be"):
+        CheckpointFolder(tmp_path, keep=keep)
+
+
+def test_a_checkpoint_in_another_partitions_folder_is_refused(folder):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 3)
+    folder.folder(TP).rename(folder.folder(("news", 1)))
+    with pytest.raises(CheckpointError, match="it is of news:0"):
+        folder.claim(("news", 1))
+
+
+# --- another configuration -------------------------------------------------------------------
+
+
+def test_another_configuration_is_refused_with_the_difference(tmp_path):
+    before = CheckpointFolder(
+        tmp_path, {"budget": 5, "kernel": "RBF(1.0)", "topic": "news", "x": (1,)}
+    )
+    epoch, _ = before.claim(TP)
+    save(before, epoch, 3)
+    now = CheckpointFolder(tmp_path, {"budget": 9, "topic": "news", "x": [1], "decay": 0.5})
+    with pytest.raises(ConfigurationError) as refused:
+        now.claim(TP)
+    assert str(refused.value).splitlines()[1:-1] == [
+        "  budget: 5 in the checkpoint, 9 now",
+        "  decay: absent in the checkpoint, 0.5 now",
+        '  kernel: "RBF(1.0)" in the checkpoint, absent now',
+    ]
+    save(before, epoch, 4)  # the refused one has claimed nothing
+    assert CheckpointFolder(tmp_path).claim(TP).checkpoint.offsets == {TP: 4}
+
+
+# --- fencing ---------------------------------------------------------------------------------
+
+
+def test_who_claimed_before_cannot_save(folder):
+    old, _ = folder.claim(TP)
+    save(folder, old, 10)
+    new, _ = folder.claim(TP)
+    with pytest.raises(FencedError, match="our epoch is 1 and the newest 2"):
+        save(folder, old, 20)
+    assert newest_of(folder) == 10
+    save(folder, new, 30)
+    assert newest_of(folder) == 30
+
+
+@pytest.mark.parametrize("point", _points.CHECKPOINT_POINTS[:5])
+def test_a_claim_while_another_saves_fences_it(folder, point):
+    old, _ = folder.claim(TP)
+    save(folder, old, 10)
+    claims = []
+    with at(point, lambda: claims.append(folder.claim(TP))), pytest.raises(FencedError):
+        save(folder, old, 20)
+    [(new, checkpoint)] = claims
+    assert checkpoint.offsets == {TP: 10}
+    assert newest_of(folder) == 10
+    save(folder, new, 15)
+    assert newest_of(folder) == 15
+    assert [name for name in names(folder) if "tmp" in name] == []
+
+
+def test_a_zombie_between_its_look_and_its_rename_does_not_count_for_long(folder, monkeypatch):
+    old, _ = folder.claim(TP)
+    looks, owned = [], PartitionFolder.owned
+
+    def frozen(self, epoch):
+        listing = owned(self, epoch)
+        looks.append(epoch)
+        if looks == [old, old]:
+            new, _ = folder.claim(TP)
+            save(folder, new, 30)
+            (self.path / f".tmp-{old:08d}").write_bytes(b"as if it had not been removed")
+        return listing
+
+    monkeypatch.setattr(PartitionFolder, "owned", frozen)
+    assert save(folder, old, 20).epoch == old
+    assert newest_of(folder) == 30
+
+
+def test_of_many_claims_at_once_each_gets_an_epoch_of_its_own(folder):
+    epochs, start = [], threading.Barrier(6)
+
+    def claim():
+        start.wait()
+        epochs.extend(folder.claim(TP).epoch for _ in range(5))
+
+    threads = [threading.Thread(target=claim) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(epochs)) == 30
+    assert names(folder) == [f"epoch-{max(epochs):08d}"]
+
+
+# --- damage ----------------------------------------------------------------------------------
+
+
+def damage(folder, index, change):
+    path = sorted(folder.folder(TP).glob("*.drift"))[index]
+    path.write_bytes(change(path.read_bytes()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-1],
+        lambda data: bytes(len(data)),
+        lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+    ],
+)
+def test_a_damaged_newest_falls_back_loudly(tmp_path, caplog, change):
+    said = []
+    folder = CheckpointFolder(tmp_path, warn=said.append)
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20):
+        save(folder, epoch, n)
+    path = damage(folder, -1, change)
+    with caplog.at_level(logging.ERROR, "drift.consumers"):
+        epoch, checkpoint = folder.claim(TP)
+    assert checkpoint.offsets == {TP: 10}
+    [line] = said
+    assert str(path) in line
+    assert line.endswith("going back to checkpoint-00000001-0000000001.drift")
+    assert [record.getMessage() for record in caplog.records] == said
+    save(folder, epoch, 25)
+    assert newest_of(folder) == 25
+    assert said == [line]
+
+
+def test_where_all_are_damaged_nothing_starts_afresh(folder):
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20):
+        save(folder, epoch, n)
+    for index in (0, 1):
+        damage(folder, index, lambda data: data[:-1])
+    with pytest.raises(CheckpointError, match="all checkpoints are damaged, restore one"):
+        folder.claim(TP)
+    save(folder, epoch, 30)  # who has the partition can still mend it
+    assert newest_of(folder) == 30
+
+
+def test_a_checkpoint_of_another_key_is_no_damage(tmp_path):
+    epoch, _ = CheckpointFolder(tmp_path, key=b"a").claim(TP)
+    save(CheckpointFolder(tmp_path), epoch, 10)
+    save(CheckpointFolder(tmp_path, key=b"a"), epoch, 20)
+    with pytest.raises(CheckpointError, match="not to be trusted") as refused:
+        CheckpointFolder(tmp_path, key=b"b").claim(TP)
+    assert not isinstance(refused.value, DamagedCheckpointError)
+
+
+# --- writes that fail ------------------------------------------------------------------------
+
+
+@contextmanager
+def largest_file(size):
+    """Have every write beyond a size fail, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 1000])
+def test_a_write_that_ends_half_way_leaves_the_one_before(folder, size):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    before = names(folder)
+    for _ in range(5):
+        with largest_file(size), pytest.raises(CheckpointError, match="the checkpoints before are"):
+            save(folder, epoch, 20)
+        assert names(folder) == before
+        assert newest_of(folder) == 10
+    save(folder, epoch, 20)
+    assert newest_of(folder) == 20
+
+
+class Full:
+    """A file on a disk that has no room after some writes."""
+
+    def __init__(self, file, room):
+        self.file = file
+        self.room = room
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exception):
+        self.file.close()
+
+    def write(self, data):
+        self.room -= 1
+        if self.room < 0:
+            self.file.write(data[:7])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.file.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_a_full_disk_leaves_the_one_before(folder, monkeypatch, room):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    before = names(folder)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "drift.consumers._partition.open",
+            lambda path, mode: Full(builtins.open(path, mode), room),  # noqa: SIM115, PTH123
+            raising=False,
+        )
+        with pytest.raises(CheckpointError, match="No space left on device"):
+            save(folder, epoch, 20)
+    assert names(folder) == before
+    assert newest_of(folder) == 10
+
+
+def test_an_fsync_that_fails_leaves_the_one_before(folder, monkeypatch):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "fails")))
+        with pytest.raises(CheckpointError, match="fails"):
+            save(folder, epoch, 20)
+    assert newest_of(folder) == 10
+
+
+def test_a_folder_that_cannot_be_made_says_so(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="cannot be"):
+        CheckpointFolder(tmp_path / "file").claim(TP)
+
+
+def test_what_cannot_be_stored_leaves_the_one_before(folder):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    with pytest.raises(CheckpointError, match="allow pickle"):
+        folder.save(TP, epoch, object(), {TP: 20})
+    assert newest_of(folder) == 10
+
+
+# --- kills -----------------------------------------------------------------------------------
+
+_CHILD = """
+import sys
+from drift.consumers import CheckpointFolder
+sys.path.insert(0, {tests!r})
+from streams import drifting_stream
+from drift.models import LBP
+model, n = LBP(5), 0
+folder = CheckpointFolder(sys.argv[1], {{"budget": 5}})
+epoch, checkpoint = folder.claim(("news", 0))
+for x, y in list(drifting_stream(60))[:20]:
+    model.learn_one(x, y)
+folder.save(("news", 0), epoch, model, {{("news", 0): 20}}, {{"examples": 20}})
+print("survived")
+"""
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_leaves_the_old_or_the_new_one(folder, point):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    tests = os.path.dirname(sys.modules["streams"].__file__)  # noqa: PTH120
+    killed = subprocess.run(
+        [sys.executable, "-c", _CHILD.format(tests=tests), str(folder.path)],
+        env=os.environ | {"DRIFT_ABORT_AT": point},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    renamed = point in {"checkpoint.renamed", "checkpoint.recorded", "checkpoint.pruned"}
+    assert newest_of(folder) == (20 if renamed else 10)
+    epoch, checkpoint = folder.claim(TP)
+    assert checkpoint.offsets == {TP: 20 if renamed else 10}
+    save(folder, epoch, 30)
+    assert newest_of(folder) == 30
+    assert [n for n in names(folder) if not n.startswith("checkpoint-")] == [f"epoch-{epoch:08d}"]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_an_exception_leaves_the_old_or_the_new_one(folder, point):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    for _ in range(4):
+        with at(point, stop), pytest.raises(Stop):
+            save(folder, folder.claim(TP).epoch, 20)
+        assert newest_of(folder) in {10, 20}
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 30)
+    assert newest_of(folder) == 30
+    assert len(names(folder)) <= 4
+
+
+def test_every_point_is_reached_in_its_order(folder):
+    seen = []
+    for point in POINTS:
+        _points.install(point, lambda point=point: seen.append(point))
+    try:
+        epoch, _ = folder.claim(TP)
+        save(folder, epoch, 10)
+    finally:
+        for point in POINTS:
+            _points.remove(point)
+    assert seen == POINTS
+
+
+def test_the_third_time_can_be_meant():
+    code = """
+from drift.consumers._points import reached
+for i in range(4):
+    print(i, flush=True)
+    reached("x")
+"""
+    killed = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"DRIFT_ABORT_AT": "x:3"},
+        capture_output=True,
+        check=False,
+    )
+    assert (killed.returncode, killed.stdout.split()) == (-signal.SIGKILL, [b"0", b"1", b"2"])
+
+
+def test_a_file_can_be_read_by_itself(folder):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    [path] = folder.folder(TP).glob("*.drift")
+    assert read(path).offsets == {TP: 10}
+    path.write_bytes(b"")
+    with pytest.raises(DamagedCheckpointError, match=f"^{path}: no checkpoint of drift: 0 bytes"):
+        read(path)

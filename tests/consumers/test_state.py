@@ -1,0 +1,461 @@
+"""What a checkpoint keeps of a model, and what it refuses to build."""
+
+import io
+import itertools
+import json
+import pickle
+import random
+import struct
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cases import CASES, KERNELS
+from hypothesis import example, given
+from hypothesis import strategies as st
+from streams import degenerate_stream, drifting_stream, huge_stream
+
+from drift.consumers import _trust
+from drift.consumers._state import decode, encode
+from drift.errors import CheckpointError
+from drift.models import (
+    LBP,
+    MIRA,
+    MODELS,
+    MRBP,
+    RBP,
+    RBSOP,
+    Averaged,
+    Forgetron,
+    KernelClassifier,
+    OneVsRest,
+    Perceptron,
+    Projectron,
+    ProjectronPlusPlus,
+    _columns_py,
+    _support,
+)
+
+
+@_trust.register
+@dataclass(frozen=True)
+class Laplace:
+    """A user's kernel."""
+
+    gamma: float = 0.5
+
+    def __call__(self, dot, sq_a, sq_b):
+        return np.exp(-self.gamma * np.sqrt(np.maximum(sq_a + sq_b - 2 * dot, 0.0)))
+
+
+class Unknown(Perceptron):
+    """A user's algorithm, not registered."""
+
+
+class Canonical(pickle.Pickler):
+    """A model's values, whatever texts it shares: a checkpoint keeps texts by value."""
+
+    def __init__(self, buffer):
+        super().__init__(buffer)
+        self.fast = True
+
+    def reducer_override(self, value):
+        if isinstance(value, np.ndarray):
+            return bytes, (value.tobytes("A"),)
+        return NotImplemented
+
+
+def canonical(model):
+    buffer = io.BytesIO()
+    Canonical(buffer).dump(model)
+    return buffer.getvalue()
+
+
+def assert_goes_on(original, examples, before):
+    """Train on some examples, copy, and train both on the others."""
+    examples = list(examples)
+    for x, y in examples[:before]:
+        original.learn_one(x, y)
+    copy = decode(encode(original))
+    assert canonical(copy) == canonical(original)
+    for x, y in examples[before:]:
+        assert copy.decision_function_one(x) == original.decision_function_one(x)
+        original.learn_one(x, y)
+        copy.learn_one(x, y)
+    assert canonical(copy) == canonical(original)
+    assert encode(copy) == encode(original)
+    return copy
+
+
+def topics(stream):
+    """Examples of four classes, made of those of two."""
+    return [(x, f"topic {len(x) % 2}{'+' if y else '-'}") for x, y in stream]
+
+
+EVERY_KERNEL = {name: kernel for name, (kernel, _, _) in KERNELS.items()} | {"own": Laplace()}
+WRAPPERS = {
+    "shared": OneVsRest(RBP(6, seed=1)),
+    "shared-scaled": OneVsRest(Forgetron(6)),
+    "shared-bias": OneVsRest(Perceptron(bias=True)),
+    "unshared": OneVsRest(RBSOP(6, seed=1)),
+    "unshared-projected": OneVsRest(Projectron(0.5)),
+    "of-averages": OneVsRest(Averaged(LBP(6))),
+    "average-multiclass": Averaged(MRBP(6, seed=2)),
+    "mira": MIRA(budget=6, cache="fixed"),
+    "mira-variable": MIRA(cache="variable"),
+    "mrbp": MRBP(6, seed=2),
+    "projected-multiclass": ProjectronPlusPlus(0.5),
+}
+
+
+@pytest.mark.parametrize(("name", "kernel"), list(itertools.product(MODELS, EVERY_KERNEL)))
+def test_every_model_with_every_kernel_goes_on_as_the_original(name, kernel):
+    parameters = {"budget": 7, "seed": 3}
+    model_class = MODELS[name]
+    own = {k: v for k, v in parameters.items() if k in model_class().__dict__}
+    if name == "MIRA":
+        own = {}
+    model = model_class(kernel=EVERY_KERNEL[kernel], **own)
+    assert_goes_on(model, drifting_stream(60), 35)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("stream", [degenerate_stream, huge_stream])
+def test_every_case_goes_on_on_hard_streams(case, stream):
+    if stream is huge_stream and CASES[case].inverts:
+        pytest.skip("Gram matrices of 1e37 beside 1")
+    kernel = None if stream is degenerate_stream else KERNELS["rbf"][0]
+    assert_goes_on(CASES[case].model(kernel, 5), itertools.islice(stream(), 80), 40)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_averages_go_on(name):
+    assert_goes_on(Averaged(MODELS[name]()), drifting_stream(60), 35)
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_models_of_several_classes_go_on(name):
+    assert_goes_on(WRAPPERS[name].clone(), topics(drifting_stream(120)), 60)
+
+
+@pytest.mark.parametrize("name", ["shared", "unshared", "mrbp"])
+@pytest.mark.parametrize("store", ["plain", "float64"])
+def test_other_stores_go_on(name, store, monkeypatch):
+    if store == "plain":
+        monkeypatch.setattr(_support, "ColumnStore", _columns_py.ColumnStore)
+    else:
+        monkeypatch.setattr(_support, "_column_type", "float64")
+    assert_goes_on(WRAPPERS[name].clone(), topics(drifting_stream(120)), 60)
+
+
+def test_a_model_that_has_learnt_nothing():
+    for model in [*(model_class() for model_class in MODELS.values()), OneVsRest(LBP(3))]:
+        assert_goes_on(model, drifting_stream(10), 0)
+
+
+def test_classes_share_their_store_in_the_copy():
+    copy = assert_goes_on(OneVsRest(LBP(5)), topics(drifting_stream(60)), 30)
+    stores = {id(model._supports._shared) for model in copy.models.values()}
+    assert stores == {id(copy._shared)}
+
+
+def test_the_kernel_is_one_object_in_the_copy():
+    model = decode(encode(RBP(kernel=Laplace(0.25))))
+    assert model.kernel is model._supports.kernel
+    assert model.kernel == Laplace(0.25)
+
+
+NAMES = [
+    "word",
+    "",
+    "日本",
+    "\ud83d\ude00",  # two lone surrogates, which JSON would make one character
+    "\U0001f600",
+    "\ud800",
+    7,
+    -(2**63),
+    2**200,
+    -0.5,
+    1e308,
+    float("inf"),
+    None,
+    True,
+    b"\x00\xff",
+    ("n", ("gram", 2.5)),
+    frozenset({3}),
+    np.int64(12),
+    np.str_("numpy"),
+    np.float32(0.1),
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=repr)
+def test_names_and_labels_of_any_kind(name):
+    model = OneVsRest(LBP(5))
+    model.learn_one({name: 1.0, "other": 0.5}, name if name is not None else "none")
+    model.learn_one({name: 2.0}, "x")
+    copy = decode(encode(model))
+    assert canonical(copy) == canonical(model)
+    [label, _] = copy.models
+    assert label == (name if name is not None else "none")
+    assert type(label) is type(name if name is not None else "none")
+    assert copy.decision_function_one({name: 2.0}) == model.decision_function_one({name: 2.0})
+
+
+def values():
+    scalars = st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(st.characters(codec=None)),
+        st.binary(max_size=9),
+    )
+    return st.recursive(
+        scalars | st.lists(scalars) | st.builds(lambda v: array("d", v), st.lists(st.floats())),
+        lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(scalars, inner),
+        max_leaves=12,
+    )
+
+
+def held(model):
+    return model.extra
+
+
+@given(values())
+@example([1, 2**63, -(2**63), -(2**63) - 1])
+@example([1e300, -0.0, float("nan"), float("-inf")])
+def test_any_value_comes_back(value):
+    model = Perceptron()
+    model.extra = value
+    assert canonical(held(decode(encode(model)))) == canonical(value)
+
+
+@given(
+    st.sampled_from(["?", "b", "B", "h", "H", "i", "I", "q", "Q", "f", "d"]),
+    st.lists(st.integers(0, 1) | st.integers(-(2**63), 2**64 - 1), max_size=8),
+    st.sampled_from("CF"),
+)
+def test_arrays_come_back(kind, numbers, order):
+    wrapped = np.array([n % 2**64 for n in numbers], dtype=np.uint64)
+    with np.errstate(all="ignore"):
+        value = wrapped.view(np.float64).astype(kind) if kind in "fd" else wrapped.astype(kind)
+    value = value.reshape((2, -1), order=order) if len(value) % 2 == 0 else value
+    model = Perceptron()
+    model.extra = [value, value]
+    first, second = held(decode(encode(model)))
+    assert first is second
+    assert first.dtype == value.dtype
+    assert first.flags.f_contiguous == value.flags.f_contiguous
+    assert (first.shape, first.tobytes()) == (value.shape, value.tobytes())
+
+
+def test_random_generators_go_on():
+    model = Perceptron()
+    model.extra = random.Random(5)
+    model.extra.gauss(0, 1)  # leaves one over
+    copy = held(decode(encode(model)))
+    assert [copy.gauss(0, 1) for _ in range(5)] == [model.extra.gauss(0, 1) for _ in range(5)]
+    assert copy.random() == model.extra.random()
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (len, "builtin_function_or_method"),
+        (Unknown(), "Unknown"),
+        (object(), "object"),
+        (1j, "complex"),
+        (np.array([object()]), "object"),
+        (array("u", "x"), "'u'"),
+        (lambda: 0, "function"),
+    ],
+)
+def test_other_kinds_are_refused_by_name(value, names):
+    model = Perceptron()
+    model.extra = value
+    with pytest.raises(CheckpointError, match=names):
+        encode(model)
+
+
+def test_what_holds_itself_is_refused():
+    model = Perceptron()
+    model.extra = [model]
+    with pytest.raises(CheckpointError, match="holds itself"):
+        encode(model)
+
+
+def test_a_class_that_is_not_registered_says_how_to():
+    with pytest.raises(CheckpointError, match=r"Unknown.*drift\.consumers\.register"):
+        encode(Unknown())
+
+
+def parts(payload):
+    (size,) = struct.unpack_from("<Q", payload)
+    return json.loads(payload[8 : 8 + size]), payload[8 + size :]
+
+
+def whole(tree, blobs=b""):
+    text = json.dumps(tree).encode()
+    return struct.pack("<Q", len(text)) + text + blobs
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        1,
+        None,
+        "os.system",
+        {},
+        [],
+        ["l"],
+        ["o", "os.system", {}],
+        ["o", "object", {}],
+        ["o", "drift.models.budget.RBP", {}],
+        ["o", "RBF", {"gamma": 1.0}],
+        ["k", "RBF", {"gamma": -1.0}],
+        ["k", "RBF", {"other": -1.0}],
+        ["k", "RBP", {"budget": 3}],
+        ["k", "RBF", {}],
+        ["o", "RBP", {"__class__": 1}],
+        ["o", "RBP", {"a b": 1}],
+        ["o", "SupportSet", {}],
+        ["r", 0],
+        ["r", -1],
+        ["n", "|O", "C", [1], "|u1", 0],
+        ["n", "<f8", "C", [10**9, 10**9], "<f8", 0],
+        ["g", "O", "00"],
+        ["i", "7" * 10_000],
+        ["p", [[]]],
+        ["d", ["l"], 1],
+    ],
+    ids=json.dumps,
+)
+def test_forged_trees_are_refused(tree):
+    with pytest.raises(CheckpointError):
+        decode(whole(tree))
+
+
+def test_a_tree_of_any_depth_is_refused():
+    deep = b'["t",' * 100_000 + b"1" + b"]" * 100_000
+    with pytest.raises(CheckpointError):
+        decode(struct.pack("<Q", len(deep)) + deep)
+
+
+def trained():
+    model = OneVsRest(LBP(4))
+    for x, y in topics(drifting_stream(40)):
+        model.learn_one(x, y)
+    yield model
+    model = RBP(4, seed=1)
+    for x, y in drifting_stream(40):
+        model.learn_one(x, y)
+    yield model
+
+
+def paths(node, path=()):
+    """Every place in a tree."""
+    yield path
+    items = enumerate(node) if isinstance(node, list) else ()
+    for key, part in node.items() if isinstance(node, dict) else items:
+        yield from paths(part, (*path, key))
+
+
+def put(tree, path, value):
+    for key in path[:-1]:
+        tree = tree[key]
+    tree[path[-1]] = value
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 40)
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["RBF", "RBP", "SupportSet", "SharedStore", "l", "r", "p"]),
+    lambda inner: st.lists(inner, max_size=4),
+    max_leaves=6,
+)
+
+
+def use(payload):
+    """Decode what may be forged; what is accepted may fail, but not crash the process."""
+    try:
+        model = decode(payload)
+    except CheckpointError:
+        return
+    try:
+        for x, y in topics(drifting_stream(30)) if model._multiclass else drifting_stream(30):
+            model.predict_one(x)
+            model.learn_one(x, y)
+        encode(model)
+    except Exception:  # noqa: BLE001, S110 - nonsense in the model, not in memory
+        pass
+
+
+FORGED = [parts(encode(model)) for model in trained()]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(st.data())
+def test_a_tree_changed_anywhere_is_refused_or_harmless(data):
+    tree, blobs = data.draw(st.sampled_from(FORGED))
+    tree = json.loads(json.dumps(tree))
+    for _ in range(data.draw(st.integers(1, 2))):
+        put(tree, data.draw(st.sampled_from(list(paths(tree))[1:])), data.draw(JSON))
+    use(whole(tree, blobs))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(st.data())
+def test_numbers_changed_anywhere_are_refused_or_harmless(data):
+    tree, blobs = data.draw(st.sampled_from(FORGED))
+    changed = bytearray(blobs)
+    changed[data.draw(st.integers(0, len(blobs) - 1))] = data.draw(st.integers(0, 255))
+    use(whole(tree, bytes(changed)))
+
+
+@given(JSON)
+def test_any_json_is_refused_or_harmless(tree):
+    use(whole(tree))
+
+
+def store_of(tree):
+    """Attributes of the support set's store, as the encoder lists them."""
+    supports = tree[2]["_supports"][2]
+    flat = supports["store"][1:]
+    return supports, {flat[i]: i + 2 for i in range(0, len(flat), 2)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s, put: s.update(budget=-3),
+        lambda s, put: s.update(order=["p", [0, 1, 2, 9]]),
+        lambda s, put: s.update(order=["p", [0, 1, 2, 2, 3]]),
+        lambda s, put: s.update(serials=["p", [1]]),
+        lambda s, put: put("capacity", 1),
+        lambda s, put: put("capacity", 2**30),
+        lambda s, put: put("capacity", -1),
+        lambda s, put: put("free_slots", ["p", [0]]),
+        lambda s, put: put("free_slots", ["p", [99]]),
+        lambda s, put: put("free_columns", ["p", [0]]),
+        lambda s, put: put("dense", ["p", [10**6]]),
+        lambda s, put: put("names", ["p", ["w1", "w1"]]),
+        lambda s, put: put("wide", 2),
+    ],
+)
+def test_a_store_that_does_not_hold_together_is_refused(change):
+    tree, blobs = json.loads(json.dumps(FORGED[1][0])), FORGED[1][1]
+    supports, where = store_of(tree)
+    change(supports, lambda name, value: supports["store"].__setitem__(where[name], value))
+    with pytest.raises(CheckpointError, match="does not hold together"):
+        decode(whole(tree, blobs))
+
+
+def test_every_model_has_a_name_to_be_stored_by():
+    assert all(_trust.class_of(_trust.name_of(model)) is model for model in MODELS.values())
+    with pytest.raises(CheckpointError):
+        _trust.name_of(KernelClassifier)
