@@ -1,0 +1,1 @@
+"""Learning from Kafka, each example exactly once."""

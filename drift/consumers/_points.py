@@ -1,0 +1,68 @@
+"""Named points between the steps that must survive a kill, so that tests can stop at each of them.
+
+A point costs a look into an empty dict unless a test has put a handler there, or the environment
+variable ``DRIFT_ABORT_AT`` names it: ``checkpoint.renamed`` has the process kill itself with
+SIGKILL when that point is first reached, ``checkpoint.renamed:3`` at the third time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CHECKPOINT_POINTS", "CLAIM_POINTS", "install", "reached", "remove"]
+
+#: The steps of `CheckpointFolder.claim`, in their order.
+CLAIM_POINTS = ("claim.checked", "claim.created", "claim.loaded", "claim.cleaned")
+
+#: The steps of `CheckpointFolder.save`, in their order.
+CHECKPOINT_POINTS = (
+    "checkpoint.begun",
+    "checkpoint.encoded",
+    "checkpoint.half-written",
+    "checkpoint.written",
+    "checkpoint.synced",
+    "checkpoint.renamed",
+    "checkpoint.recorded",
+    "checkpoint.pruned",
+)
+
+_handlers: dict[str, Callable[[], None]] = {}
+
+
+def reached(name: str) -> None:
+    """Run the handler of a point, if it has one; what that raises ends the step."""
+    handler = _handlers.get(name)
+    if handler is not None:
+        handler()
+
+
+def install(name: str, handler: Callable[[], None]) -> None:
+    """Have a function called whenever a point is reached, instead of the one before."""
+    _handlers[name] = handler
+
+
+def remove(name: str) -> None:
+    """Let a point do nothing again."""
+    _handlers.pop(name, None)
+
+
+def _obey(wish: str) -> None:
+    name, _, count = wish.partition(":")
+    left = int(count or 1)
+
+    def handler() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    install(name, handler)
+
+
+if os.environ.get("DRIFT_ABORT_AT"):
+    _obey(os.environ["DRIFT_ABORT_AT"])
