@@ -22,7 +22,8 @@ ALLOWED = {
     "streams": set(),
     "experiments": {"kernels", "models", "streams"},
     "consumers": set(),
-    "cli": {"kernels", "models", "streams", "experiments", "consumers"},
+    "testing": {"consumers"},
+    "cli": {"kernels", "models", "streams", "experiments", "consumers", "testing"},
     "errors": set(),
     "types": set(),
 }
@@ -31,7 +32,8 @@ OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
     "narwhals": {"drift.models._frames"},
     "pandas": set(),
-    "kafka": {"drift.consumers.kafka"},
+    "kafka": {"drift.consumers.kafka", "drift.testing._clients"},
+    "confluent_kafka": {"drift.testing._mock"},
 }
 
 

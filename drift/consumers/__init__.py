@@ -1,1 +1,3 @@
-"""Learning from Kafka, each example exactly once."""
+"""Consumers that learn each example of a Kafka topic exactly once."""
+
+__all__: list[str] = []
