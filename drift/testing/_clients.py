@@ -1,0 +1,134 @@
+"""Clients for tests, each in one line."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from drift.testing._mock import MockKafka
+
+__all__ = ["consume", "patient_assignor", "produce"]
+
+
+def patient_assignor(seconds: float = 0.3) -> Any:
+    """kafka-python's range assignor, which waits before it assigns.
+
+    The mock cluster refuses a member that asks for its partitions after the leader has set them, so
+    the leader lets the others ask first. Against a real broker it only costs time.
+
+    Parameters
+    ----------
+    seconds
+        How long it waits.
+
+    Returns
+    -------
+    RangePartitionAssignor
+        One for ``partition_assignment_strategy``.
+
+    Raises
+    ------
+    MissingExtraError
+        kafka-python is not installed.
+    """
+    try:
+        from kafka.coordinator.assignors import range as ranges  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("kafka-python", "kafka") from None
+
+    class PatientAssignor(ranges.RangePartitionAssignor):  # type: ignore[misc]
+        @classmethod
+        def assign(cls, cluster: Any, members: Any) -> Any:
+            time.sleep(seconds)
+            return super().assign(cluster, members)
+
+    return PatientAssignor()
+
+
+def _client_args(broker: MockKafka | str) -> dict[str, Any]:
+    if isinstance(broker, str):
+        return {"bootstrap_servers": broker.split(",")}
+    return broker.client_args
+
+
+def produce(
+    broker: MockKafka | str, topic: str, values: Iterable[bytes | None], partition: int = 0
+) -> None:
+    """Append records to a partition and wait until the broker has them all.
+
+    Parameters
+    ----------
+    broker
+        The cluster, or the ``host:port`` of a real one.
+    topic
+        Their topic.
+    values
+        Their values, in their order; None makes a tombstone.
+    partition
+        Their partition.
+
+    Raises
+    ------
+    MissingExtraError
+        kafka-python is not installed.
+    """
+    try:
+        from kafka import KafkaProducer  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("kafka-python", "kafka") from None
+    producer = KafkaProducer(**_client_args(broker))
+    try:
+        sent = [producer.send(topic, value, key=b"", partition=partition) for value in values]
+        producer.flush(timeout=30)
+        for future in sent:
+            future.get(timeout=30)
+    finally:
+        producer.close(timeout=5)
+
+
+def consume(broker: MockKafka | str, topic: str, count: int, *, timeout: float = 10) -> list[Any]:
+    """Read a topic's first records, of all its partitions.
+
+    Parameters
+    ----------
+    broker
+        The cluster, or the ``host:port`` of a real one.
+    topic
+        The topic.
+    count
+        Return as soon as there are so many.
+    timeout
+        Return those that there are after so many seconds.
+
+    Returns
+    -------
+    list of ConsumerRecord
+        By partition, then offset; more than `count` where the last fetch brought more.
+
+    Raises
+    ------
+    MissingExtraError
+        kafka-python is not installed.
+    """
+    try:
+        from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("kafka-python", "kafka") from None
+    end = time.monotonic() + timeout
+    consumer = KafkaConsumer(**_client_args(broker), enable_auto_commit=False)
+    try:
+        partitions = consumer.partitions_for_topic(topic) or ()
+        consumer.assign([TopicPartition(topic, partition) for partition in partitions])
+        consumer.seek_to_beginning()
+        records: list[Any] = []
+        while len(records) < count and time.monotonic() < end:
+            for batch in consumer.poll(timeout_ms=100).values():
+                records += batch
+    finally:
+        consumer.close(timeout_ms=1000)
+    return sorted(records, key=lambda record: (record.partition, record.offset))

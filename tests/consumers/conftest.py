@@ -1,0 +1,46 @@
+"""Brokers for the tests of consumers."""
+
+import os
+import uuid
+
+import pytest
+
+from drift.testing import MockKafka
+from tools.kafka import broker as tool
+
+
+@pytest.fixture
+def broker():
+    """A cluster inside the process."""
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    with MockKafka() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_address(tmp_path_factory):
+    """Where a real Kafka broker answers; tests that need it skip without.
+
+    One of DRIFT_KAFKA's, else one that starts here where its jars have been fetched.
+    """
+    address = os.environ.get("DRIFT_KAFKA")
+    if address:
+        yield address
+    elif tool.fetched():
+        with tool.Broker(tmp_path_factory.mktemp("kafka")) as started:
+            yield started.address
+    else:
+        pytest.skip("no Kafka: python tools/kafka/broker.py fetch, or DRIFT_KAFKA=host:port")
+
+
+@pytest.fixture
+def kafka_topic(kafka_address):
+    """A topic of its own of two partitions on the real broker, gone after the test."""
+    name = f"drift-test-{uuid.uuid4().hex}"
+    admin = pytest.importorskip("kafka").KafkaAdminClient(bootstrap_servers=kafka_address)
+    admin.create_topics(
+        {name: {"num_partitions": 2, "replication_factor": 1}}, wait_for_metadata=True
+    )
+    yield name
+    admin.delete_topics([name])
+    admin.close()
