@@ -9,6 +9,7 @@
     ├── FeatureTypeError (TypeError)         a feature whose value is no number, features in no dict
     ├── DataError (ValueError)               a data file that cannot be read, with its line
     ├── MessageError (ValueError)            a message that cannot be learnt, with its field
+    ├── ConsumerError                        a worker cannot go on without losing or doubling
     ├── CheckpointError                      a checkpoint that cannot be written, read or used
     │   ├── DamagedCheckpointError           its bytes are not those that were written
     │   ├── ConfigurationError (ValueError)  it was written under another configuration
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CheckpointError",
     "ConfigurationError",
+    "ConsumerError",
     "DamagedCheckpointError",
     "DataError",
     "DriftError",
@@ -136,6 +138,10 @@ class MessageError(DriftError, ValueError):
 
     def __reduce__(self) -> tuple[type[MessageError], tuple[str, str]]:
         return type(self), (self.field, self.problem)
+
+
+class ConsumerError(DriftError):
+    """A worker cannot go on without losing or doubling examples; the message says what to do."""
 
 
 class CheckpointError(DriftError):

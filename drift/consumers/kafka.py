@@ -1,0 +1,203 @@
+"""kafka-python, and what was learnt about it: the only module that imports it.
+
+- Bytes are polled and decoded by drift: a deserializer that raises would make the next poll hang.
+- Listeners run on kafka-python's own thread while the worker waits in `poll`. They may seek and
+  pause, and nothing else that talks to the broker; what has to be asked is asked after the poll.
+- Offsets in Kafka are informative. Where a model goes on is written in its checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+from drift.consumers._records import Message, Position
+from drift.errors import ConsumerError, MissingExtraError
+
+try:
+    import kafka
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.errors import KafkaError, OffsetOutOfRangeError
+    from kafka.structs import OffsetAndMetadata
+except ImportError:
+    raise MissingExtraError("kafka-python", "kafka") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from drift.consumers._records import Outgoing
+
+__all__ = ["Broker", "SingleAssignor"]
+
+log = logging.getLogger("drift.consumers")
+
+#: Sends that wait for an answer of the broker; more of them wait for the oldest.
+_UNANSWERED = 2000
+
+
+class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
+    """Gives one member all partitions; the others stand by."""
+
+    name = "drift-single"
+
+    @classmethod
+    def assign(cls, cluster: Any, members: Any) -> Any:
+        """Assign everything to the first member, by its instance and its identifier."""
+        first = min(members, key=lambda m: (m.group_instance_id or "", m.member_id))
+        assignment = dict(super().assign(cluster, [first]))
+        empty = type(next(iter(assignment.values())))(
+            version=cls.version, assigned_partitions=[], user_data=b""
+        )
+        return {member.member_id: assignment.get(member.member_id, empty) for member in members}
+
+
+class _Leave(Protocol):
+    def __call__(self, places: list[tuple[str, int]], *, save: bool) -> None: ...
+
+
+class _Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+
+    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        for place in assigned:
+            # Held back until the worker knows where to go on; a partition has to be sought here.
+            self.broker.consumer.pause(place)
+            self.broker.consumer.seek(place, 0)
+            self.broker.assigned.append(tuple(place))
+
+    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        self.broker.leave([tuple(place) for place in revoked], save=True)
+
+    def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        self.broker.leave([tuple(place) for place in lost], save=False)
+
+
+class Broker:
+    """A consumer of a group and a producer, as the worker uses them.
+
+    Parameters
+    ----------
+    topic
+        The topic to learn.
+    group
+        The consumer group.
+    options
+        Options of kafka-python for all clients: ``bootstrap_servers``, security, ...
+    consumer_options
+        More of them for the consumer: timeouts, assignors, ...
+    leave
+        Called on kafka-python's thread, while the worker waits in `poll`, with the partitions that
+        go, and whether their models may still be saved.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        group: str,
+        options: Mapping[str, Any],
+        consumer_options: Mapping[str, Any],
+        leave: _Leave,
+    ) -> None:
+        self.leave = leave
+        self.assigned: list[tuple[str, int]] = []
+        self._unanswered: list[Any] = []
+        self._failures: list[Exception] = []
+        self.producer = kafka.KafkaProducer(
+            **{"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20, **options}
+        )
+        self.consumer = kafka.KafkaConsumer(
+            **{
+                **options,
+                "group_id": group,
+                "enable_auto_commit": False,
+                "auto_offset_reset": "none",
+                "max_poll_records": 500,
+                **consumer_options,
+            }
+        )
+        self.consumer.subscribe([topic], listener=_Listener(self))
+
+    # --- messages ------------------------------------------------------------------------------
+
+    def poll(self, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
+        """Wait for messages; by partition, in the order of their offsets."""
+        try:
+            batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
+        except OffsetOutOfRangeError as error:
+            raise ConsumerError(
+                f"the broker no longer has the messages after the checkpoint ({error}): what was "
+                "deleted cannot be learnt; start a new checkpoint folder to go on without it"
+            ) from None
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            log.warning("poll: %s", error)
+            return
+        for place, records in batches.items():
+            yield tuple(place), [_message(record) for record in records]
+
+    def send(self, outgoing: Outgoing) -> None:
+        """Send a record some time before the next `flush` returns."""
+        while len(self._unanswered) >= _UNANSWERED:
+            self._unanswered.pop(0).get(timeout=60)
+        self._unanswered.append(
+            self.producer.send(
+                outgoing.topic, outgoing.value, key=outgoing.key, headers=outgoing.headers
+            )
+        )
+
+    def flush(self) -> None:
+        """Wait until the broker has all that was sent; KafkaError if it refuses any."""
+        if self._unanswered:
+            self.producer.flush(timeout=60)
+            for future in self._unanswered:
+                future.get(timeout=60)
+            self._unanswered.clear()
+
+    # --- partitions ----------------------------------------------------------------------------
+
+    def begin(self, place: tuple[str, int], offset: int) -> None:
+        """Go on with a partition at an offset."""
+        partition = kafka.TopicPartition(*place)
+        self.consumer.seek(partition, offset)
+        self.consumer.resume(partition)
+
+    def committed(self, place: tuple[str, int]) -> int | None:
+        """Offset that the group has committed, None without."""
+        offset: int | None = self.consumer.committed(kafka.TopicPartition(*place))
+        return offset
+
+    def bound(self, place: tuple[str, int], start: str) -> int:
+        """First offset of a partition ("earliest") or the one behind its last ("latest")."""
+        partition = kafka.TopicPartition(*place)
+        ask = self.consumer.beginning_offsets if start == "earliest" else self.consumer.end_offsets
+        offset: int = ask([partition])[partition]
+        return offset
+
+    def lag(self, place: tuple[str, int], offset: int) -> int | None:
+        """Messages between an offset and the end, as of the last fetch; None before one."""
+        end = self.consumer.highwater(kafka.TopicPartition(*place))
+        return None if end is None else max(0, end - offset)
+
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Tell Kafka how far it is, for whoever looks at the group's lag."""
+        try:
+            self.consumer.commit_async(
+                {
+                    kafka.TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
+                    for place, offset in offsets.items()
+                }
+            )
+        except KafkaError as error:
+            log.info("commit: %s", error)
+
+    def close(self) -> None:
+        """Leave the group and close the clients."""
+        self.consumer.close(timeout_ms=5000)
+        self.producer.close(timeout=5)
+
+
+def _message(record: Any) -> Message:
+    position = Position(record.topic, record.partition, record.offset)
+    return Message(position, record.key, record.value, record.headers, record.timestamp)

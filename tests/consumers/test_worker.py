@@ -1,0 +1,191 @@
+"""The worker against the broker inside the process: each example exactly once."""
+
+import json
+import threading
+
+import pytest
+
+from drift.consumers import CheckpointFolder
+from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS
+from drift.consumers._state import encode
+from drift.consumers.messages import Example, JsonCodec
+from drift.errors import ConsumerError
+from drift.models import LBP, RBP
+from drift.testing import Abort, Aborted, consume, produce
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+from drift.consumers.worker import Worker  # after the check that there is a client
+
+POISON = {7: b"{", 40: b'{"features": {"a": "Rome"}}', 41: None, 90: b'{"features": 1}'}
+
+
+def values(n=200, seed=0):
+    """Messages of a target that shifts, four of them poison."""
+    codec = JsonCodec()
+    for t in range(n):
+        features = {f"w{(7 * t + k * k + seed) % 23}": 1.0 + k for k in range(5)}
+        label = (sum(map(len, features)) + t // 100) % 2 == 0
+        yield POISON.get(t, codec.encode(Example(features, label)))
+
+
+def loop(model, messages):
+    """What a plain loop over the log learns."""
+    codec = JsonCodec()
+    predictions = {}
+    for offset, value in enumerate(messages):
+        if offset in POISON:
+            continue
+        example = codec.decode(value)
+        predictions[offset] = model.predict_one(example.features)
+        model.learn_one(example.features, example.label)
+    return predictions
+
+
+def worker(broker, folder, **options):
+    options = {"start": "earliest", "predictions": "out", "dead_letters": "dead"} | options
+    args = broker.group_args
+    clients = {name: args.pop(name) for name in broker.client_args}
+    return Worker(
+        LBP(budget=9), "t", "g", CheckpointFolder(folder, keep=3), clients, consumer=args, **options
+    )
+
+
+def work(one, count, limit=60):
+    """Step until so many messages are learnt by this worker."""
+    taken = 0
+    for _ in range(limit):
+        taken += one.step(1.0)
+        if taken >= count:
+            return taken
+    raise AssertionError(f"{taken} of {count} messages in {limit} steps")
+
+
+def finish(one):
+    """Step until both partitions are learnt to their end."""
+    for _ in range(60):
+        one.step(1.0)
+        ends = [end for learner in one._learners.values() for end in learner.offsets.values()]
+        if ends == [200, 200]:
+            close(one)
+            return
+    raise AssertionError(f"learnt up to {ends}")
+
+
+def close(one):
+    one.stop()
+    one.run(signals=False)
+
+
+@pytest.fixture
+def topics(broker):
+    broker.create_topic("t", partitions=2)
+    broker.create_topic("out")
+    broker.create_topic("dead")
+    for partition in range(2):
+        produce(broker, "t", values(seed=partition), partition)
+    return broker
+
+
+def assert_exact(folder):
+    for partition in range(2):
+        plain = LBP(budget=9)
+        loop(plain, list(values(seed=partition)))
+        newest = CheckpointFolder(folder).newest(("t", partition))
+        assert newest.offsets == {("t", partition): 200}
+        assert encode(newest.model) == encode(plain)
+
+
+def test_each_partition_is_learnt_as_by_a_plain_loop(topics, tmp_path):
+    one = worker(topics, tmp_path)
+    work(one, 400)
+    assert sum(metrics.examples for metrics in one.metrics.models) == 400 - 2 * len(POISON)
+    assert all(metrics.lag == 0 for metrics in one.metrics.models)
+    close(one)
+    assert_exact(tmp_path)
+    records = consume(topics, "out", 400 - 2 * len(POISON))
+    got = {record.key.decode(): json.loads(record.value)["predicted"] for record in records}
+    expected = {}
+    for partition in range(2):
+        predictions = loop(LBP(budget=9), list(values(seed=partition)))
+        expected |= {f"t:{partition}:{offset}": p for offset, p in predictions.items()}
+    assert got == expected
+    letters = consume(topics, "dead", 2 * len(POISON))
+    places = [dict(letter.headers) for letter in letters]
+    assert {(int(h["drift.partition"]), int(h["drift.offset"])) for h in places} == {
+        (partition, offset) for partition in range(2) for offset in POISON
+    }
+    assert {letter.value for letter in letters} == set(POISON.values())
+
+
+def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
+    one = worker(topics, tmp_path, every_messages=30)
+    one._broker.consumer.config["max_poll_records"] = 60
+    work(one, 120)
+    close(one)
+    other = worker(topics, tmp_path, start=None)
+    finish(other)
+    assert_exact(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["message.taken", "outputs.flushed", *CLAIM_POINTS, *CHECKPOINT_POINTS],
+)
+def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point):
+    one = worker(topics, tmp_path, every_messages=50)
+    with Abort(point, count=1 if point in CLAIM_POINTS else 3), pytest.raises(Aborted):
+        work(one, 400)
+    one._broker.close()
+    finish(worker(topics, tmp_path))
+    assert_exact(tmp_path)
+
+
+def test_one_model_over_all_partitions(topics, tmp_path):
+    one = worker(topics, tmp_path, single=True)
+    work(one, 400)
+    close(one)
+    newest = CheckpointFolder(tmp_path).newest(("t", None))
+    assert newest.offsets == {("t", 0): 200, ("t", 1): 200}
+    assert newest.metrics["examples"] == 400 - 2 * len(POISON)
+
+
+def test_a_first_start_has_to_say_where(topics, tmp_path):
+    one = worker(topics, tmp_path, start=None)
+    with pytest.raises(ConsumerError, match="say where to start, earliest or latest"):
+        work(one, 1)
+    one._broker.close()
+
+
+def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
+    one = worker(topics, tmp_path / "a")
+    work(one, 400)
+    close(one)
+    other = worker(topics, tmp_path / "b")
+    with pytest.raises(ConsumerError, match=r"has been learnt up to 200, but .* has no checkpoint"):
+        work(other, 1)
+    other._broker.close()
+
+
+def test_a_worker_stops_at_a_signal_of_another_thread(topics, tmp_path):
+    one = worker(topics, tmp_path)
+    thread = threading.Thread(target=one.run, kwargs={"signals": False})
+    thread.start()
+    one.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_any_river_model_is_learnt(topics, tmp_path):
+    args = topics.group_args
+    clients = {name: args.pop(name) for name in topics.client_args}
+    one = Worker(
+        RBP(5, seed=1), "t", "h", CheckpointFolder(tmp_path), clients, consumer=args, start="latest"
+    )
+    for _ in range(60):
+        one.step(0.5)
+        if len(one._learners) == 2:
+            break
+    close(one)
+    assert CheckpointFolder(tmp_path).newest(("t", 1)).offsets == {("t", 1): 200}
