@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 from streams import random_stream
 
-from drift.models import LBSOP, RBSOP, SOP
+from drift.models import LBSOP, RBSOP, SOP, compiled
 
 HELD = 300
 ROW = 8 * HELD  # bytes of one row of their matrices, which have as many rows
@@ -25,6 +25,7 @@ def peaks(model, examples):
         tracemalloc.stop()
 
 
+@pytest.mark.skipif(not compiled, reason="the plain store makes Python objects of its numbers")
 @pytest.mark.parametrize(
     "model", [SOP(), RBSOP(HELD, seed=1), LBSOP(HELD)], ids=lambda model: type(model).__name__
 )
