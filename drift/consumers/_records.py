@@ -39,9 +39,10 @@ class Message(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """A record to be sent to Kafka."""
+    """A record to be sent to Kafka; `lane`, modulo the topic's partitions, is its partition."""
 
     topic: str
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes]]
+    lane: int = 0

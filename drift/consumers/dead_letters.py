@@ -84,7 +84,7 @@ def dead_letter(
     if value is not None and limit is not None and len(value) > limit:
         headers.append((_CUT, _bytes(len(value))))
         value = value[:limit]
-    return Outgoing(topic, message.key, value, headers)
+    return Outgoing(topic, message.key, value, headers, message.position.partition)
 
 
 def original(letter: Message | Outgoing) -> Message:

@@ -102,7 +102,7 @@ class Broker:
         self.leave = leave
         self.assigned: list[tuple[str, int]] = []
         self._unanswered: list[Any] = []
-        self._failures: list[Exception] = []
+        self._counts: dict[str, int] = {}  # partitions by topic
         self.producer = kafka.KafkaProducer(
             **{"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20, **options}
         )
@@ -141,11 +141,17 @@ class Broker:
         """Send a record some time before the next `flush` returns."""
         while len(self._unanswered) >= _UNANSWERED:
             self._unanswered.pop(0).get(timeout=60)
+        topic, key, value, headers, lane = outgoing
+        # Hashing a key in Python takes as long as a score.
+        partition = lane % self._partitions(topic)
         self._unanswered.append(
-            self.producer.send(
-                outgoing.topic, outgoing.value, key=outgoing.key, headers=outgoing.headers
-            )
+            self.producer.send(topic, value, key=key, headers=headers, partition=partition)
         )
+
+    def _partitions(self, topic: str) -> int:
+        if topic not in self._counts:
+            self._counts[topic] = len(self.producer.partitions_for(topic) or (0,))
+        return self._counts[topic]
 
     def flush(self) -> None:
         """Wait until the broker has all that was sent; KafkaError if it refuses any."""

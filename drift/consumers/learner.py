@@ -7,6 +7,7 @@ import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers._json import library
 from drift.consumers._points import reached
 from drift.consumers._records import Message, Outgoing
 from drift.consumers.dead_letters import dead_letter
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Learner"]
 
 log = logging.getLogger("drift.consumers")
+
+_, _dumps = library()
 
 
 class Learner:
@@ -121,8 +124,12 @@ class Learner:
             **message.position._asdict(),
             "checkpoint": self.checkpoint,
         }
-        value = json.dumps(body, default=str).encode()
-        return [Outgoing(self.predictions, str(message.position).encode(), value, [])]
+        try:
+            value = _dumps(body)
+        except TypeError:  # a label that JSON does not know, as numpy's
+            value = json.dumps(body, default=str).encode()
+        key, lane = str(message.position).encode(), message.position.partition
+        return [Outgoing(self.predictions, key, value, [], lane)]
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1
