@@ -29,11 +29,15 @@ class MulticlassTwin:
 
     def f(self, r, t):
         """Score of class `r` at example `t`, or at several."""
-        return self.coefficients(r) @ self.K[self.supports][:, t]
+        return self.coefficients(r) @ self.row(t)
+
+    def row(self, t):
+        """Kernel between the supports and example `t`, or several."""
+        return self.K[self.supports, t] if np.ndim(t) == 0 else self.K[np.ix_(self.supports, t)]
 
     def size(self, t):
         largest = np.array([max(map(abs, c.values())) for c in self.tau])
-        return largest @ np.abs(self.K[self.supports][:, t])
+        return largest @ np.abs(self.row(t))
 
     def margin(self, y, scores, tie):
         """Score of y above its best rival, and that rival: the first met among equals."""
