@@ -30,8 +30,7 @@ def main() -> int:
         address = os.environ.get("DRIFT_KAFKA")
         with Broker(Path(scratch, "kafka")) if not address else nullcontext(address) as broker:
             report = _run(broker, root, options)
-    print(f"seed {options.seed}")
-    print(*report.lines(), sep="\n")
+    sys.stdout.write("\n".join([f"seed {options.seed}", *report.lines(), ""]))
     return 0 if report.holds else 1
 
 

@@ -172,7 +172,5 @@ def _check_letters(
     findings.letters_again = len(records) - len(got)
     findings.lost += len(wanted.keys() - got.keys())
     if got != wanted:
-        wrong = sorted(
-            p for p in got.keys() | wanted.keys() if got.get(p, 0) != wanted.get(p, 0)
-        )
+        wrong = sorted(p for p in got.keys() | wanted.keys() if got.get(p, 0) != wanted.get(p, 0))
         findings.failures.append(f"dead letters are not the poison: {wrong[:3]}")

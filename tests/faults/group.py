@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers import checkpoint
-from drift.consumers._points import CHECKPOINT_POINTS
 from drift.errors import CheckpointError
-from tests.faults.runner import folder
+from tests.faults.runner import STEPS, folder
 
 if TYPE_CHECKING:
     from tests.faults.plan import Fault
@@ -103,7 +102,7 @@ class Group:
             if status is None:
                 continue
             self._workers.remove(worker)
-            if worker.leaving and status == 0:
+            if worker.leaving and status in {0, -signal.SIGTERM}:  # it had not begun to listen
                 continue
             if worker.aborts and status == -signal.SIGKILL:
                 self.injected["abort"] += 1
@@ -165,7 +164,7 @@ class Group:
         planned = len(awake) + sum(action == self._start for _, action, _ in self._later)
         if fault.kind == "full":
             self._full.touch()
-            self._in(fault.seconds, self._full.unlink, True)  # noqa: FBT003
+            self._in(fault.seconds, self._full.unlink, True)
         elif fault.kind == "add" or planned < _FEWEST:
             if planned >= _MOST:
                 return
@@ -192,22 +191,29 @@ class Group:
     def _abort(self, worker: _Worker, fault: Fault) -> None:
         """Put one in its place that kills itself at a step of one of its checkpoints."""
         self._end(worker)
-        point = self._rng.choice(("outputs.flushed", *CHECKPOINT_POINTS))
-        self._start(f"{point}:{self._rng.randint(1, 6)}")
+        self._start(f"{self._rng.choice(STEPS)}:{self._rng.randint(1, 6)}")
 
     def _remove(self, worker: _Worker, fault: Fault) -> None:
         worker.leaving = True
         worker.send(signal.SIGTERM)
 
     def _freeze(self, worker: _Worker, fault: Fault) -> None:
+        """Freeze it wherever it is, or when it comes to a step of a checkpoint."""
         worker.frozen = True
-        worker.send(signal.SIGSTOP)
+        if self._rng.random() < 0.5:
+            worker.send(signal.SIGSTOP)
+        else:
+            self._flag(worker).write_text(self._rng.choice(STEPS), encoding="utf-8")
         self._in(fault.seconds, self._thaw, worker)
 
     def _thaw(self, worker: _Worker) -> None:
         worker.frozen = False
+        self._flag(worker).unlink(missing_ok=True)
         if worker in self._workers:
             worker.send(signal.SIGCONT)
+
+    def _flag(self, worker: _Worker) -> Path:
+        return self.root / f"freeze-{worker.process.pid}"
 
     def _tear(self, worker: _Worker, fault: Fault) -> None:
         """Damage the newest checkpoint of each partition that was the worker's at its end.

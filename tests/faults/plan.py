@@ -16,9 +16,9 @@ KINDS = {
     "remove": 2.0,  # a worker less, by SIGTERM
     "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had
     "full": 2.0,  # no checkpoint can be written
-    "broker stop": 0.7,
-    "broker kill": 0.7,
 }
+#: Mean seconds between restarts of the broker, which take a few seconds each.
+_BROKER_EVERY = 18.0
 
 
 class Fault(NamedTuple):
@@ -29,7 +29,7 @@ class Fault(NamedTuple):
     time
         Seconds from the start.
     kind
-        One of `KINDS`.
+        One of `KINDS`, "broker stop" or "broker kill".
     seconds
         How long it lasts, or until the restart.
     draw
@@ -57,17 +57,20 @@ def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.
         The workers' session timeout in seconds; a freeze takes longer.
     """
     rng = random.Random(seed)
-    kinds = {k: w for k, w in KINDS.items() if brokers or not k.startswith("broker")}
-    first = rng.sample(list(kinds), len(kinds))
+    first = rng.sample(list(KINDS), len(KINDS))
     faults = []
-    now = rng.uniform(1.0, 2.0)
+    now = rng.uniform(0.2, 1.0)
     while now < seconds:
-        kind = first.pop() if first else rng.choices(list(kinds), list(kinds.values()))[0]
+        kind = first.pop() if first else rng.choices(list(KINDS), list(KINDS.values()))[0]
         lasts = rng.choice((0.0, rng.uniform(0.2, 2.5)))
         if kind == "freeze":
-            lasts = session + rng.uniform(0.5, 2.5)
+            lasts = session + rng.uniform(1.0, 3.0)
         elif kind == "full":
             lasts = rng.uniform(1.0, 4.0)
         faults.append(Fault(now, kind, lasts, rng.random()))
-        now += rng.uniform(0.3, 2.2)
-    return faults
+        now += rng.uniform(0.4, 2.8)
+    now = rng.uniform(0.25, 0.5) * _BROKER_EVERY
+    while brokers and now < seconds:
+        faults.append(Fault(now, rng.choice(("broker stop", "broker kill")), rng.random(), 0.0))
+        now += rng.uniform(0.6, 1.4) * _BROKER_EVERY
+    return sorted(faults)

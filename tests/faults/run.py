@@ -7,8 +7,7 @@ import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drift.consumers import checkpoint
 from drift.errors import CheckpointError
@@ -20,7 +19,7 @@ from tests.faults.runner import SESSION, folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from pathlib import Path
 
     from tests.faults.plan import Fault
     from tools.kafka.broker import Broker
@@ -88,6 +87,7 @@ class _Test:
         feed = Feed(self.address, self.topics["topic"], self.n, 0.95 * seconds, self.seed)
         group = Group(self.root, options, self.seed)
         try:
+            self._wait_for_all(group)
             feed.start()
             self._make_trouble(group, seconds, tell)
             self._finish(group, feed, seconds, tell)
@@ -109,6 +109,16 @@ class _Test:
             wait_for_metadata=True,
         )
         admin.close()
+
+    def _wait_for_all(self, group: Group) -> None:
+        """Let the group form, so that the faults find it at work."""
+        end = time.monotonic() + 30
+        places = [(self.topics["topic"], partition) for partition in range(PARTITIONS)]
+        while not all(folder(self.root).newest(place) for place in places):
+            if time.monotonic() > end:
+                raise TimeoutError(f"the group does not form: see the logs in {self.root}")
+            group.watch()
+            time.sleep(0.1)
 
     # --- while it runs -------------------------------------------------------------------------
 
@@ -208,7 +218,7 @@ class _Test:
         self.report.findings.failures[:0] = failures
 
 
-def run(  # noqa: PLR0913
+def run(
     broker: Broker | str,
     root: Path,
     *,

@@ -6,19 +6,23 @@ import errno
 import json
 import logging
 import os
+import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drift.consumers import CheckpointFolder
-from drift.consumers._points import install
+from drift.consumers._points import CHECKPOINT_POINTS, install
 from drift.models import RBP
 from tests.faults.examples import codec
 
-__all__ = ["SESSION", "configuration", "folder", "main", "model"]
+__all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model"]
 
 #: Session timeout, seconds.
 SESSION = 2.0
+#: Where workers kill or freeze themselves.
+STEPS = ("outputs.flushed", *CHECKPOINT_POINTS)
 
 
 def model() -> RBP:
@@ -36,15 +40,21 @@ def folder(path: Path) -> CheckpointFolder:
     return CheckpointFolder(path / "checkpoints", configuration(), keep=3)
 
 
-def _fail_while_full(flag: Path) -> None:
-    def handler() -> None:
-        if flag.exists():
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def _obey(root: Path) -> None:
+    """Have no disk space while there is a file "full"; stop where "freeze-" and the pid says."""
+    full, freeze = root / "full", root / f"freeze-{os.getpid()}"
 
-    for point in ("checkpoint.half-written", "checkpoint.written"):
-        # One of the two may be where the process is to kill itself.
+    def handler(point: str) -> None:
+        if full.exists() and point in {"checkpoint.half-written", "checkpoint.written"}:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if freeze.exists() and freeze.read_text(encoding="utf-8") == point:
+            freeze.unlink(missing_ok=True)
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    for point in STEPS:
+        # One of them may be where the process is to kill itself.
         if not os.environ.get("DRIFT_ABORT_AT", "").startswith(f"{point}:"):
-            install(point, handler)
+            install(point, partial(handler, point))
 
 
 def main(text: str) -> None:
@@ -55,7 +65,7 @@ def main(text: str) -> None:
     root = Path(options["root"])
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
-    _fail_while_full(root / "full")
+    _obey(root)
     Worker(
         model(),
         options["topic"],
