@@ -13,7 +13,7 @@ from drift import streams
 from drift.consumers.messages import Example, JsonCodec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
 __all__ = ["PARTITIONS", "POISON", "Feed", "Numbered", "codec", "messages"]
 
@@ -67,7 +67,7 @@ def messages(n: int, seed: int) -> Iterator[Numbered]:
         row = number % len(documents)
         if row == 0:
             features = documents.features()
-        named = {str(name): value for name, value in next(features).items()}
+        named: dict[Hashable, float] = {str(k): value for k, value in next(features).items()}
         label = has[number // _ERA % len(has)][row]
         if rng.random() < _UNLABELLED_SHARE:
             label = None

@@ -191,7 +191,7 @@ class Group:
     def _abort(self, worker: _Worker, fault: Fault) -> None:
         """Put one in its place that kills itself at a step of one of its checkpoints."""
         self._end(worker)
-        self._start(f"{self._rng.choice(STEPS)}:{self._rng.randint(1, 6)}")
+        self._start(f"{self._rng.choice(STEPS)}:{self._rng.randint(1, 3)}")
 
     def _remove(self, worker: _Worker, fault: Fault) -> None:
         worker.leaving = True
