@@ -167,7 +167,19 @@ class Broker:
         """Go on with a partition at an offset."""
         partition = kafka.TopicPartition(*place)
         self.consumer.seek(partition, offset)
+        # Up to 3.0.12 a resumed partition of which records lay parked is not always fetched again:
+        # they are looked for only while no other partition has ever come in between. After a seek
+        # nobody wants them.
+        parked = getattr(self.consumer._fetcher, "_paused_partition_records", {})  # noqa: SLF001
+        parked.pop(partition, None)
         self.consumer.resume(partition)
+
+    def hold(self, places: Iterable[tuple[str, int]]) -> None:
+        """Let nothing more come of partitions, and have them begun as if just assigned."""
+        for place in places:
+            self.consumer.pause(kafka.TopicPartition(*place))
+            if place not in self.assigned:
+                self.assigned.append(place)
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""

@@ -144,6 +144,11 @@ class Worker:
             while not self._stopping.is_set():
                 self.step()
             self._save_all()
+        except BaseException:
+            # Closing gives the partitions up, which saves their models: one of them may be in the
+            # middle of a message, or the answer to it was not sent.
+            self._learners.clear()
+            raise
         finally:
             self._broker.close()
 
@@ -180,12 +185,15 @@ class Worker:
 
     def _begin_assigned(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
-        while self._broker.assigned:
+        for _ in range(len(self._broker.assigned)):  # what is held again waits for the next poll
             place = self._broker.assigned.pop(0)
             learner = self._learners.get(self._key(place)) or self._take_over(place)
             if place not in learner.offsets:
                 learner.offsets[place] = self._first_offset(place)
-                self._save(self._key(place))  # so that "latest" is decided once
+                if not self._save(self._key(place)):  # so that "latest" is decided once
+                    del learner.offsets[place]
+                    self._broker.hold([place])
+                    continue
             self._broker.begin(place, learner.offsets[place])
             self.metrics.rebalances += 1
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
@@ -226,7 +234,6 @@ class Worker:
         What goes wrong here must not end the poll. A model that was not saved is dropped: whoever
         has the partition next learns from the checkpoint before.
         """
-        self._broker.assigned[:] = [p for p in self._broker.assigned if p not in places]
         for key in dict.fromkeys(map(self._key, places)):
             if key in self._learners:
                 try:
@@ -235,6 +242,7 @@ class Worker:
                 except Exception:
                     log.exception("%s: not saved before it went", key)
                 self._learners.pop(key, None)
+        self._broker.assigned[:] = [p for p in self._broker.assigned if p not in places]
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -251,8 +259,13 @@ class Worker:
             if learner.since_checkpoint:
                 self._save(key)
 
-    def _save(self, key: tuple[str, int | None]) -> None:
-        """Write a checkpoint, once the broker has all that was sent because of what is in it."""
+    def _save(self, key: tuple[str, int | None]) -> bool:
+        """Write a checkpoint, once the broker has all that was sent because of what is in it.
+
+        Whoever is refused takes over anew what it still has after the next poll. A worker that was
+        frozen finds out there that it has nothing; one that it fenced, as it claimed on waking what
+        was not its own any more, is the only one to go on.
+        """
         learner = self._learners[key]
         self._broker.flush()
         reached("outputs.flushed")
@@ -266,11 +279,13 @@ class Worker:
         except FencedError as error:
             log.warning("%s: %s", key, error)
             del self._learners[key]
-            return
+            self._broker.hold(offsets)
+            return False
         except CheckpointError as error:  # a full disk: the one before is as it was
             log.error("%s: no checkpoint, the next is tried later: %s", key, error)  # noqa: TRY400
-            return
+            return False
         learner.checkpoint, learner.since_checkpoint = written.id, 0
         learner.metrics.checkpointed()
         self._broker.commit(offsets)
         log.info("%s", learner.metrics.line())
+        return True

@@ -1,12 +1,13 @@
 """The worker against the broker inside the process: each example exactly once."""
 
+import errno
 import json
 import threading
 
 import pytest
 
 from drift.consumers import CheckpointFolder
-from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS
+from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers._state import encode
 from drift.consumers.messages import Example, JsonCodec
 from drift.errors import ConsumerError
@@ -189,3 +190,45 @@ def test_any_river_model_is_learnt(topics, tmp_path):
             break
     close(one)
     assert CheckpointFolder(tmp_path).newest(("t", 1)).offsets == {("t", 1): 200}
+
+
+def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
+    one = worker(topics, tmp_path)
+    send, sent = one._broker.send, []
+
+    def fail(outgoing):
+        sent.append(outgoing)
+        if len(sent) == 50:
+            raise RuntimeError("the client is broken")
+        send(outgoing)
+
+    monkeypatch.setattr(one._broker, "send", fail)
+    with pytest.raises(RuntimeError, match="broken"):
+        one.run(signals=False)
+    newest = [CheckpointFolder(tmp_path).newest(("t", partition)) for partition in range(2)]
+    assert [list(checkpoint.offsets.values()) for checkpoint in newest] == [[0], [0]]
+    finish(worker(topics, tmp_path))
+    assert_exact(tmp_path)
+
+
+def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path):
+    one = worker(topics, tmp_path, every_messages=30)
+    one._broker.consumer.config["max_poll_records"] = 60
+    work(one, 120)
+    CheckpointFolder(tmp_path).claim(("t", 0))
+    finish(one)
+    assert_exact(tmp_path)
+
+
+def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_path):
+    def full():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    one = worker(topics, tmp_path)
+    install("checkpoint.half-written", full)
+    try:
+        assert not any(one.step(0.5) for _ in range(10))
+    finally:
+        remove("checkpoint.half-written")
+    finish(one)
+    assert_exact(tmp_path)

@@ -1,0 +1,19 @@
+"""The short form of ``python -m tests.faults``, on a broker of its own that is restarted, too."""
+
+import pytest
+
+from tests.faults.run import run
+from tools.kafka import broker as tool
+
+pytest.importorskip("kafka")
+pytestmark = pytest.mark.kafka
+
+
+@pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
+def test_faults_lose_and_double_nothing(tmp_path):
+    with tool.Broker(tmp_path / "kafka") as broker:
+        report = run(broker, tmp_path / "run", seed=1, seconds=15, examples=6_000)
+    assert report.holds, "\n".join(report.lines())
+    assert report.findings.examples > 5_000
+    assert report.findings.poison > 50
+    assert sum(report.faults.values()) >= 5

@@ -1,0 +1,136 @@
+"""The messages of a fault test: documents with a topic that shifts, and poison among them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from drift import streams
+from drift.consumers.messages import Example, JsonCodec
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+__all__ = ["PARTITIONS", "POISON", "Feed", "Numbered", "codec", "messages"]
+
+PARTITIONS = 3
+_POISON_SHARE = 0.02
+_UNLABELLED_SHARE = 0.01
+_MAX_BYTES = 200_000
+#: Examples until the target shifts.
+_ERA = 3_000
+
+#: A message that cannot be learnt, by what is wrong with it.
+POISON: dict[str, bytes | None] = {
+    "tombstone": None,
+    "empty": b"",
+    "cut": b'{"features": {"a": 1.0}, "lab',
+    "binary": bytes(range(128, 256)),
+    "no object": b"[1, 2]",
+    "no features": b'{"label": true}',
+    "string": b'{"features": {"a": "Rome"}, "label": true}',
+    "nested": b'{"features": {"a": {"b": 1}}, "label": true}',
+    "nan": b'{"features": {"a": NaN}, "label": true}',
+    "infinite": b'{"features": {"a": 1e400}, "label": true}',
+    "label": b'{"features": {"a": 1.0}, "label": {"b": 1}}',
+    "unknown label": b'{"features": {"a": 1.0}, "label": "maybe"}',
+    "deep": b"[" * 5_000,
+    "oversized": b'{"features": {"%s": 1.0}}' % (b"a" * _MAX_BYTES),
+}
+
+
+class Numbered(NamedTuple):
+    """A message and where it goes; its number stands in its headers."""
+
+    number: int
+    partition: int
+    value: bytes | None
+
+
+def codec() -> JsonCodec:
+    """Return what workers and plain loop read messages with."""
+    return JsonCodec(labels=[True, False], max_bytes=_MAX_BYTES)
+
+
+def messages(n: int, seed: int) -> Iterator[Numbered]:
+    """So many examples of RCV1, or of the newswire stream where DRIFT_DATA is not set."""
+    rng = random.Random(seed)
+    documents, targets = streams.load("rcv1" if os.environ.get("DRIFT_DATA") else "newswire", n=n)
+    has = [documents.has(target).tolist() for target in targets]
+    encode = codec().encode
+    features = documents.features()
+    for number in range(n):
+        row = number % len(documents)
+        if row == 0:
+            features = documents.features()
+        named: dict[Hashable, float] = {str(k): value for k, value in next(features).items()}
+        label = has[number // _ERA % len(has)][row]
+        if rng.random() < _UNLABELLED_SHARE:
+            label = None
+        value: bytes | None = encode(Example(named, label, number))
+        if rng.random() < _POISON_SHARE:
+            value = POISON[rng.choice(list(POISON))]
+        yield Numbered(number, rng.randrange(PARTITIONS), value)
+
+
+class Feed(threading.Thread):
+    """Sends messages at an even rate, through outages of the broker.
+
+    Parameters
+    ----------
+    address
+        Of the broker.
+    topic
+        Where to.
+    n
+        How many.
+    seconds
+        In how many.
+    seed
+        Of `messages`.
+    """
+
+    def __init__(self, address: str, topic: str, n: int, seconds: float, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.topic, self.n, self.seconds, self.seed = topic, n, seconds, seed
+        self.address = address
+        self.sent = 0
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self._send_all()
+        except Exception as error:  # noqa: BLE001 - for the thread that joins
+            self.error = error
+
+    def _send_all(self) -> None:
+        from kafka import KafkaProducer  # noqa: PLC0415 - an extra
+
+        producer = KafkaProducer(
+            bootstrap_servers=self.address, acks="all", reconnect_backoff_max_ms=500
+        )
+        futures = []
+        started = time.monotonic()
+        for message in messages(self.n, self.seed):
+            wait = started + message.number / self.n * self.seconds - time.monotonic()
+            if wait > 0.01:
+                time.sleep(wait)
+            headers = [("number", json.dumps(message.number).encode())]
+            futures.append(
+                producer.send(
+                    self.topic,
+                    message.value,
+                    key=b"",
+                    partition=message.partition,
+                    headers=headers,
+                )
+            )
+            self.sent += 1
+        producer.flush(timeout=60)
+        for future in futures:
+            future.get(timeout=60)
+        producer.close(timeout=5)

@@ -1,0 +1,249 @@
+"""The worker processes: what a supervisor does for them, and what the faults do to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers import checkpoint
+from drift.errors import CheckpointError
+from tests.faults.runner import STEPS, folder
+
+if TYPE_CHECKING:
+    from tests.faults.plan import Fault
+
+__all__ = ["Group"]
+
+_ROOT = Path(__file__).parents[2]
+_CLAIMED = re.compile(r"\('.*', (\d+)\): epoch (\d+), checkpoint")
+_FEWEST, _MOST = 2, 4
+#: Seconds until a worker that has ended is started again.
+_RESTART = 0.3
+
+
+class _Worker:
+    """A process and its log."""
+
+    def __init__(self, number: int, root: Path, options: dict[str, Any], abort: str | None) -> None:
+        self.log = root / f"worker-{number:03d}.log"
+        self.aborts = abort is not None
+        self.frozen = False
+        self.leaving = False
+        environment = os.environ | ({"DRIFT_ABORT_AT": abort} if abort else {})
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.faults.runner", json.dumps(options)],
+                cwd=_ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def lines(self) -> list[str]:
+        return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+class Group:
+    """Two to four workers.
+
+    Parameters
+    ----------
+    root
+        Folder of checkpoints and logs.
+    options
+        What `tests.faults.runner` takes.
+    seed
+        Of what is torn where, and of the steps at which workers abort.
+
+    Attributes
+    ----------
+    injected
+        Faults by kind.
+    errors
+        Last lines of workers that ended by themselves, counted.
+    """
+
+    def __init__(self, root: Path, options: dict[str, Any], seed: int) -> None:
+        self.root = root
+        self.options = options | {"root": str(root)}
+        self.injected: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self._rng = random.Random(seed)
+        self._workers: list[_Worker] = []
+        self._all: list[_Worker] = []
+        self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
+        self._full = root / "full"
+        for _ in range(_FEWEST + 1):
+            self._start()
+
+    # --- supervision ---------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Do what is due, and start workers again that have ended; call it often."""
+        now = time.monotonic()
+        due = [entry for entry in self._later if entry[0] <= now]
+        self._later = [entry for entry in self._later if entry[0] > now]
+        for _, action, arguments in due:
+            action(*arguments)
+        for worker in list(self._workers):
+            status = worker.process.poll()
+            if status is None:
+                continue
+            self._workers.remove(worker)
+            if worker.leaving and status in {0, -signal.SIGTERM}:  # it had not begun to listen
+                continue
+            if worker.aborts and status == -signal.SIGKILL:
+                self.injected["abort"] += 1
+            else:
+                self._note(worker, status)
+            if not worker.leaving:
+                self._in(_RESTART, self._start)
+
+    def settle(self) -> None:
+        """End all faults that last."""
+        for worker in self._workers:
+            if worker.frozen:
+                self._thaw(worker)
+        self._full.unlink(missing_ok=True)
+
+    def stop(self, timeout: float = 30) -> bool:
+        """Stop all workers; whether each left in order."""
+        self._later = []
+        for worker in self._workers:
+            worker.leaving = True
+            worker.send(signal.SIGTERM)
+        end = time.monotonic() + timeout
+        while self._workers and time.monotonic() < end:
+            self.watch()
+            time.sleep(0.05)
+        left = not self._workers
+        self.kill()
+        return left
+
+    def kill(self) -> None:
+        """Kill what is left."""
+        for worker in self._workers:
+            worker.process.kill()
+            worker.process.wait()
+        self._workers = []
+
+    def logged(self, text: str) -> int:
+        """Count the lines of all logs that hold a text."""
+        return sum(text in line for worker in self._all for line in worker.lines())
+
+    def _start(self, abort: str | None = None) -> None:
+        worker = _Worker(len(self._all), self.root, self.options, abort)
+        self._workers.append(worker)
+        self._all.append(worker)
+
+    def _in(self, seconds: float, action: Any, *arguments: Any) -> None:
+        self._later.append((time.monotonic() + seconds, action, arguments))
+
+    def _note(self, worker: _Worker, status: int) -> None:
+        last = next((line for line in reversed(worker.lines()) if line.strip()), "")
+        text = re.sub(r"\d+", "#", last)
+        self.errors[f"status {status}: {text[:160]}"] += 1
+
+    # --- faults --------------------------------------------------------------------------------
+
+    def inject(self, fault: Fault) -> None:
+        """Let a fault happen to a worker; left out where there is none to take."""
+        awake = [w for w in self._workers if not w.frozen and not w.leaving]
+        planned = len(awake) + sum(action == self._start for _, action, _ in self._later)
+        if fault.kind == "full":
+            self._full.touch()
+            self._in(fault.seconds, self._full.unlink, True)
+        elif fault.kind == "add" or planned < _FEWEST:
+            if planned >= _MOST:
+                return
+            self._start()
+        elif not awake:
+            return
+        else:
+            worker = awake[int(fault.draw * len(awake))]
+            if fault.kind == "remove" and planned <= _FEWEST:
+                return
+            getattr(self, f"_{fault.kind}")(worker, fault)
+        if fault.kind != "abort":  # which counts when it is reached
+            self.injected["add" if planned < _FEWEST else fault.kind] += 1
+
+    def _end(self, worker: _Worker) -> None:
+        worker.process.kill()
+        worker.process.wait()
+        self._workers.remove(worker)
+
+    def _kill(self, worker: _Worker, fault: Fault) -> None:
+        self._end(worker)
+        self._in(fault.seconds, self._start)
+
+    def _abort(self, worker: _Worker, fault: Fault) -> None:
+        """Put one in its place that kills itself at a step of one of its checkpoints."""
+        self._end(worker)
+        self._start(f"{self._rng.choice(STEPS)}:{self._rng.randint(1, 3)}")
+
+    def _remove(self, worker: _Worker, fault: Fault) -> None:
+        worker.leaving = True
+        worker.send(signal.SIGTERM)
+
+    def _freeze(self, worker: _Worker, fault: Fault) -> None:
+        """Freeze it wherever it is, or when it comes to a step of a checkpoint."""
+        worker.frozen = True
+        if self._rng.random() < 0.5:
+            worker.send(signal.SIGSTOP)
+        else:
+            self._flag(worker).write_text(self._rng.choice(STEPS), encoding="utf-8")
+        self._in(fault.seconds, self._thaw, worker)
+
+    def _thaw(self, worker: _Worker) -> None:
+        worker.frozen = False
+        self._flag(worker).unlink(missing_ok=True)
+        if worker in self._workers:
+            worker.send(signal.SIGCONT)
+
+    def _flag(self, worker: _Worker) -> Path:
+        return self.root / f"freeze-{worker.process.pid}"
+
+    def _tear(self, worker: _Worker, fault: Fault) -> None:
+        """Damage the newest checkpoint of each partition that was the worker's at its end.
+
+        The one before stays whole: where all are damaged a worker rightly refuses to go on.
+        """
+        self._end(worker)
+        claims = [match.groups() for line in worker.lines() if (match := _CLAIMED.search(line))]
+        for partition, epoch in claims:
+            path = folder(self.root).folder((self.options["topic"], int(partition)))
+            files = sorted(path.glob("checkpoint-*.drift"))
+            held = (path / f"epoch-{int(epoch):08d}").exists()
+            if held and sum(map(_whole, files)) > 1 and _whole(files[-1]):
+                self._damage(files[-1])
+                self.injected["damaged files"] += 1
+        self._in(fault.seconds, self._start)
+
+    def _damage(self, path: Path) -> None:
+        data = bytearray(path.read_bytes())
+        place = self._rng.randrange(len(data))
+        if self._rng.random() < 0.5:
+            del data[place:]
+        else:
+            data[place] ^= 1 << self._rng.randrange(8)
+        path.write_bytes(data)
+
+
+def _whole(path: Path) -> bool:
+    try:
+        checkpoint.verify(checkpoint.load(path))
+    except (CheckpointError, OSError):
+        return False
+    return True

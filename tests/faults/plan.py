@@ -1,0 +1,76 @@
+"""What happens when: drawn before it starts, so that a seed names it."""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+__all__ = ["KINDS", "Fault", "plan"]
+
+#: How often each kind of fault comes, relative to the others.
+KINDS = {
+    "kill": 5.0,  # SIGKILL, and a restart at once or after a pause
+    "abort": 3.0,  # a kill between two steps of a checkpoint
+    "freeze": 3.0,  # SIGSTOP past the session timeout, SIGCONT
+    "add": 2.0,  # a worker more
+    "remove": 2.0,  # a worker less, by SIGTERM
+    "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had
+    "full": 2.0,  # no checkpoint can be written
+}
+#: Mean seconds between restarts of the broker, which take a few seconds each.
+_BROKER_EVERY = 18.0
+
+
+class Fault(NamedTuple):
+    """One fault.
+
+    Attributes
+    ----------
+    time
+        Seconds from the start.
+    kind
+        One of `KINDS`, "broker stop" or "broker kill".
+    seconds
+        How long it lasts, or until the restart.
+    draw
+        In [0, 1): picks the worker, among those there are then.
+    """
+
+    time: float
+    kind: str
+    seconds: float
+    draw: float
+
+
+def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.0) -> list[Fault]:
+    """Draw the faults of a run; each kind comes once before any comes twice.
+
+    Parameters
+    ----------
+    seed
+        The same gives the same.
+    seconds
+        How long.
+    brokers
+        Whether the broker is restarted, too.
+    session
+        The workers' session timeout in seconds; a freeze takes longer.
+    """
+    rng = random.Random(seed)
+    first = rng.sample(list(KINDS), len(KINDS))
+    faults = []
+    now = rng.uniform(0.2, 1.0)
+    while now < seconds:
+        kind = first.pop() if first else rng.choices(list(KINDS), list(KINDS.values()))[0]
+        lasts = rng.choice((0.0, rng.uniform(0.2, 2.5)))
+        if kind == "freeze":
+            lasts = session + rng.uniform(1.0, 3.0)
+        elif kind == "full":
+            lasts = rng.uniform(1.0, 4.0)
+        faults.append(Fault(now, kind, lasts, rng.random()))
+        now += rng.uniform(0.4, 2.8)
+    now = rng.uniform(0.25, 0.5) * _BROKER_EVERY
+    while brokers and now < seconds:
+        faults.append(Fault(now, rng.choice(("broker stop", "broker kill")), rng.random(), 0.0))
+        now += rng.uniform(0.6, 1.4) * _BROKER_EVERY
+    return sorted(faults)

@@ -1,0 +1,248 @@
+"""One fault test from its start to its report."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from drift.consumers import checkpoint
+from drift.errors import CheckpointError
+from tests.faults.check import Findings, check, read, replay
+from tests.faults.examples import PARTITIONS, Feed
+from tests.faults.group import Group
+from tests.faults.plan import plan
+from tests.faults.runner import SESSION, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.faults.plan import Fault
+    from tools.kafka.broker import Broker
+
+__all__ = ["Report", "run"]
+
+#: Seconds from the last fault in which the workers must reach the end of the log.
+_QUIET = 120
+
+
+@dataclass
+class Report:
+    """What was done, and what came of it."""
+
+    findings: Findings
+    faults: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    events: dict[str, int] = field(default_factory=dict)
+    messages: int = 0
+    learnt_under_faults: int = 0
+    seconds: float = 0.0
+    catching_up: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything holds that must."""
+        return not self.findings.failures
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report."""
+        found = self.findings
+        yield "faults: " + ", ".join(f"{k} {n}" for k, n in sorted(self.faults.items()))
+        yield "seen by workers: " + ", ".join(f"{k} {n}" for k, n in self.events.items())
+        for text, count in self.errors.most_common():
+            yield f"a worker ended, and was started again, {count}x: {text}"
+        yield (
+            f"{self.messages:,} messages, {found.poison:,} of them poison; {found.examples:,} "
+            f"examples; {self.learnt_under_faults:,} messages checkpointed while faults lasted"
+        )
+        yield (
+            f"{self.seconds:.0f} s of faults, {self.catching_up:.1f} s to the end of the log after "
+            f"them; sent more than once: {found.predictions_again:,} predictions, "
+            f"{found.letters_again:,} dead letters"
+        )
+        yield f"lost {found.lost}, doubled {found.doubled}"
+        yield from (f"FAILED: {failure}" for failure in found.failures)
+        if self.holds:
+            yield "every model equals that of a plain loop over the log"
+
+
+class _Test:
+    def __init__(self, broker: Broker | str, root: Path, seed: int, examples: int) -> None:
+        self.broker = None if isinstance(broker, str) else broker
+        self.address = broker if isinstance(broker, str) else broker.address
+        self.root, self.seed, self.n = root, seed, examples
+        name = f"drift-faults-{uuid.uuid4().hex[:8]}"
+        self.topics = {"topic": name, "predictions": f"{name}-out", "dead_letters": f"{name}-dead"}
+        self.report = Report(Findings())
+        self._chores: list[threading.Thread] = []
+        self._broker_lock = threading.Lock()
+
+    def run(self, seconds: float, tell: Callable[[float, int], None]) -> Report:
+        self._create_topics()
+        options = {**self.topics, "group": self.topics["topic"], "address": self.address}
+        feed = Feed(self.address, self.topics["topic"], self.n, 0.95 * seconds, self.seed)
+        group = Group(self.root, options, self.seed)
+        try:
+            self._wait_for_all(group)
+            feed.start()
+            self._make_trouble(group, seconds, tell)
+            self._finish(group, feed, seconds, tell)
+        finally:
+            group.kill()
+            for chore in self._chores:
+                chore.join()
+        self._count(group, seconds)
+        self._check(feed)
+        return self.report
+
+    def _create_topics(self) -> None:
+        from kafka import KafkaAdminClient  # noqa: PLC0415 - an extra
+
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
+        counts = dict(zip(self.topics.values(), (PARTITIONS, 1, 1), strict=True))
+        admin.create_topics(
+            {t: {"num_partitions": n, "replication_factor": 1} for t, n in counts.items()},
+            wait_for_metadata=True,
+        )
+        admin.close()
+
+    def _wait_for_all(self, group: Group) -> None:
+        """Let the group form, so that the faults find it at work."""
+        end = time.monotonic() + 30
+        places = [(self.topics["topic"], partition) for partition in range(PARTITIONS)]
+        while not all(folder(self.root).newest(place) for place in places):
+            if time.monotonic() > end:
+                raise TimeoutError(f"the group does not form: see the logs in {self.root}")
+            group.watch()
+            time.sleep(0.1)
+
+    # --- while it runs -------------------------------------------------------------------------
+
+    def _make_trouble(
+        self, group: Group, seconds: float, tell: Callable[[float, int], None]
+    ) -> None:
+        faults = plan(self.seed, seconds, brokers=self.broker is not None, session=SESSION)
+        started = told = time.monotonic()
+        while (now := time.monotonic()) < started + seconds:
+            while faults and now >= started + faults[0].time:
+                self._inject(group, faults.pop(0))
+            group.watch()
+            if now > told + 0.5:
+                told = now
+                tell(now - started, self.checkpointed())
+            time.sleep(0.02)
+
+    def _inject(self, group: Group, fault: Fault) -> None:
+        if not fault.kind.startswith("broker"):
+            group.inject(fault)
+            return
+        chore = threading.Thread(target=self._restart_broker, args=(fault,))
+        chore.start()
+        self._chores.append(chore)
+
+    def _restart_broker(self, fault: Fault) -> None:
+        assert self.broker is not None
+        with self._broker_lock:
+            self.broker.stop(kill=fault.kind == "broker kill")
+            time.sleep(fault.seconds)
+            self.broker.start()
+        self.report.faults[fault.kind] += 1
+
+    def _finish(
+        self, group: Group, feed: Feed, seconds: float, tell: Callable[[float, int], None]
+    ) -> None:
+        started = time.monotonic()
+        self.report.learnt_under_faults = self.checkpointed()
+        for chore in self._chores:
+            chore.join()
+        group.settle()
+        while time.monotonic() < started + _QUIET:
+            group.watch()
+            done = self.checkpointed()
+            tell(seconds, done)
+            if not feed.is_alive() and done >= feed.sent:
+                break
+            time.sleep(0.2)
+        else:
+            self.report.findings.failures.append(
+                f"the workers are not at the end of the log after {_QUIET} s: {done} of {feed.sent}"
+            )
+        self.report.catching_up = time.monotonic() - started
+        if not group.stop():
+            self.report.findings.failures.append("a worker did not stop at SIGTERM")
+
+    def checkpointed(self) -> int:
+        """Sum of the next offsets in the newest checkpoints."""
+        return sum(map(self._offset, range(PARTITIONS)))
+
+    def _offset(self, partition: int) -> int:
+        path = folder(self.root).folder((self.topics["topic"], partition))
+        for file in sorted(path.glob("checkpoint-*.drift"), reverse=True):
+            try:
+                return int(checkpoint.describe(checkpoint.load(file)).header["offsets"][0][2])
+            except (CheckpointError, OSError):
+                continue
+        return 0
+
+    # --- after it ------------------------------------------------------------------------------
+
+    def _count(self, group: Group, seconds: float) -> None:
+        report = self.report
+        report.seconds = seconds
+        report.faults += group.injected
+        report.errors = group.errors
+        report.events = {
+            "partitions claimed": group.logged(": epoch "),
+            "saves refused to zombies": group.logged("claimed again since"),
+            "saves refused by a full disk": group.logged("no checkpoint, the next is tried later"),
+            "fallbacks from damaged checkpoints": group.logged("; going back to "),
+        }
+
+    def _check(self, feed: Feed) -> None:
+        failures = self.report.findings.failures
+        feed.join(60)
+        if feed.error is not None or feed.is_alive():
+            failures.append(f"the producer failed: {feed.error}")
+        log, *outputs = (read(self.address, topic) for topic in self.topics.values())
+        self.report.messages = len(log)
+        numbers = {int(dict(record.headers)["number"]) for record in log}
+        if numbers != set(range(self.n)):
+            failures.append(f"the log has {len(numbers)} of {self.n} messages")
+        self.report.findings = check(
+            self.topics["topic"], replay(log), folder(self.root), tuple(outputs)
+        )
+        self.report.findings.failures[:0] = failures
+
+
+def run(
+    broker: Broker | str,
+    root: Path,
+    *,
+    seed: int = 0,
+    seconds: float = 60,
+    examples: int = 50_000,
+    tell: Callable[[float, int], None] = lambda _seconds, _done: None,
+) -> Report:
+    """Run one fault test.
+
+    Parameters
+    ----------
+    broker
+        One of this machine's, which is restarted, too; or the address of one that is not.
+    root
+        Folder for checkpoints and logs; absent or empty.
+    seed
+        Of messages and faults.
+    seconds
+        How long faults come.
+    examples
+        Messages, poison included.
+    tell
+        Is told how far it is: seconds, and messages that are in checkpoints.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    return _Test(broker, root, seed, examples).run(seconds, tell)

@@ -1,0 +1,94 @@
+"""One worker process of a fault test: ``python -m tests.faults.runner '{"address": ...}'``."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from drift.consumers import CheckpointFolder
+from drift.consumers._points import CHECKPOINT_POINTS, install
+from drift.models import RBP
+from tests.faults.examples import codec
+
+__all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model"]
+
+#: Session timeout, seconds.
+SESSION = 2.0
+#: Where workers kill or freeze themselves.
+STEPS = ("outputs.flushed", *CHECKPOINT_POINTS)
+
+
+def model() -> RBP:
+    """Return the model that workers and plain loop start from."""
+    return RBP(200, seed=11)
+
+
+def configuration() -> dict[str, Any]:
+    """Return what its checkpoints have to agree on."""
+    return {"model": "RBP", "budget": 200, "seed": 11}
+
+
+def folder(path: Path) -> CheckpointFolder:
+    """Return the group's checkpoints."""
+    return CheckpointFolder(path / "checkpoints", configuration(), keep=3)
+
+
+def _obey(root: Path) -> None:
+    """Have no disk space while there is a file "full"; stop where "freeze-" and the pid says."""
+    full, freeze = root / "full", root / f"freeze-{os.getpid()}"
+
+    def handler(point: str) -> None:
+        if full.exists() and point in {"checkpoint.half-written", "checkpoint.written"}:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if freeze.exists() and freeze.read_text(encoding="utf-8") == point:
+            freeze.unlink(missing_ok=True)
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    for point in STEPS:
+        # One of them may be where the process is to kill itself.
+        if not os.environ.get("DRIFT_ABORT_AT", "").startswith(f"{point}:"):
+            install(point, partial(handler, point))
+
+
+def main(text: str) -> None:
+    """Work until SIGTERM."""
+    from drift.consumers.worker import Worker  # noqa: PLC0415 - an extra
+
+    options = json.loads(text)
+    root = Path(options["root"])
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
+    _obey(root)
+    Worker(
+        model(),
+        options["topic"],
+        options["group"],
+        folder(root),
+        {
+            "bootstrap_servers": options["address"],
+            "reconnect_backoff_ms": 50,
+            "reconnect_backoff_max_ms": 500,
+        },
+        start="earliest",
+        predictions=options["predictions"],
+        dead_letters=options["dead_letters"],
+        codec=codec(),
+        every_messages=400,
+        every_seconds=1.0,
+        consumer={
+            "session_timeout_ms": int(1000 * SESSION),
+            "heartbeat_interval_ms": int(1000 * SESSION / 5),
+            "max_poll_records": 200,
+        },
+    ).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
