@@ -29,7 +29,7 @@ def produce(  # noqa: PLR0913, PLR0917
     ],
     topic: Annotated[str, typer.Option(help="Where to; it is created where it is missing.")],
     bootstrap: Annotated[str | None, typer.Option(help="host:port of a broker.")] = None,
-    partitions: Annotated[int, typer.Option(help="Of a topic that is created.")] = 1,
+    partitions: Annotated[int | None, typer.Option(help="Of the topic; else 1, if new.")] = None,
     shifts: Annotated[int, typer.Option(help="How often the target shifts.")] = 7,
     rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
     rate: Annotated[float | None, typer.Option(help="Examples a second; else flat out.")] = None,
@@ -51,8 +51,8 @@ def produce(  # noqa: PLR0913, PLR0917
         if rate is not None and not rate > 0:
             raise ParameterError(f"--rate must be positive, not {rate}")
         options = cli_settings.load_kafka(config, os.environ, bootstrap, secrets)
-        chosen = pick(stream, data, rows, shifts, seed)
-        _send(chosen, topic, partitions, options, rate)
+        _prepare(topic, partitions, options)
+        _send(pick(stream, data, rows, shifts, seed), topic, options, rate)
 
 
 def pick(
@@ -74,19 +74,25 @@ def messages(stream: ShiftingStream) -> Iterator[bytes]:
         yield codec.encode(Example(features, label, number))
 
 
-def _send(
-    stream: ShiftingStream,
-    topic: str,
-    partitions: int,
-    options: dict[str, Any],
-    rate: float | None,
-) -> None:
+def _prepare(topic: str, partitions: int | None, options: dict[str, Any]) -> None:
+    """Create the topic where it is missing: first of all, before a consumer makes the broker."""
     from drift.consumers import topics  # noqa: PLC0415
 
     with topics.Reader(topic, options) as reader:
-        if not reader.partitions:
-            topics.create(topic, partitions, options)
-            reader.refresh()
+        there = len(reader.partitions)
+    if not there:
+        topics.create(topic, partitions or 1, options)
+    elif partitions not in {None, there}:
+        raise ConsumerError(
+            f"{topic} has {there} partitions, not {partitions}: leave --partitions out, or give "
+            "another topic"
+        )
+
+
+def _send(stream: ShiftingStream, topic: str, options: dict[str, Any], rate: float | None) -> None:
+    from drift.consumers import topics  # noqa: PLC0415
+
+    with topics.Reader(topic, options) as reader:
         ends = reader.ends()
         _refuse_others(reader, ends, stream)
     total, before = stream.n_samples, sum(ends.values())

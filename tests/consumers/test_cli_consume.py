@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -274,6 +275,9 @@ def test_a_stream_is_sent_once_however_often_it_is_asked_for(drift, broker):
     other = drift(*asked, "--rows", 60, "--seed", 1)
     assert other.exit_code == 2
     assert "holds something else than this stream" in other.stderr
+    other = drift(*asked, "--partitions", 3)
+    assert other.exit_code == 2
+    assert "news has 2 partitions, not 3" in other.stderr
 
 
 def test_an_interrupted_stream_goes_on_where_each_partition_ends(drift, broker):
@@ -297,3 +301,33 @@ def test_the_figure_counts_each_prediction_once(drift, topics):
     assert shown.exit_code == 0, shown.output
     assert "100 so far" in shown.stdout
     assert "t:0" in shown.stdout
+
+
+def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
+    pytest.importorskip("confluent_kafka")
+    monkeypatch.setattr("drift.cli_demo._ROWS", 800)
+    shown = drift("demo", "--rate", 200)
+    assert shown.exit_code == 0, shown.output
+    assert "worker 1 killed by SIGKILL" in shown.stdout
+    assert "worker 3 started" in shown.stdout
+    assert "800 of 800 examples predicted" in shown.stdout
+    assert "as a plain loop over each partition learns them: True" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "message"),
+    [
+        ("confluent_kafka", ["demo"], "confluent-kafka is not installed"),
+        ("drift.consumers.topics", ["watch", "out"], "kafka-python is not installed"),
+    ],
+)
+def test_an_extra_that_is_missing_is_named(drift, monkeypatch, missing, command, message):
+    if missing == "drift.consumers.topics":
+        monkeypatch.setitem(sys.modules, "kafka", None)
+        monkeypatch.delitem(sys.modules, missing, raising=False)
+        monkeypatch.delattr("drift.consumers.topics", raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, missing, None)
+    shown = drift(*command)
+    assert shown.exit_code == 2, shown.output
+    assert message in shown.stderr
