@@ -1,4 +1,4 @@
-"""The command line: ``drift models``, ``drift track`` and ``drift reproduce``.
+"""The command line. Commands that talk to Kafka have modules of their own.
 
 Everything heavy is imported inside the commands, so that help and mistakes answer at once.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from drift import __version__, cli_checkpoint
+from drift import __version__, cli_checkpoint, cli_consume, cli_demo, cli_produce, cli_watch
 from drift.errors import DriftError, ParameterError
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ app = typer.Typer(
     help="Online kernel classifiers on a budget, for streams whose target shifts.",
 )
 app.add_typer(cli_checkpoint.app, name="checkpoint")
+for _command in (cli_produce.produce, cli_consume.consume, cli_watch.watch, cli_demo.demo):
+    app.command()(_command)
 
 
 def main() -> None:

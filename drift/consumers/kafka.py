@@ -1,4 +1,4 @@
-"""kafka-python, and what was learnt about it: the only module that imports it.
+"""kafka-python as a worker uses it, and what was learnt about it; beside `topics` its only user.
 
 - Bytes are polled and decoded by drift: a deserializer that raises would make the next poll hang.
 - Listeners run on kafka-python's own thread while the worker waits in `poll`. They may seek and

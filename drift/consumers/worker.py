@@ -287,5 +287,5 @@ class Worker:
         learner.checkpoint, learner.since_checkpoint = written.id, 0
         learner.metrics.checkpointed()
         self._broker.commit(offsets)
-        log.info("%s", learner.metrics.line())
+        log.info("%s", learner.metrics.line(), extra={"metrics": learner.metrics})
         return True

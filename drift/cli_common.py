@@ -1,0 +1,96 @@
+"""What the commands that talk to Kafka share: logging, and answers in place of tracebacks."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import typer
+
+from drift.errors import DriftError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from drift.cli_settings import Secrets
+
+__all__ = ["answering", "logging_to_stderr"]
+
+
+class _Plain(logging.Formatter):
+    """One line, without secrets: what a library says may quote its settings."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self.secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self.secrets.hidden(super().format(record))
+
+
+class _Json(logging.Formatter):
+    """A JSON object for each line; counts are entries of their own."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        super().__init__()
+        self.secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": self.secrets.hidden(record.getMessage()),
+        }
+        if record.exc_info:
+            entry["exception"] = self.secrets.hidden(self.formatException(record.exc_info))
+        metrics = getattr(record, "metrics", None)
+        if metrics is not None:
+            entry |= json.loads(metrics.line(as_json=True))
+        return json.dumps(entry)
+
+
+@contextmanager
+def logging_to_stderr(secrets: Secrets, *, as_json: bool = False) -> Iterator[None]:
+    """Log drift's and kafka-python's lines to stderr for as long as it lasts."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json(secrets) if as_json else _Plain(secrets))
+    levels = {"drift": logging.INFO, "kafka": logging.WARNING}
+    loggers = {logging.getLogger(name): level for name, level in levels.items()}
+    before = {logger: logger.level for logger in loggers}
+    for logger, level in loggers.items():
+        logger.addHandler(handler)
+        logger.setLevel(level)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+
+
+@contextmanager
+def answering(secrets: Secrets, interrupted: str = "interrupted") -> Iterator[None]:
+    """Turn errors into a line and an exit code: 2 for the user's, 1 for the broker's."""
+    try:
+        yield
+    except DriftError as error:
+        typer.echo(f"error: {secrets.hidden(str(error))}", err=True)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        typer.echo(f"error: {secrets.hidden(str(error))}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo(interrupted, err=True)
+        raise typer.Exit(130) from None
+    except Exception as error:
+        from drift.consumers.topics import KafkaError  # noqa: PLC0415
+
+        if not isinstance(error, (KafkaError, ValueError)):
+            raise
+        # kafka-python refuses values of options by a ValueError that quotes them.
+        typer.echo(f"error: {type(error).__name__}: {secrets.hidden(str(error))}", err=True)
+        raise typer.Exit(1) from None

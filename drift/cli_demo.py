@@ -1,0 +1,213 @@
+"""The command ``drift demo``: broker, producer, two workers and a kill, in one terminal."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from drift import cli_settings
+from drift.cli_common import answering
+from drift.cli_produce import messages, pick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.process import BaseProcess
+
+    from drift.cli_figure import ErrorFigure
+    from drift.consumers.messages import Message
+    from drift.consumers.topics import Reader
+    from drift.streams import ShiftingStream
+    from drift.testing import MockKafka
+
+__all__ = ["demo"]
+
+_TOPIC, _PREDICTIONS = "news", "news.predicted"
+_PARTITIONS = 2
+_ROWS = 4000  # about 4 MiB a partition: the mock cluster drops what is beyond 5
+_BUDGET = 150
+_SHIFTS = 7
+_BEGIN = 100  # examples after a shift
+_PATIENCE = 40  # seconds in which something has to come of the workers
+
+
+def demo(
+    rate: Annotated[float, typer.Option(help="Examples a second.")] = 250.0,
+) -> None:
+    """Show it all without a broker: two workers learn a stream that shifts, one of them is killed.
+
+    Ends by itself after half a minute, or by Ctrl-C.
+    """
+    with answering(cli_settings.Secrets()), tempfile.TemporaryDirectory() as folder:
+        from drift.testing import MockKafka  # noqa: PLC0415
+
+        stream = pick("newswire", None, _ROWS, _SHIFTS, 0)
+        with MockKafka() as broker:
+            broker.create_topic(_TOPIC, _PARTITIONS)
+            broker.create_topic(_PREDICTIONS)
+            _Show(broker, folder, stream).run(rate)
+
+
+def _work(clients: dict[str, Any], folder: str) -> None:
+    """Be a worker; in a process of its own."""
+    from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
+    from drift.consumers.worker import Worker  # noqa: PLC0415
+    from drift.models import LBP  # noqa: PLC0415
+    from drift.testing import patient_assignor  # noqa: PLC0415
+
+    Worker(
+        LBP(_BUDGET),
+        _TOPIC,
+        "demo",
+        CheckpointFolder(folder),
+        clients,
+        start="earliest",
+        predictions=_PREDICTIONS,
+        every_messages=500,
+        every_seconds=1.0,
+        consumer={
+            "partition_assignment_strategy": [patient_assignor()],
+            "session_timeout_ms": 2000,
+            "heartbeat_interval_ms": 200,
+        },
+    ).run()
+
+
+class _Show:
+    """The demo while it runs."""
+
+    def __init__(self, broker: MockKafka, folder: str, stream: ShiftingStream) -> None:
+        self.broker = broker
+        self.folder = folder
+        self.stream = stream
+        self.workers: list[BaseProcess] = []
+        self.events: list[str] = []
+        self.mistakes: dict[int, bool] = {}  # by the number of the row
+        self.started = time.monotonic()
+        self._stopping = threading.Event()
+
+    def run(self, rate: float) -> None:
+        from rich.live import Live  # noqa: PLC0415
+
+        from drift.cli_figure import ErrorFigure  # noqa: PLC0415
+        from drift.consumers.topics import Reader  # noqa: PLC0415
+
+        figure = ErrorFigure()
+        sending = threading.Thread(target=self._send, args=(rate,))
+        try:
+            self._start()
+            self._start()
+            sending.start()
+            with (
+                Reader(_PREDICTIONS, self.broker.client_args) as reader,
+                Live(figure, refresh_per_second=4),
+            ):
+                self._follow(reader, figure)
+        finally:
+            self._stopping.set()
+            for worker in self.workers:
+                worker.terminate()
+            for worker in self.workers:
+                worker.join(20)
+            sending.join()
+        self._tell(figure)
+
+    def _say(self, event: str) -> None:
+        self.events.append(f"{time.monotonic() - self.started:5.1f} s  {event}")
+
+    def _start(self) -> None:
+        # A spawned process shares nothing with this one: it can be killed as any other.
+        context = multiprocessing.get_context("spawn")
+        worker = context.Process(target=_work, args=(self.broker.client_args, self.folder))
+        worker.start()
+        self.workers.append(worker)
+        self._say(f"worker {len(self.workers)} started, process {worker.pid}")
+
+    def _send(self, rate: float) -> None:
+        from drift.consumers.topics import Sender  # noqa: PLC0415
+
+        started = time.monotonic()
+        with Sender(self.broker.client_args) as sender:
+            for row, value in enumerate(messages(self.stream)):
+                if self._stopping.wait(max(0.0, started + row / rate - time.monotonic())):
+                    return
+                sender.send(_TOPIC, row % _PARTITIONS, value)
+            sender.flush()
+        self._say(f"producer done, {sender.confirmed:,} examples confirmed")
+
+    def _follow(self, reader: Reader, figure: ErrorFigure) -> None:
+        """Draw until every row has its prediction; kill a worker halfway, then start another."""
+        kill_at, start_at = self.stream.n_samples // 2, self.stream.n_samples * 5 // 8
+        end = time.monotonic() + _PATIENCE
+        while figure.examples < self.stream.n_samples and time.monotonic() < end:
+            before = figure.examples
+            predictions = reader.poll(0.25)
+            figure.add(predictions)
+            self._note(predictions)
+            if figure.examples > before:
+                end = time.monotonic() + _PATIENCE
+            if len(self.workers) == 2 and figure.examples >= start_at:
+                self._start()
+            elif figure.examples >= kill_at and self.workers[0].is_alive():
+                self.workers[0].kill()
+                self.workers[0].join()
+                self._say(f"worker 1 killed by SIGKILL, {figure.examples:,} examples so far")
+        self._say(f"{figure.examples:,} of {self.stream.n_samples:,} examples predicted")
+
+    def _tell(self, figure: ErrorFigure) -> None:
+        """Print what happened."""
+        for event in self.events:
+            typer.echo(event)
+        again = sum(partition.again for partition in figure.partitions.values())
+        typer.echo(f"{again:,} predictions were sent again after the kill, and counted once")
+        typer.echo(f"models as a plain loop over each partition learns them: {self._same()}")
+        typer.echo("error by target:")
+        for line in self._errors():
+            typer.echo(line)
+
+    def _note(self, predictions: list[Message]) -> None:
+        for message in predictions:
+            body = json.loads(message.value or b"")
+            self.mistakes[body["id"]] = body["predicted"] != body["label"]
+
+    def _errors(self) -> Iterator[str]:
+        """Yield a line for each chunk of the stream: its error as a whole, and when it began."""
+        size = self.stream.chunk_size
+        for number, target in enumerate(self.stream.targets):
+            chunk = [self.mistakes.get(number * size + i) for i in range(size)]
+            known = [mistake for mistake in chunk if mistake is not None]
+            begin, rest = known[:_BEGIN], known[_BEGIN:]
+            yield (
+                f"  {target:<12} {_share(known)}, {_share(begin)} in the first {_BEGIN} examples "
+                f"and {_share(rest)} after"
+            )
+
+    def _same(self) -> bool:
+        """Whether the checkpoints' models are those of a loop that nobody killed."""
+        from drift.consumers._state import encode  # noqa: PLC0415
+        from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
+        from drift.consumers.messages import JsonCodec  # noqa: PLC0415
+        from drift.models import LBP  # noqa: PLC0415
+
+        plain = [LBP(_BUDGET) for _ in range(_PARTITIONS)]
+        newest = [CheckpointFolder(self.folder).newest((_TOPIC, p)) for p in range(_PARTITIONS)]
+        ends = [0 if one is None else one.offsets[_TOPIC, p] for p, one in enumerate(newest)]
+        codec = JsonCodec()
+        for row, value in enumerate(messages(self.stream)):
+            turn, number = divmod(row, _PARTITIONS)
+            if turn < ends[number]:
+                example = codec.decode(value)
+                plain[number].learn_one(example.features, example.label)
+        return all(
+            one is not None and encode(one.model) == encode(plain[number])
+            for number, one in enumerate(newest)
+        )
+
+
+def _share(mistakes: list[bool]) -> str:
+    return f"{sum(mistakes) / len(mistakes):5.1%}" if mistakes else "    -"

@@ -1,0 +1,138 @@
+"""The error of a worker's predictions as it goes, drawn in the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from drift.consumers.messages import Message
+
+__all__ = ["ErrorFigure"]
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_WIDTH = 72
+_HEIGHT = 6
+_RECENT = 500
+#: Offsets of a partition that are remembered, to know a prediction that comes twice.
+_REMEMBERED = 100_000
+
+
+class _Partition:
+    """What the predictions of one partition say."""
+
+    def __init__(self) -> None:
+        self.examples = self.mistakes = self.again = 0
+        self.recent: deque[bool] = deque(maxlen=_RECENT)
+        self.checkpoint: str | None = None
+        self._seen: set[int] = set()
+
+    def is_new(self, offset: int) -> bool:
+        if offset in self._seen:
+            self.again += 1
+            return False
+        self._seen.add(offset)
+        if len(self._seen) > 2 * _REMEMBERED:
+            newest = max(self._seen)
+            self._seen = {one for one in self._seen if one > newest - _REMEMBERED}
+        return True
+
+
+class ErrorFigure:
+    """Counts predictions, each once however often it was sent, and draws their error.
+
+    Attributes
+    ----------
+    partitions : dict
+        By topic and partition of the examples.
+    examples : int
+        Predictions counted.
+
+    Examples
+    --------
+    >>> from drift.consumers.messages import Message, Position
+    >>> figure = ErrorFigure()
+    >>> body = b'{"topic": "t", "partition": 0, "offset": 7, "predicted": 1, "label": 0}'
+    >>> figure.add(2 * [Message(Position("out", 0, 0), None, body)])
+    >>> figure.examples, figure.partitions["t", 0].again
+    (1, 1)
+    """
+
+    def __init__(self) -> None:
+        self.partitions: dict[tuple[str, int], _Partition] = {}
+        self.examples = 0
+        self._size = 20  # examples in a column; doubled when they do not fit any more
+        self._columns: list[list[int]] = []
+
+    def add(self, predictions: Iterable[Message]) -> None:
+        """Count messages of a topic of predictions; what is none of these is passed over."""
+        for message in predictions:
+            try:
+                body = json.loads(message.value or b"")
+                place, offset = (body["topic"], body["partition"]), body["offset"]
+                predicted, label = body["predicted"], body["label"]
+            except (ValueError, KeyError, TypeError):
+                continue
+            partition = self.partitions.setdefault(place, _Partition())
+            if label is None or not partition.is_new(offset):
+                continue
+            partition.checkpoint = body.get("checkpoint")
+            self._count(partition, predicted != label)
+
+    def _count(self, partition: _Partition, mistake: bool) -> None:  # noqa: FBT001
+        partition.examples += 1
+        partition.mistakes += mistake
+        partition.recent.append(mistake)
+        self.examples += 1
+        if not self._columns or self._columns[-1][0] == self._size:
+            self._columns.append([0, 0])
+        self._columns[-1][0] += 1
+        self._columns[-1][1] += mistake
+        if len(self._columns) > _WIDTH:
+            pairs = zip(self._columns[::2], [*self._columns[1::2], [0, 0]], strict=False)
+            self._columns = [[a[0] + b[0], a[1] + b[1]] for a, b in pairs]
+            self._size *= 2
+
+    def __rich__(self) -> Group:
+        return Group(self._chart(), self._table())
+
+    def _chart(self) -> Text:
+        """Return a bar for each column, as high as its error."""
+        errors = [mistakes / count for count, mistakes in self._columns]
+        top = max([0.1, *errors])
+        lines = []
+        for row in reversed(range(_HEIGHT)):
+            heights = [round(8 * (_HEIGHT * error / top - row)) for error in errors]
+            bars = "".join(_BARS[min(8, max(0, height))] for height in heights)
+            label = {_HEIGHT - 1: f"{100 * top:5.1f}%", 0: "    0%"}.get(row, " " * 6)
+            lines.append(f"{label} {bars}")
+        lines.append(f"       error, {self._size} examples a column, {self.examples:,} so far")
+        return Text("\n".join(lines), no_wrap=True)
+
+    def _table(self) -> Table:
+        table = Table(box=None, padding=(0, 3, 0, 0))
+        names = ("partition", "examples", "error", f"last {_RECENT}", "sent again", "checkpoint")
+        for name in names:
+            table.add_column(name, justify="left" if name == "partition" else "right")
+        for (topic, number), one in sorted(self.partitions.items()):
+            table.add_row(f"{topic}:{number}", *_cells(one))
+        return table
+
+
+def _cells(one: _Partition) -> list[Any]:
+    count = max(1, one.examples)
+    recent = sum(one.recent) / max(1, len(one.recent))
+    return [
+        f"{one.examples:,}",
+        f"{one.mistakes / count:.1%}",
+        f"{recent:.1%}",
+        f"{one.again:,}",
+        one.checkpoint or "",
+    ]

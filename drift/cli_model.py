@@ -1,0 +1,173 @@
+"""Models as the command line and TOML files name them, and as a checkpoint's configuration does.
+
+A table ``{"class": "RBP", "budget": 500, "kernel": {"class": "Polynomial", "degree": 4}}`` and the
+text ``RBP(budget=500, kernel=Polynomial(degree=4))`` mean the same. A class ``module:function`` is
+a function of the user's that returns a model, a River pipeline say.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["build", "configuration", "imported", "nearest", "parse"]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that looks like this one, as a question; else all of them.
+
+    >>> nearest("budgt", ["budget", "kernel"])
+    "did you mean 'budget'?"
+    """
+    known = sorted(known)
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there is {', '.join(known)}"
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read ``RBP(budget=500)``, ``RBP`` or ``module:function`` as a table; runs nothing.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> parse("RBP(budget=500, kernel=Polynomial(degree=4))")
+    {'class': 'RBP', 'budget': 500, 'kernel': {'class': 'Polynomial', 'degree': 4}}
+    """
+    if ":" in text and "(" not in text:
+        return {"class": text}
+    try:
+        table = _table(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError):
+        table = None
+    if not isinstance(table, dict) or "class" not in table:
+        raise ParameterError(f"{text!r} is no class with parameters by name: write RBP(budget=500)")
+    return table
+
+
+def _table(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name):
+        return {"class": node.id}
+    if isinstance(node, ast.Call):
+        if not isinstance(node.func, ast.Name) or node.args:
+            raise ValueError
+        parameters = {str(word.arg): _table(word.value) for word in node.keywords}
+        return {"class": node.func.id, **parameters}
+    return ast.literal_eval(node)
+
+
+def build(table: Mapping[str, Any]) -> Any:
+    """Build the model, kernel or whatever a table names.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such class or parameter, or a value that it refuses.
+
+    Examples
+    --------
+    >>> build({"class": "LBP", "budget": 9, "kernel": {"class": "Linear"}}).budget
+    9
+    >>> build({"class": "LBP", "budgt": 9})
+    Traceback (most recent call last):
+    drift.errors.ParameterError: LBP has no parameter 'budgt': did you mean 'budget'?
+    """
+    kind, parameters = _split(table)
+    made = {name: build(value) if _is_table(value) else value for name, value in parameters.items()}
+    try:
+        return kind(**made)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"{table['class']}: {error}") from None
+
+
+def configuration(table: Mapping[str, Any], prefix: str = "model") -> dict[str, Any]:
+    """Return all that makes the model what it is, defaults too, as JSON values by name.
+
+    Examples
+    --------
+    >>> configuration({"class": "LBP", "budget": 9})
+    {'model': 'LBP', 'model.budget': 9, 'model.kernel': 'Polynomial', 'model.kernel.degree': 4,
+     'model.kernel.coef0': 1.0, 'model.kernel.normalize': True}
+    """
+    kind, parameters = _split(table)
+    entries: dict[str, Any] = {prefix: table["class"]}
+    defaults = {
+        parameter.name: parameter.default
+        for parameter in inspect.signature(kind).parameters.values()
+        if parameter.default is not parameter.empty
+    }
+    for name, value in {**defaults, **parameters}.items():
+        if name == "kernel" and value is None and ":" not in table["class"]:
+            value = {"class": "Polynomial", "degree": 4, "normalize": True}  # noqa: PLW2901
+        if _is_table(value):
+            entries |= configuration(value, f"{prefix}.{name}")
+        else:
+            entries[f"{prefix}.{name}"] = value
+    return entries
+
+
+def imported(name: str) -> Any:
+    """Import ``module:name``, from the current folder as well.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such thing.
+    """
+    module, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ParameterError(f"{name!r} cannot be imported: {error}") from None
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and "class" in value
+
+
+def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return what to call, and with which parameters, all of which it has."""
+    parameters = {name: value for name, value in table.items() if name != "class"}
+    name = table.get("class")
+    if not isinstance(name, str):
+        raise ParameterError("[model] needs a class: class = 'RBP'")
+    kind = imported(name) if ":" in name else _named(name)
+    known = inspect.signature(kind).parameters
+    for parameter in parameters:
+        if parameter not in known:
+            raise ParameterError(
+                f"{name} has no parameter {parameter!r}: {nearest(parameter, known)}"
+            )
+    return kind, parameters
+
+
+def _named(name: str) -> Callable[..., Any]:
+    from drift import kernels, models  # noqa: PLC0415
+    from drift.models.registry import MODELS  # noqa: PLC0415
+
+    known: dict[str, Callable[..., Any]] = {
+        **MODELS,
+        **{wrapper.__name__: wrapper for wrapper in (models.OneVsRest, models.Averaged)},
+        **{kind.__name__: kind for kind in (kernels.Linear, kernels.Polynomial, kernels.RBF)},
+    }
+    if name not in known:
+        raise ParameterError(f"no model or kernel {name!r}: {nearest(name, known)}")
+    return known[name]

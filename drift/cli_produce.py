@@ -1,0 +1,161 @@
+"""The command ``drift produce``: a stream into a topic, as far as it is not there yet."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from drift import cli_settings
+from drift.cli_common import answering
+from drift.errors import ConsumerError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from drift.consumers.topics import Reader, Sender
+    from drift.streams import ShiftingStream
+
+__all__ = ["messages", "pick", "produce"]
+
+
+def produce(  # noqa: PLR0913, PLR0917
+    stream: Annotated[
+        str, typer.Argument(help="newswire, rcv1, reuters21578, segments, a9a, a LIBSVM file.")
+    ],
+    topic: Annotated[str, typer.Option(help="Where to; it is created where it is missing.")],
+    bootstrap: Annotated[str | None, typer.Option(help="host:port of a broker.")] = None,
+    partitions: Annotated[int | None, typer.Option(help="Of the topic; else 1, if new.")] = None,
+    shifts: Annotated[int, typer.Option(help="How often the target shifts.")] = 7,
+    rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Examples a second; else flat out.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the stream.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the stream's files; else one in $DRIFT_DATA.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file; [kafka] is what counts here.")
+    ] = None,
+) -> None:
+    """Send a stream to a topic of its own, in JSON, row i to partition i mod their number.
+
+    The same command again goes on where the topic ends: how far each partition got is read from it,
+    so that no row is left out or sent twice. Returns when the broker has confirmed every one.
+    """
+    secrets = cli_settings.Secrets()
+    with answering(secrets, "interrupted: the same command again sends the rest"):
+        if rate is not None and not rate > 0:
+            raise ParameterError(f"--rate must be positive, not {rate}")
+        options = cli_settings.load_kafka(config, os.environ, bootstrap, secrets)
+        _prepare(topic, partitions, options)
+        _send(pick(stream, data, rows, shifts, seed), topic, options, rate)
+
+
+def pick(
+    stream: str, data: Path | None, rows: int | None, shifts: int, seed: int
+) -> ShiftingStream:
+    """Return a stream by its name, with so many shifts of its target."""
+    from drift.streams import load, tracking_groups  # noqa: PLC0415
+
+    documents, targets = load(stream, data, rows, seed)
+    return tracking_groups(documents, targets, [shifts], 1, seed)[shifts][0]
+
+
+def messages(stream: ShiftingStream) -> Iterator[bytes]:
+    """Yield the JSON of each row; its ``id`` is the row's number."""
+    from drift.consumers.messages import Example, JsonCodec  # noqa: PLC0415
+
+    codec = JsonCodec()
+    for number, (features, label) in enumerate(stream):
+        yield codec.encode(Example(features, label, number))
+
+
+def _prepare(topic: str, partitions: int | None, options: dict[str, Any]) -> None:
+    """Create the topic where it is missing: first of all, before a consumer makes the broker."""
+    from drift.consumers import topics  # noqa: PLC0415
+
+    with topics.Reader(topic, options) as reader:
+        there = len(reader.partitions)
+    if not there:
+        topics.create(topic, partitions or 1, options)
+    elif partitions not in {None, there}:
+        raise ConsumerError(
+            f"{topic} has {there} partitions, not {partitions}: leave --partitions out, or give "
+            "another topic"
+        )
+
+
+def _send(stream: ShiftingStream, topic: str, options: dict[str, Any], rate: float | None) -> None:
+    from drift.consumers import topics  # noqa: PLC0415
+
+    with topics.Reader(topic, options) as reader:
+        ends = reader.ends()
+        _refuse_others(reader, ends, stream)
+    total, before = stream.n_samples, sum(ends.values())
+    started = time.monotonic()
+    with topics.Sender(options) as sender, _bar(total, before) as advance:
+        _send_rest(stream, topic, ends, sender, rate, advance)
+        sender.flush()
+    seconds = time.monotonic() - started
+    typer.echo(
+        f"{topic}: {sender.confirmed:,} examples confirmed by the broker in {seconds:.1f} s, "
+        f"{before:,} were there before; {len(ends)} partitions"
+    )
+
+
+def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream) -> None:
+    """Refuse a topic that does not hold a beginning of this stream, by its last messages."""
+    wanted = {(end - 1) * len(ends) + number: number for number, end in ends.items() if end}
+    foreign = any(row >= stream.n_samples for row in wanted)
+    if wanted and not foreign:
+        for row, value in enumerate(messages(stream)):
+            if row in wanted:
+                found = reader.at(wanted[row], row // len(ends))
+                foreign |= found is not None and found.value != value
+            if row >= max(wanted):
+                break
+    if foreign:
+        raise ConsumerError(
+            f"{reader.topic} holds something else than this stream: give the options that it was "
+            "begun with, or another topic"
+        )
+
+
+def _send_rest(  # noqa: PLR0913, PLR0917
+    stream: ShiftingStream,
+    topic: str,
+    ends: dict[int, int],
+    sender: Sender,
+    rate: float | None,
+    advance: Callable[[], None],
+) -> None:
+    sent, started = 0, time.monotonic()
+    for row, value in enumerate(messages(stream)):
+        turn, number = divmod(row, len(ends))
+        if turn < ends[number]:
+            continue
+        if rate is not None:
+            time.sleep(max(0.0, started + sent / rate - time.monotonic()))
+        sender.send(topic, number, value)
+        sent += 1
+        advance()
+
+
+@contextmanager
+def _bar(total: int, before: int) -> Iterator[Callable[[], None]]:
+    from rich import progress as bars  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
+    columns = (
+        bars.MofNCompleteColumn(),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(show_speed=True),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task("", total=total, completed=before)
+        yield lambda: shown.advance(task)

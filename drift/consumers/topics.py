@@ -1,0 +1,175 @@
+"""A topic from its outside: its partitions, its ends, reading it and adding to it, with no group.
+
+For the command line, which fills topics and looks at them. What learns is `drift.consumers.worker`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from drift.consumers._records import Message, Position
+from drift.errors import ConsumerError, MissingExtraError
+
+try:
+    import kafka
+    from kafka.errors import KafkaError
+except ImportError:
+    raise MissingExtraError("kafka-python", "kafka") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["KafkaError", "Reader", "Sender", "client_options", "consumer_options", "create"]
+
+#: Sends that wait for an answer of the broker; more of them wait for the oldest.
+_UNANSWERED = 2000
+
+
+def client_options() -> dict[str, Any]:
+    """Return kafka-python's options that all of its clients have, with their defaults."""
+    producer = kafka.KafkaProducer.DEFAULT_CONFIG
+    return {k: v for k, v in kafka.KafkaConsumer.DEFAULT_CONFIG.items() if k in producer}
+
+
+def consumer_options() -> dict[str, Any]:
+    """Return kafka-python's options of a consumer, with their defaults."""
+    return dict(kafka.KafkaConsumer.DEFAULT_CONFIG)
+
+
+def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
+    """Create a topic, with the broker's own number of replicas, and wait until it is there.
+
+    Parameters
+    ----------
+    topic
+        Its name.
+    partitions
+        Number of its partitions.
+    options
+        Options of kafka-python.
+    """
+    known = kafka.KafkaAdminClient.DEFAULT_CONFIG
+    admin = kafka.KafkaAdminClient(**{k: v for k, v in options.items() if k in known})
+    try:
+        wanted = {"num_partitions": partitions, "replication_factor": -1}
+        admin.create_topics({topic: wanted}, wait_for_metadata=True)
+    finally:
+        admin.close()
+
+
+class Reader:
+    """Reads all partitions of a topic from their beginning, outside of any group.
+
+    Parameters
+    ----------
+    topic
+        The topic.
+    options
+        Options of kafka-python.
+
+    Attributes
+    ----------
+    partitions : list of int
+        Numbers of its partitions; empty where there is no such topic.
+    """
+
+    def __init__(self, topic: str, options: Mapping[str, Any]) -> None:
+        self.topic = topic
+        self._consumer = kafka.KafkaConsumer(
+            **{**options, "enable_auto_commit": False, "allow_auto_create_topics": False}
+        )
+        self.partitions: list[int] = []
+        self.refresh()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._consumer.close(timeout_ms=1000)
+
+    def refresh(self) -> None:
+        """Look again for the topic, if it was not there."""
+        if not self.partitions:
+            self.partitions = sorted(self._consumer.partitions_for_topic(self.topic) or ())
+            self._consumer.assign([self._place(number) for number in self.partitions])
+            if self.partitions:
+                self._consumer.seek_to_beginning()
+
+    def ends(self) -> dict[int, int]:
+        """Return the offset behind the last message of each partition."""
+        found = self._consumer.end_offsets([self._place(number) for number in self.partitions])
+        return {place.partition: offset for place, offset in found.items()}
+
+    def poll(self, seconds: float) -> list[Message]:
+        """Wait for messages; in the order of their offsets in each partition."""
+        return list(self._poll(seconds))
+
+    def at(self, partition: int, offset: int, seconds: float = 10.0) -> Message | None:
+        """Return the message at an offset; None where it is no longer there.
+
+        Raises
+        ------
+        ConsumerError
+            If the broker says nothing for so many seconds.
+        """
+        place = self._place(partition)
+        if self._consumer.beginning_offsets([place])[place] > offset:
+            return None
+        self._consumer.assign([place])
+        self._consumer.seek(place, offset)
+        for message in self._poll(seconds):
+            return message
+        raise ConsumerError(f"{self.topic}:{partition}:{offset} cannot be read: try again")
+
+    def _poll(self, seconds: float) -> Iterator[Message]:
+        for records in self._consumer.poll(timeout_ms=int(1000 * seconds)).values():
+            for r in records:
+                position = Position(r.topic, r.partition, r.offset)
+                yield Message(position, r.key, r.value, r.headers, r.timestamp)
+
+    def _place(self, partition: int) -> Any:
+        return kafka.TopicPartition(self.topic, partition)
+
+
+class Sender:
+    """Adds messages to topics and knows which of them the broker has.
+
+    Parameters
+    ----------
+    options
+        Options of kafka-python.
+
+    Attributes
+    ----------
+    confirmed : int
+        Messages that the broker has confirmed.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        defaults = {"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20}
+        self._producer = kafka.KafkaProducer(**{**defaults, **options})
+        self._unanswered: list[Any] = []
+        self.confirmed = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._producer.close(timeout=5)
+
+    def send(self, topic: str, partition: int, value: bytes) -> None:
+        """Send a message some time before the next `flush` returns; KafkaError if it is refused."""
+        if len(self._unanswered) >= _UNANSWERED:
+            self._confirm(_UNANSWERED // 2)
+        self._unanswered.append(self._producer.send(topic, value, partition=partition))
+
+    def flush(self) -> None:
+        """Wait until the broker has all that was sent; KafkaError if it refuses any."""
+        self._producer.flush(timeout=60)
+        self._confirm(len(self._unanswered))
+
+    def _confirm(self, count: int) -> None:
+        for future in self._unanswered[:count]:
+            future.get(timeout=60)
+            self.confirmed += 1
+        del self._unanswered[:count]

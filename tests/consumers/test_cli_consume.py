@@ -1,0 +1,333 @@
+"""The commands that talk to Kafka: what they are told, what they refuse, what they never show."""
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from drift import cli_model, cli_settings
+from drift.cli import app
+from drift.consumers import CheckpointFolder
+from drift.errors import ParameterError
+from drift.models import RBP
+from drift.testing import consume, produce
+
+pytest.importorskip("kafka")
+
+SECRET = "hunter2-correct-horse"  # noqa: S105
+GIVEN = {"topic": "t", "group": "g", "checkpoints": "c"}
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Read settings from the text of a TOML file; return them with the secrets found."""
+
+    def read(toml="", environ=(), worker=GIVEN, model=(), bootstrap="h:1"):
+        path = tmp_path / "worker.toml"
+        path.write_text(toml, encoding="utf-8")
+        secrets = cli_settings.Secrets()
+        found = cli_settings.read(
+            path, dict(environ), worker, {"class": "RBP", **dict(model)}, bootstrap, secrets
+        )
+        return found, secrets
+
+    return read
+
+
+@pytest.fixture
+def drift(monkeypatch, tmp_path):
+    """Run the command line in an empty folder, with no settings in the environment."""
+    for name in os.environ:
+        if name.startswith(cli_settings.PREFIX):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+def test_options_come_before_the_environment_and_that_before_the_file(settings):
+    toml = """
+        [model]
+        class = "LBP"
+        budget = 9
+        kernel = {class = "Polynomial", degree = 2}
+        [worker]
+        group = "of the file"
+        single = true
+        [kafka]
+        bootstrap_servers = ["f:1"]
+        security_protocol = "SSL"
+        client_id = "f"
+        [consumer]
+        session_timeout_ms = 7000
+    """
+    environ = {"DRIFT_KAFKA_CLIENT_ID": "e", "DRIFT_KAFKA_SESSION_TIMEOUT_MS": "8000"}
+    found, _ = settings(toml, environ, model={"class": None, "budget": 5})
+    assert found.model == {
+        "class": "LBP",
+        "budget": 5,
+        "kernel": {"class": "Polynomial", "degree": 2},
+    }
+    assert found.worker == {**GIVEN, "single": True}
+    assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
+    assert found.consumer == {"session_timeout_ms": 8000}
+
+
+def test_the_test_brokers_variable_is_no_option(settings):
+    found, _ = settings(environ={"DRIFT_KAFKA": "x:1", "DRIFT_KAFKA_API_VERSION": "2.3"})
+    assert found.kafka == {"bootstrap_servers": "h:1", "api_version": (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("[worke]", "no 'worke': did you mean 'worker'?"),
+        ("worker = 1", "worker must be a table"),
+        ("[worker]\nsingel = true", "[worker] has no 'singel': did you mean 'single'?"),
+        ("[worker]\nsingle = 'yes'", "single must be bool, not str"),
+        ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
+        ("[model]\nbudget = 0", "budget must be an integer of at least 1, not 0"),
+        ("[model]\nkernel = {class = 'Polynomal'}", "no model or kernel 'Polynomal': did you mean"),
+        ("[kafka]\nsasl_plain_pasword = 'x'", "did you mean 'sasl_plain_password'?"),
+        ("[consumer]\ngroup_id = 'x'", "group_id is the worker's own"),
+        ("[consumer]\nenable_auto_commit = true", "enable_auto_commit is the worker's own"),
+        ("[kafka", "is no TOML"),
+    ],
+)
+def test_what_there_is_not_is_refused_with_the_nearest_name(settings, toml, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        settings(toml.replace("[model]", "[model]\nclass = 'RBP'"), model={"class": None})
+
+
+def test_settings_that_are_missing_are_named(settings):
+    with pytest.raises(ParameterError, match="give --group, or group in"):
+        settings(worker={"topic": "t"})
+    with pytest.raises(ParameterError, match="say where the broker is"):
+        settings(bootstrap=None)
+    with pytest.raises(ParameterError, match="say which model"):
+        settings(model={"class": None})
+    with pytest.raises(ParameterError, match="DRIFT_KAFKA_SESSION_TIMEOUT_MS must be a number"):
+        settings(environ={"DRIFT_KAFKA_SESSION_TIMEOUT_MS": "long"})
+
+
+@pytest.mark.parametrize("text", ["RBP(5)", "RBP(budget=x())(1)", "import os", "a.b", "3", ""])
+def test_a_model_is_data_and_never_code(text):
+    with pytest.raises(ParameterError, match="write RBP"):
+        cli_model.parse(text)
+
+
+def test_a_wrapped_model_is_built_and_described():
+    table = cli_model.parse("OneVsRest(model=LBP(budget=9, kernel=RBF(gamma=0.5)))")
+    assert cli_model.build(table).model.kernel.gamma == 0.5
+    entries = cli_model.configuration(table)
+    assert entries["model"] == "OneVsRest"
+    assert entries["model.model.budget"] == 9
+    assert entries["model.model.kernel.gamma"] == 0.5
+
+
+def test_the_default_kernel_is_the_same_configuration_when_it_is_named():
+    kernel = {"class": "Polynomial", "degree": 4, "coef0": 1.0, "normalize": True}
+    assert cli_model.configuration({"class": "RBP"}) == cli_model.configuration(
+        {"class": "RBP", "budget": 100, "kernel": kernel}
+    )
+
+
+def test_a_model_of_ones_own_comes_from_a_function(tmp_path, monkeypatch):
+    (tmp_path / "own_models.py").write_text(
+        "from drift.models import RBP\ndef make(size=3):\n    return RBP(size)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    table = {**cli_model.parse("own_models:make"), "size": 4}
+    assert cli_model.build(table).budget == 4
+    assert cli_model.configuration(table) == {"model": "own_models:make", "model.size": 4}
+    with pytest.raises(ParameterError, match="cannot be imported"):
+        cli_model.build({"class": "own_models:mak"})
+
+
+# --- secrets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sasl_plain_password", "ssl_password", "sasl_plain_pasword"])
+@pytest.mark.parametrize("by", ["file", "environment"])
+def test_a_secret_is_in_no_refusal(drift, tmp_path, name, by, monkeypatch):
+    (tmp_path / "w.toml").write_text(
+        "[kafka]\nbootstrap_timeout_ms = 100\n" + (f"{name} = '{SECRET}'" if by == "file" else "")
+    )
+    if by == "environment":
+        monkeypatch.setenv(f"DRIFT_KAFKA_{name.upper()}", SECRET)
+    shown = drift(
+        *["consume", "t", "--group", "g", "--checkpoints", "c", "--model", "RBP"],
+        *["--bootstrap", "127.0.0.1:1", "--config", "w.toml"],
+    )
+    assert shown.exit_code in {1, 2}
+    assert "error: " in shown.stderr
+    assert SECRET not in shown.output + repr(shown.exception)
+
+
+# --- with a broker -----------------------------------------------------------------------------
+
+
+def options(broker, *more):
+    # A member that left is missed by the mock cluster only after its session.
+    session = "[consumer]\nsession_timeout_ms = 2000\nheartbeat_interval_ms = 200\n"
+    api = '[kafka]\napi_version = [2, 3]\nsasl_plain_password = "' + SECRET + '"\n'
+    Path("w.toml").write_text(api + session, encoding="utf-8")
+    return ["--bootstrap", broker.address, "--config", "w.toml", *more]
+
+
+def learn(drift, broker, *more, count):
+    """Run a worker until it has published so many predictions, then send it a SIGTERM.
+
+    A worker that is to refuse gets none.
+    """
+    got = []
+
+    def watch():
+        got.extend(consume(broker, "out", count, timeout=30))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=watch)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # where the worker ends before
+    if count:
+        thread.start()
+    shown = drift(
+        *["consume", "t", "--group", "g", "--checkpoints", "c", "--model", "RBP(seed=1)"],
+        *["--budget", 9, "--predictions", "out", "--dead-letters", "dead"],
+        *options(broker, "--checkpoint-seconds", 0.2, *more),
+    )
+    if count:
+        thread.join()
+    return shown, got
+
+
+def row(number):
+    return json.dumps({"features": {"a": 1.0, "b": number % 5}, "label": number % 2 == 0}).encode()
+
+
+@pytest.fixture
+def topics(broker):
+    for name in ("t", "out", "dead"):
+        broker.create_topic(name)
+    produce(broker, "t", [*map(row, range(100)), b"{"])
+    return broker
+
+
+def test_a_worker_learns_stops_at_sigterm_and_goes_on(drift, topics, tmp_path):
+    shown, got = learn(drift, topics, "--from", "earliest", count=100)
+    assert (shown.exit_code, len(got)) == (0, 100), shown.output
+    newest = CheckpointFolder(tmp_path / "c").newest(("t", 0))
+    assert newest.offsets == {("t", 0): 101}
+    assert newest.configuration["model.budget"] == 9
+    plain = RBP(9, seed=1)
+    for number in range(100):
+        value = json.loads(row(number))
+        plain.learn_one(value["features"], value["label"])
+    assert newest.model.supports == plain.supports
+    assert "t:0:100 goes to dead" in shown.stderr
+    assert "stopped" in shown.stderr
+
+    produce(topics, "t", map(row, range(100, 150)))
+    again, got = learn(drift, topics, "--log-json", count=150)
+    assert (again.exit_code, len(got)) == (0, 150), again.output
+    lines = [json.loads(line) for line in again.stderr.splitlines()]
+    assert any(line.get("examples") == 150 and line["topic"] == "t" for line in lines)
+    assert SECRET not in shown.output + again.output
+    written = b"".join(path.read_bytes() for path in (tmp_path / "c").rglob("*") if path.is_file())
+    assert written
+    assert SECRET.encode() not in written
+
+
+def test_a_first_start_has_to_say_where_and_changes_are_refused(drift, topics):
+    shown, _ = learn(drift, topics, count=0)
+    assert shown.exit_code == 2, shown.output
+    assert "say where to start, earliest or latest" in shown.stderr
+    shown, _ = learn(drift, topics, "--from", "earliest", count=100)
+    assert shown.exit_code == 0
+    shown, _ = learn(drift, topics, "--budget", "10", count=0)
+    assert shown.exit_code == 2
+    assert "model.budget: 9 in the checkpoint, 10 now" in shown.stderr
+
+
+def test_a_stream_is_sent_once_however_often_it_is_asked_for(drift, broker):
+    broker.create_topic("news", partitions=2)
+    asked = ["produce", "newswire", "--topic", "news", *options(broker), "--shifts", 1]
+    first = drift(*asked, "--rows", 60)
+    assert first.exit_code == 0, first.output
+    assert "60 examples confirmed by the broker" in first.stdout
+    again = drift(*asked, "--rows", 60)
+    assert "0 examples confirmed" in again.stdout
+    assert "60 were there before" in again.stdout
+    records = consume(broker, "news", 60)
+    ids = [(record.partition, json.loads(record.value)["id"]) for record in records]
+    assert ids == [(p, n) for p in range(2) for n in range(p, 60, 2)]
+    other = drift(*asked, "--rows", 60, "--seed", 1)
+    assert other.exit_code == 2
+    assert "holds something else than this stream" in other.stderr
+    other = drift(*asked, "--partitions", 3)
+    assert other.exit_code == 2
+    assert "news has 2 partitions, not 3" in other.stderr
+
+
+def test_an_interrupted_stream_goes_on_where_each_partition_ends(drift, broker):
+    broker.create_topic("whole", partitions=2)
+    broker.create_topic("cut", partitions=2)
+    asked = [*options(broker), "--rows", 40, "--shifts", 1]
+    assert drift("produce", "newswire", "--topic", "whole", *asked).exit_code == 0
+    whole = consume(broker, "whole", 40)
+    for partition, count in ((0, 7), (1, 3)):
+        values = [record.value for record in whole if record.partition == partition]
+        produce(broker, "cut", values[:count], partition)
+    shown = drift("produce", "newswire", "--topic", "cut", *asked, "--rate", 10000)
+    assert "30 examples confirmed" in shown.stdout, shown.output
+    cut = consume(broker, "cut", 40)
+    assert [(r.partition, r.value) for r in cut] == [(r.partition, r.value) for r in whole]
+
+
+def test_the_figure_counts_each_prediction_once(drift, topics):
+    learn(drift, topics, "--from", "earliest", count=100)
+    shown = drift("watch", "out", *options(topics), "--seconds", 1.5)
+    assert shown.exit_code == 0, shown.output
+    assert "100 so far" in shown.stdout
+    assert "t:0" in shown.stdout
+
+
+def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
+    pytest.importorskip("confluent_kafka")
+    monkeypatch.setattr("drift.cli_demo._ROWS", 800)
+    shown = drift("demo", "--rate", 200)
+    assert shown.exit_code == 0, shown.output
+    assert "worker 1 killed by SIGKILL" in shown.stdout
+    assert "worker 3 started" in shown.stdout
+    assert "800 of 800 examples predicted" in shown.stdout
+    assert "as a plain loop over each partition learns them: True" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "message"),
+    [
+        ("confluent_kafka", ["demo"], "confluent-kafka is not installed"),
+        ("drift.consumers.topics", ["watch", "out"], "kafka-python is not installed"),
+    ],
+)
+def test_an_extra_that_is_missing_is_named(drift, monkeypatch, missing, command, message):
+    if missing == "drift.consumers.topics":
+        monkeypatch.setitem(sys.modules, "kafka", None)
+        monkeypatch.delitem(sys.modules, missing, raising=False)
+        monkeypatch.delattr("drift.consumers.topics", raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, missing, None)
+    shown = drift(*command)
+    assert shown.exit_code == 2, shown.output
+    assert message in shown.stderr
