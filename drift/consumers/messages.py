@@ -75,8 +75,8 @@ class Example(NamedTuple):
 class Codec(Protocol):
     """How messages become examples, and examples messages. Yours may be any class of this shape.
 
-    `decode` raises `drift.errors.MessageError` where a message cannot be learnt; a worker takes any
-    other error for a fault of the codec, and stops. It must not depend on anything but the message:
+    `decode` raises `drift.errors.MessageError` where a message cannot be learnt; any other error
+    makes a dead letter, too, which names its class. It must not depend on anything but the message:
     what was learnt before a restart is not decoded again.
 
     Examples
