@@ -129,42 +129,51 @@ CASES = {
     "Projectron": Case(
         lambda k, B: Projectron(reach(k, 0.6), kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6)),
+        slow=True,
     ),
     "Projectron-squared": Case(
         lambda k, B: Projectron(reach(k, 0.45, squared=True), kernel=k, squared=True),
         lambda g, k, B: oracles_projection.Projectron(
             g, reach(k, 0.45, squared=True), squared=True
         ),
+        slow=True,
     ),
     "Projectron-exact": Case(
         lambda k, B: Projectron(0.0, kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, 0.0),
+        slow=True,
     ),
     "ProjectronPlusPlus": Case(
         lambda k, B: ProjectronPlusPlus(reach(k, 0.6), kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6), plus=True),
+        slow=True,
     ),
     "ProjectronPlusPlus-squared": Case(
         lambda k, B: ProjectronPlusPlus(reach(k, 0.45, squared=True), kernel=k, squared=True),
         lambda g, k, B: oracles_projection.Projectron(
             g, reach(k, 0.45, squared=True), squared=True, plus=True
         ),
+        slow=True,
     ),
     "ProjectronPlusPlus-exact": Case(
         lambda k, B: ProjectronPlusPlus(0.0, kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, 0.0, plus=True),
+        slow=True,
     ),
     "ALMA2": Case(
         lambda k, B: ALMA2(kernel=k),
         lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2)),
+        slow=True,
     ),
     "ALMA2-projected": Case(
         lambda k, B: ALMA2(tolerance=0.12, kernel=k),
         lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2), 0.12),
+        slow=True,
     ),
     "ALMA2-wide": Case(
         lambda k, B: ALMA2(0.3, 0.8, 0.6, 0.01, k),
         lambda g, k, B: oracles_projection.ALMA2(g, 0.3, 0.8, 0.6, 0.01),
+        slow=True,
     ),
     "CKS": Case(lambda k, B: CKS(B, kernel=k), lambda g, k, B: oracles_margin.CKS(g, B, 0.0)),
     "CKS-margin": Case(
@@ -174,10 +183,12 @@ CASES = {
     "VariableCachePerceptron": Case(
         lambda k, B: VariableCachePerceptron(kernel=k),
         lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 0.01, 0.01),
+        slow=True,
     ),
     "VariableCachePerceptron-wide": Case(
         lambda k, B: VariableCachePerceptron(1.0, kernel=k, distill_margin=0.5),
         lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 1.0, 0.5),
+        slow=True,
     ),
     "ROMMA": Case(
         lambda k, B: ROMMA(kernel=k), lambda g, k, B: oracles_margin.ROMMA(g, False), slow=True
