@@ -148,7 +148,7 @@ class Broker:
     --------
     ::
 
-        with Broker("/tmp/kafka") as broker:
+        with Broker("kafka") as broker:
             KafkaConsumer(bootstrap_servers=broker.address)
             broker.stop(kill=True)  # as a crash would
             broker.start()  # the same data, the same address
