@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from drift.models._support import SupportSet
     from drift.types import Features
 
-__all__ = ["ClassProjector", "Projection", "Projector", "margin_step"]
+__all__ = ["TIE", "ClassProjector", "Projection", "Projector", "margin_step"]
 
 #: Share of the sizes of two terms within which their sum is rounding error, as in the stores.
-_TIE = 2.0**-40
+TIE = 2.0**-40
 
 
 class Projection(NamedTuple):
@@ -118,7 +118,7 @@ class ClassProjector:
         more = coefficient * self._factor.weights(projection.whitened)[: len(self._slots)]
         before = weights[self._slots]
         after = before + more
-        after[np.abs(after) <= _TIE * (np.abs(before) + np.abs(more))] = 0.0
+        after[np.abs(after) <= TIE * (np.abs(before) + np.abs(more))] = 0.0
         weights[self._slots] = after
 
     def insert(self, slot: int, projection: Projection) -> None:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drift.errors import ParameterError
+from drift.models._projector import TIE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
     Pair = tuple[Any, Hashable]
     JointKernel = Callable[[Pair, Pair], float]
 
-__all__ = ["TIE", "Argmax", "Score", "kernel_row", "weighted_sum"]
+__all__ = ["Argmax", "Score", "kernel_row", "weighted_sum"]
 
-#: Share of the sizes of its terms within which a sum is rounding error, as in the stores.
-TIE = 2.0**-40
 #: Largest kernel value: sums of a few squares of it are finite.
 _LARGEST = 2.0**500
 

@@ -80,7 +80,7 @@ class SOP(KernelClassifier):
         score = self._score()
         if score == 0.0 or self._inverse is None:
             return score
-        return self.ridge / self._spread(*self._row()) * score
+        return self.ridge / self._spread(self._supports.self_kernel(), *self._row()) * score
 
     def _output_rows(self, table: Table) -> list[float]:
         return [self.decision_function_one(x) for x in table]
@@ -93,8 +93,8 @@ class SOP(KernelClassifier):
         self._supports.fill_row(row)
         return row, self._inverse.times(row)
 
-    def _spread(self, row: Any, weights: Any) -> float:
-        return self.ridge + self._supports.self_kernel() - float(row @ weights)
+    def _spread(self, own: float, row: Any, weights: Any) -> float:
+        return self.ridge + own - float(row @ weights)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         import numpy as np  # noqa: PLC0415
@@ -112,7 +112,7 @@ class SOP(KernelClassifier):
             inverse.remove(freed)
             row[freed] = self._signs[freed] = 0.0
             weights = inverse.times(row)
-        spread = self.ridge + own - float(row @ weights)
+        spread = self._spread(own, row, weights)
         slot = supports.add(x, 0.0)
         inverse.reserve(slot + 1)
         more = inverse.capacity - len(row)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from river import base
 
 from drift.errors import ParameterError
-from drift.models._projector import ClassProjector, margin_step
-from drift.models._score import TIE, Score, kernel_row, weighted_sum
+from drift.models._projector import TIE, ClassProjector, margin_step
+from drift.models._score import Score, kernel_row, weighted_sum
 from drift.models.base import check_number
 from drift.models.multiclass import check_class
 
