@@ -66,7 +66,6 @@ class Case:
     """A model and its twin: functions of drift's kernel (of the Gram matrix too) and a budget.
 
     `inverts` marks those that invert a Gram matrix: with entries of 1e37 beside 1 nobody can.
-    `slow` marks the twins that take cubic time, which get fewer of the real examples.
     `feeds_back` marks the models whose coefficients depend on scores, so that the rounding of
     float32 columns grows from update to update: tenfold in a thousand real examples.
     """
@@ -74,7 +73,6 @@ class Case:
     model: object
     twin: object
     inverts: bool = False
-    slow: bool = False
     feeds_back: bool = False
 
 
@@ -129,51 +127,42 @@ CASES = {
     "Projectron": Case(
         lambda k, B: Projectron(reach(k, 0.6), kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6)),
-        slow=True,
     ),
     "Projectron-squared": Case(
         lambda k, B: Projectron(reach(k, 0.45, squared=True), kernel=k, squared=True),
         lambda g, k, B: oracles_projection.Projectron(
             g, reach(k, 0.45, squared=True), squared=True
         ),
-        slow=True,
     ),
     "Projectron-exact": Case(
         lambda k, B: Projectron(0.0, kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, 0.0),
-        slow=True,
     ),
     "ProjectronPlusPlus": Case(
         lambda k, B: ProjectronPlusPlus(reach(k, 0.6), kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, reach(k, 0.6), plus=True),
-        slow=True,
     ),
     "ProjectronPlusPlus-squared": Case(
         lambda k, B: ProjectronPlusPlus(reach(k, 0.45, squared=True), kernel=k, squared=True),
         lambda g, k, B: oracles_projection.Projectron(
             g, reach(k, 0.45, squared=True), squared=True, plus=True
         ),
-        slow=True,
     ),
     "ProjectronPlusPlus-exact": Case(
         lambda k, B: ProjectronPlusPlus(0.0, kernel=k),
         lambda g, k, B: oracles_projection.Projectron(g, 0.0, plus=True),
-        slow=True,
     ),
     "ALMA2": Case(
         lambda k, B: ALMA2(kernel=k),
         lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2)),
-        slow=True,
     ),
     "ALMA2-projected": Case(
         lambda k, B: ALMA2(tolerance=0.12, kernel=k),
         lambda g, k, B: oracles_projection.ALMA2(g, 0.9, 1 / 0.9, math.sqrt(2), 0.12),
-        slow=True,
     ),
     "ALMA2-wide": Case(
         lambda k, B: ALMA2(0.3, 0.8, 0.6, 0.01, k),
         lambda g, k, B: oracles_projection.ALMA2(g, 0.3, 0.8, 0.6, 0.01),
-        slow=True,
     ),
     "CKS": Case(lambda k, B: CKS(B, kernel=k), lambda g, k, B: oracles_margin.CKS(g, B, 0.0)),
     "CKS-margin": Case(
@@ -183,24 +172,18 @@ CASES = {
     "VariableCachePerceptron": Case(
         lambda k, B: VariableCachePerceptron(kernel=k),
         lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 0.01, 0.01),
-        slow=True,
     ),
     "VariableCachePerceptron-wide": Case(
         lambda k, B: VariableCachePerceptron(1.0, kernel=k, distill_margin=0.5),
         lambda g, k, B: oracles_margin.VariableCachePerceptron(g, 1.0, 0.5),
-        slow=True,
     ),
-    "ROMMA": Case(
-        lambda k, B: ROMMA(kernel=k), lambda g, k, B: oracles_margin.ROMMA(g, False), slow=True
-    ),
+    "ROMMA": Case(lambda k, B: ROMMA(kernel=k), lambda g, k, B: oracles_margin.ROMMA(g, False)),
     "ROMMA-aggressive": Case(
         lambda k, B: ROMMA(aggressive=True, kernel=k),
         lambda g, k, B: oracles_margin.ROMMA(g, True),
-        slow=True,
     ),
     "ROMMA-noise": Case(
         lambda k, B: ROMMA(aggressive=True, noise=2.0, kernel=k),
         lambda g, k, B: oracles_margin.ROMMA(g, True, 2.0),
-        slow=True,
     ),
 }

@@ -79,6 +79,57 @@ class Perceptron(Twin):
     pass
 
 
+class Carried(Twin):
+    """A twin that knows what f is at each support without it, by sums while supports are few.
+
+    With more than `FEW` it carries them on from change to change, at a row of that matrix each, as
+    the sums would take cubic time. At every hundredth they check what is carried and replace it.
+    """
+
+    FEW = 200
+
+    def __init__(self, gram):
+        super().__init__(gram)
+        self.rest = np.zeros((2, 0))  # these sums, and those of their terms' sizes
+        self.changes = 0
+
+    def terms(self, t, alpha, at):
+        row = alpha * self.K[t, at]
+        return np.array([row, np.abs(row)])
+
+    def add(self, t, alpha):
+        others = self.rest + self.terms(t, alpha, self.supports)
+        self.rest = np.column_stack([others, [self.f(t), Twin.size(self, t)]])
+        super().add(t, alpha)
+        self.check()
+
+    def drop(self, i):
+        terms = self.terms(self.supports[i], self.alpha[i], self.supports)
+        self.rest = np.delete(self.rest - terms, i, axis=1)
+        super().drop(i)
+        self.check()
+
+    def scale(self, c):
+        self.alpha = [c * a for a in self.alpha]
+        self.rest = [[c], [abs(c)]] * self.rest
+
+    def norm2(self):
+        """||f||^2."""
+        own = self.K[self.supports, self.supports]
+        return float(self.alpha @ (self.rest[0] + self.alpha * own))
+
+    def check(self):
+        self.changes += 1
+        many = len(self.supports) > self.FEW
+        if not self.supports or (many and self.changes % 100):
+            return
+        gram = self.K[np.ix_(self.supports, self.supports)]
+        np.fill_diagonal(gram, 0.0)
+        sums = np.array([gram @ self.alpha, np.abs(gram) @ np.abs(self.alpha)])
+        assert not many or np.abs(self.rest[0] - sums[0]).max() <= 1e-10 * sums[1].max()
+        self.rest = sums
+
+
 class VotedPerceptron(Perceptron):
     """Freund and Schapire, figure 1, kernel form: all hypotheses kept, each with its votes."""
 

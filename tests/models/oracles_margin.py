@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
-from oracles import Twin
+from oracles import Carried
 
 TIE = 2.0**-40  # share of the sum of its terms' sizes within which a sum is rounding error
 
 
-class Cache(Twin):
-    """Crammer, Kandola and Singer: all margins from the Gram matrix, each time."""
+class Cache(Carried):
+    """Crammer, Kandola and Singer: all margins anew, each time."""
 
     def __init__(self, gram, margin):
         super().__init__(gram)
@@ -26,10 +26,7 @@ class Cache(Twin):
 
     def most_redundant(self, least):
         """Number of the support to drop: the oldest of those that tie for the largest margin."""
-        gram = self.K[np.ix_(self.supports, self.supports)]
-        np.fill_diagonal(gram, 0.0)  # a support's own share does not count
-        alpha = np.array(self.alpha)
-        margins, errors = alpha * (gram @ alpha), TIE * (np.abs(gram) @ np.abs(alpha))
+        margins, errors = [self.alpha, np.full(len(self.alpha), TIE)] * self.rest
         counted = margins + errors >= least
         if not counted.any():
             return None
@@ -63,7 +60,7 @@ class VariableCachePerceptron(Cache):
             self.drop(i)
 
 
-class ROMMA(Twin):
+class ROMMA(Carried):
     """Li and Long: the smallest f with y f(x) = 1 and <f, f_old> = ||f_old||^2, solved directly.
 
     The noise control adds delta to k(x, x) in learning only, for an example with itself, whenever
@@ -85,10 +82,8 @@ class ROMMA(Twin):
         return self.K[s][t] + (self.delta if self.same[s] == self.same[t] else 0.0)
 
     def norm2(self):
-        held, alpha = np.array(self.supports, dtype=int), np.array(self.alpha)
-        square = np.ix_(held, held)
-        same = (self.same[:, None] == self.same)[square]
-        return float(alpha @ (self.K[square] + self.delta * same) @ alpha)
+        alone = np.bincount(self.same[self.supports], self.alpha) if self.delta else np.zeros(0)
+        return super().norm2() + self.delta * float(alone @ alone)
 
     def step(self, t, y):
         score = self.f(t)
@@ -119,8 +114,9 @@ class ROMMA(Twin):
         if abs(c) * error + abs(d) * own * TIE > 2.0**-10:
             self.restart(t, y / own)
             return
-        self.alpha = [float(c) * a for a in self.alpha]
+        self.scale(float(c))
         self.add(t, float(d))
 
     def restart(self, t, alpha):
-        self.supports, self.alpha = [t], [alpha]
+        self.supports, self.alpha, self.rest = [], [], np.zeros((2, 0))
+        self.add(t, alpha)

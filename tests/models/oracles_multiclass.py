@@ -8,6 +8,7 @@ import math
 import random
 
 import numpy as np
+from oracles_projection import Span
 
 BINARY = [{False, True}, {-1, 1}]  # 0 and 1 are False and True
 
@@ -138,7 +139,7 @@ class PassiveAggressive(MulticlassTwin):
 
 
 class ProjectronPlusPlus(PassiveAggressive):
-    """Orabona et al., section 5; each class's part is projected by solving with its Gram matrix."""
+    """Orabona et al., section 5; each class's part is projected onto the span of its supports."""
 
     def __init__(self, gram, eta, *, squared=False):
         super().__init__(gram, None)
@@ -149,16 +150,18 @@ class ProjectronPlusPlus(PassiveAggressive):
         self.branches = dict.fromkeys(["projected", "added", "small margin", "left alone"], 0)
 
     def size(self, t):
-        t = np.atleast_1d(t)
-        terms = [m * np.abs(self.K[s, t]) for (r, s), m in self.mass.items()]
-        return sum(terms).max() if terms else 0.0
+        return sum(np.abs(self.K[t, self.spans[r].held]) @ m for r, m in self.mass.items())
+
+    def know(self, r):
+        if r not in self.spans:
+            self.spans[r], self.mass[r] = Span(self.K), []
 
     def binary_update(self, t, y, score, sign, tie):
         positive, negative = self.two
         self.tie = tie
         parts = {positive: sign / 2, negative: -sign / 2}
         for r in parts:
-            self.spans.setdefault(r, [])
+            self.know(r)
         self.learn(t, y, sign * score, parts, [positive])
 
     def due(self, margin, tie, t):
@@ -168,7 +171,7 @@ class ProjectronPlusPlus(PassiveAggressive):
     def update(self, t, y, rival, scores):
         parts = {y: 1.0} | ({rival: -1.0} if rival is not None else {})
         for r in parts:
-            self.spans.setdefault(r, [])
+            self.know(r)
         self.learn(t, y, self.due_margin, parts, list(parts))
 
     def learn(self, t, y, margin, parts, measured):
@@ -176,7 +179,7 @@ class ProjectronPlusPlus(PassiveAggressive):
         loss, tie = 1 - margin, self.tie
         if margin > 0 and loss <= tie:
             return
-        found = {r: self.project(r, t) for r in parts}
+        found = {r: self.spans[r].project(t) for r in parts}
         left = sum(found[r][1] for r in measured)
         if margin <= 0 and self.error(left) > self.eta:
             self.branches["added"] += 1
@@ -186,8 +189,8 @@ class ProjectronPlusPlus(PassiveAggressive):
             self.add(t, y, {r: c for r, c in parts.items() if found[r][1]})
             for r, c in parts.items():
                 if found[r][1]:
-                    self.spans[r].append(t)
-                    self.mass[r, t] = abs(c)
+                    self.spans[r].add(t)
+                    self.mass[r].append(abs(c))
             return
         tau = 1.0
         if margin > 0:
@@ -195,38 +198,36 @@ class ProjectronPlusPlus(PassiveAggressive):
             if loss - share <= tie:
                 self.branches["left alone"] += 1
                 return
-            norm2 = sum(self.K[self.spans[r], t] @ found[r][0] for r in measured)
+            norm2 = sum(self.K[t, self.spans[r].held] @ found[r][0] for r in measured)
             tau = min(loss / norm2, 2 * (loss - share) / norm2, 1.0)
         self.branches["small margin" if margin > 0 else "projected"] += 1
         for r, c in parts.items():
             self.add_projection(r, tau * c, found[r][0])
 
-    def project(self, r, t):
-        """Coefficients over the supports of class r, and the squared norm of what is left over."""
-        held, own = self.spans[r], self.K[t, t]
-        if not held:
-            return np.zeros(0), own
-        gram, row = self.K[np.ix_(held, held)], self.K[held, t]
-        length = np.sqrt(np.diag(gram))
-        d = np.linalg.solve(gram / np.outer(length, length), row / length) / length
-        left = own - row @ d
-        d[np.abs(d) * length <= 1.5e-11 * math.sqrt(own)] = 0.0
-        return d, left if left > 1e-12 * own else 0.0
-
     def add_projection(self, r, c, d):
-        for s, w in zip(self.spans[r], d, strict=True):
-            tau = self.tau[self.supports.index(s)]
-            self.mass[r, s] += abs(c * w)
+        place = {s: i for i, s in enumerate(self.supports)}
+        self.mass[r] = list(self.mass[r] + np.abs(c * d))
+        for s, w, mass in zip(self.spans[r].held, d, self.mass[r], strict=True):
+            tau = self.tau[place[s]]
             tau[r] += c * w
-            if abs(tau[r]) <= 1e-13 * self.mass[r, s]:
+            if abs(tau[r]) <= 1e-13 * mass:
                 tau[r] = 0.0
 
 
 class MIRA(MulticlassTwin):
-    """Crammer and Singer; tau by bisection, held margins from scratch."""
+    """Crammer and Singer; tau by bisection, margins of what is held anew each time.
+
+    With more than `FEW` supports their scores are carried on from change to change, as sums over
+    the Gram matrix would take cubic time; these check them at every hundredth change.
+    """
+
+    FEW = 100
 
     def __init__(self, gram, beta, cache="unbounded", budget=None, distill=None):
         super().__init__(gram)
+        self.scores = {}  # of all examples, by class
+        self.sizes = np.zeros(len(self.K))
+        self.changes = 0
         self.beta, self.cache, self.budget = beta, cache, budget
         self.distill = beta if distill is None else distill
 
@@ -270,14 +271,40 @@ class MIRA(MulticlassTwin):
             return {r: 1.0 if r == y else -1 / (len(scores) - 1) for r in scores}
         return found
 
+    def add(self, t, y, tau):
+        super().add(t, y, tau)
+        self.carry(t, tau, 1)
+
+    def drop(self, i):
+        self.carry(self.supports[i], self.tau[i], -1)
+        super().drop(i)
+
+    def carry(self, t, tau, sign):
+        self.changes += 1
+        for r, c in tau.items():
+            self.scores[r] = self.scores.get(r, 0.0) + sign * c * self.K[t]
+        self.sizes += sign * max(map(abs, tau.values())) * np.abs(self.K[t])
+
+    def held(self):
+        """Scores of the supports by class, and their sizes."""
+        zeros = np.zeros(len(self.K))
+        carried = {r: self.scores.get(r, zeros)[self.supports] for r in self.classes}
+        if len(self.supports) > self.FEW and self.changes % 100:
+            return carried, self.sizes[self.supports]
+        sums, sizes = {r: self.f(r, self.supports) for r in self.classes}, self.size(self.supports)
+        for r in self.classes:
+            assert np.abs(carried[r] - sums[r]).max() <= 1e-10 * sizes.max()
+        return sums, sizes
+
     def most_redundant(self):
         own = self.K[self.supports, self.supports]
-        rest = {r: self.f(r, self.supports) - self.coefficients(r) * own for r in self.classes}
+        scores, sizes = self.held()
+        rest = {r: f - self.coefficients(r) * own for r, f in scores.items()}
         values = []
         for i, y in enumerate(self.labels):
             others = [v[i] for r, v in rest.items() if r != y]
             values.append(rest[y][i] - max(others, default=0.0))
-        tie = 1e-12 * self.size(self.supports).max()
+        tie = 1e-12 * sizes.max()
         best = max(values)
         i = next(i for i, v in enumerate(values) if v >= best - tie)
         return i, values[i], tie

@@ -1,9 +1,46 @@
-"""Naive twins of the models that project, by solving with the plain Gram matrix each time."""
+"""Naive twins of the models that project, each time by solving with the whole Gram matrix."""
 
 import math
 
 import numpy as np
-from oracles import Twin
+from oracles import Carried, Twin
+from scipy.linalg.blas import dtpsv
+
+
+class Span:
+    """What is spanned by some examples, for projections onto it.
+
+    Holds Cholesky's factor of their Gram matrix, its rows one after the other, since each
+    projection's afresh would take cubic time; a test holds `project` to the plain solution.
+    Examples count at unit length, which keeps 1e37 beside 1 in order.
+    """
+
+    def __init__(self, gram):
+        self.gram = gram
+        self.held = []
+        self.lengths = np.sqrt(np.diag(gram))
+        self.factor = np.zeros(0)
+
+    def whiten(self, t):
+        """L^{-1} g for the column g that example `t` would add to the Gram matrix."""
+        row = self.gram[t, self.held] / self.lengths[self.held]
+        return dtpsv(len(self.held), self.factor, row / self.lengths[t], trans=1)
+
+    def project(self, t):
+        """Coefficients of the projection (7), and the squared norm of what is left over (8)."""
+        own = self.gram[t, t]
+        if not self.held or not own:
+            return np.zeros(len(self.held)), own
+        white = self.whiten(t)
+        d = dtpsv(len(self.held), self.factor, white)  # for a unit vector
+        d[np.abs(d) <= 1.5e-11] = 0.0  # no part of the projection
+        left = 1.0 - white @ white
+        return d * self.lengths[t] / self.lengths[self.held], own * left if left > 1e-12 else 0.0
+
+    def add(self, t):
+        white = self.whiten(t) if self.held else np.zeros(0)
+        self.factor = np.concatenate([self.factor, white, [math.sqrt(1.0 - white @ white)]])
+        self.held.append(t)
 
 
 class Projecting(Twin):
@@ -14,13 +51,11 @@ class Projecting(Twin):
 
     def __init__(self, gram):
         super().__init__(gram)
-        self.gram = np.asarray(gram, dtype=float)
+        self.span = Span(self.K)
         self.mass = []
 
     def size(self, t):
-        return math.fsum(
-            m * abs(self.sizes[s][t]) for s, m in zip(self.supports, self.mass, strict=True)
-        )
+        return float(np.abs(self.sizes[t, self.supports]) @ self.mass) if self.supports else 0.0
 
     def rounding(self, t):
         return 1e-12 * super().size(t)
@@ -30,25 +65,9 @@ class Projecting(Twin):
         self.mass.append(abs(alpha))
 
     def add_projection(self, c, d):
-        self.mass = [m + abs(c * w) for m, w in zip(self.mass, d, strict=True)]
-        sums = [a + c * w for a, w in zip(self.alpha, d, strict=True)]
-        self.alpha = [
-            0.0 if abs(a) <= 1e-13 * m else a for a, m in zip(sums, self.mass, strict=True)
-        ]
-
-    def project(self, t):
-        """Coefficients of the projection (7), and the squared norm of what is left over (8)."""
-        own = self.gram[t, t]
-        if not self.supports:
-            return [], own
-        row = self.gram[self.supports, t]
-        gram = self.gram[np.ix_(self.supports, self.supports)]
-        # Solved over supports of unit length, which keeps 1e37 beside 1 in order.
-        length = np.sqrt(np.diag(gram))
-        d = np.linalg.solve(gram / np.outer(length, length), row / length) / length
-        left = float(own - row @ d)
-        d[np.abs(d) * length <= 1.5e-11 * math.sqrt(own)] = 0.0  # no part of the projection
-        return list(d), left if left > 1e-12 * own else 0.0
+        mass, alpha = self.mass + np.abs(c * d), self.alpha + c * d
+        alpha[np.abs(alpha) <= 1e-13 * mass] = 0.0
+        self.mass, self.alpha = list(mass), list(alpha)
 
     def step(self, t, y):
         score = self.f(t)
@@ -74,19 +93,20 @@ class Projectron(Projecting):
             if self.plus:
                 self.margin_error(t, y, 1 - y * score)
             return
-        d, left = self.project(t)
+        d, left = self.span.project(t)
         if self.error(left) <= self.eta:
             self.branches["projected"] += 1
             self.add_projection(y, d)
         else:
             self.branches["added"] += 1
+            self.span.add(t)
             self.add(t, y)
 
     def margin_error(self, t, y, loss):
         rounding = self.rounding(t)
         if loss <= rounding:
             return
-        d, left = self.project(t)
+        d, left = self.span.project(t)
         share = 0.0
         if left:
             share = self.error(left) / self.eta if self.eta else math.inf
@@ -94,12 +114,12 @@ class Projectron(Projecting):
             self.branches["left alone"] += 1
             return
         self.branches["small margin"] += 1
-        norm2 = float(self.gram[self.supports, t] @ d)
+        norm2 = float(self.K[t, self.supports] @ d)
         self.add_projection(y * min(loss / norm2, 2 * (loss - share) / norm2, 1.0), d)
 
 
-class ALMA2(Projecting):
-    """Gentile 2001, p = 2, on k(x, .) / sqrt(k(x, x)); ||f|| from the Gram matrix each time."""
+class ALMA2(Projecting, Carried):
+    """Gentile 2001, p = 2, on k(x, .) / sqrt(k(x, x)); ||f|| as a sum over all supports."""
 
     def __init__(self, gram, alpha, B, C, eta=None):
         super().__init__(gram)
@@ -120,14 +140,17 @@ class ALMA2(Projecting):
         if self.eta is None:
             self.add(t, y * rate / length)
         else:
-            d, left = self.project(t)
+            d, left = self.span.project(t)
             if rate * math.sqrt(left) / length <= self.eta:
                 self.branches["projected"] += 1
+                before = np.array(self.alpha)
                 self.add_projection(y * rate / length, d)
+                own = (self.alpha - before) * self.K[self.supports, self.supports]
+                self.rest[0] += y * rate / length * self.K[t, self.supports] - own  # P k is k there
             else:
                 self.branches["added"] += 1
+                self.span.add(t)
                 self.add(t, y * rate / length)
-        a = np.array(self.alpha)
-        norm = math.sqrt(max(0.0, a @ self.gram[np.ix_(self.supports, self.supports)] @ a))
-        self.alpha = [c / max(1.0, norm) for c in self.alpha]
+        norm = math.sqrt(max(0.0, self.norm2()))
+        self.scale(1.0 / max(1.0, norm))
         self.mass = [m / max(1.0, norm) for m in self.mass]
