@@ -24,9 +24,12 @@ class MulticlassTwin:
         self.classes = []  # in the order met
         self.supports, self.labels, self.tau = [], [], []
         self.mistakes = 0
+        self.columns = {}  # coefficients by class, until one changes
 
     def coefficients(self, r):
-        return np.array([c.get(r, 0.0) for c in self.tau])
+        if r not in self.columns:
+            self.columns[r] = np.array([c.get(r, 0.0) for c in self.tau])
+        return self.columns[r]
 
     def f(self, r, t):
         """Score of class `r` at example `t`, or at several."""
@@ -34,10 +37,12 @@ class MulticlassTwin:
 
     def row(self, t):
         """Kernel between the supports and example `t`, or several."""
-        return self.K[self.supports, t] if np.ndim(t) == 0 else self.K[np.ix_(self.supports, t)]
+        return self.K[t, self.supports] if np.ndim(t) == 0 else self.K[np.ix_(self.supports, t)]
 
     def size(self, t):
-        largest = np.array([max(map(abs, c.values())) for c in self.tau])
+        if not self.supports:
+            return np.zeros(np.shape(t))
+        largest = np.max([np.abs(self.coefficients(r)) for r in self.classes], axis=0)
         return largest @ np.abs(self.row(t))
 
     def margin(self, y, scores, tie):
@@ -72,9 +77,11 @@ class MulticlassTwin:
         self.supports.append(t)
         self.labels.append(y)
         self.tau.append(tau)
+        self.columns.clear()
 
     def drop(self, i):
         del self.supports[i], self.labels[i], self.tau[i]
+        self.columns.clear()
 
 
 class MRBP(MulticlassTwin):
@@ -206,6 +213,7 @@ class ProjectronPlusPlus(PassiveAggressive):
 
     def add_projection(self, r, c, d):
         place = {s: i for i, s in enumerate(self.supports)}
+        self.columns.clear()
         self.mass[r] = list(self.mass[r] + np.abs(c * d))
         for s, w, mass in zip(self.spans[r].held, d, self.mass[r], strict=True):
             tau = self.tau[place[s]]
@@ -291,7 +299,8 @@ class MIRA(MulticlassTwin):
         carried = {r: self.scores.get(r, zeros)[self.supports] for r in self.classes}
         if len(self.supports) > self.FEW and self.changes % 100:
             return carried, self.sizes[self.supports]
-        sums, sizes = {r: self.f(r, self.supports) for r in self.classes}, self.size(self.supports)
+        rows, sizes = self.row(self.supports), self.size(self.supports)
+        sums = {r: self.coefficients(r) @ rows for r in self.classes}
         for r in self.classes:
             assert np.abs(carried[r] - sums[r]).max() <= 1e-10 * sizes.max()
         return sums, sizes
@@ -299,12 +308,11 @@ class MIRA(MulticlassTwin):
     def most_redundant(self):
         own = self.K[self.supports, self.supports]
         scores, sizes = self.held()
-        rest = {r: f - self.coefficients(r) * own for r, f in scores.items()}
-        values = []
-        for i, y in enumerate(self.labels):
-            others = [v[i] for r, v in rest.items() if r != y]
-            values.append(rest[y][i] - max(others, default=0.0))
+        rest = np.array([scores[r] - self.coefficients(r) * own for r in self.classes])
+        label = np.array([self.classes.index(y) for y in self.labels]), np.arange(len(own))
+        values = rest[label]
+        rest[label] = -np.inf
+        values = values - (rest.max(axis=0) if len(rest) > 1 else 0.0)
         tie = 1e-12 * sizes.max()
-        best = max(values)
-        i = next(i for i, v in enumerate(values) if v >= best - tie)
+        i = int(np.argmax(values >= values.max() - tie))
         return i, values[i], tie
