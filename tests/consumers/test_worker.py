@@ -159,6 +159,19 @@ def test_a_first_start_has_to_say_where(topics, tmp_path):
     one._broker.close()
 
 
+def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path, caplog):
+    one = worker(broker, tmp_path, predictions=None, dead_letters=None)
+    assert one.step(0.1) == one.step(0.1) == 0
+    assert [record.message for record in caplog.records if record.name == "drift.consumers"] == [
+        "there is no topic t, or this user may not see it: waiting for it"
+    ]
+    broker.create_topic("t", partitions=2)
+    for partition in range(2):
+        produce(broker, "t", values(seed=partition), partition)
+    finish(one)
+    assert_exact(tmp_path)
+
+
 def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
     one = worker(topics, tmp_path / "a")
     work(one, 400)
