@@ -71,8 +71,14 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
         client_id = "f"
         [consumer]
         session_timeout_ms = 7000
+        [producer]
+        compression_type = "lz4"
     """
-    environ = {"DRIFT_KAFKA_CLIENT_ID": "e", "DRIFT_KAFKA_SESSION_TIMEOUT_MS": "8000"}
+    environ = {
+        "DRIFT_KAFKA_CLIENT_ID": "e",
+        "DRIFT_KAFKA_SESSION_TIMEOUT_MS": "8000",
+        "DRIFT_KAFKA_LINGER_MS": "5",
+    }
     found, _ = settings(toml, environ, model={"class": None, "budget": 5})
     assert found.model == {
         "class": "LBP",
@@ -82,6 +88,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
     assert found.worker == {**GIVEN, "single": True}
     assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
     assert found.consumer == {"session_timeout_ms": 8000}
+    assert found.producer == {"compression_type": "lz4", "linger_ms": 5}
 
 
 def test_the_test_brokers_variable_is_no_option(settings):
@@ -102,6 +109,8 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[kafka]\nsasl_plain_pasword = 'x'", "did you mean 'sasl_plain_password'?"),
         ("[consumer]\ngroup_id = 'x'", "group_id is the worker's own"),
         ("[consumer]\nenable_auto_commit = true", "enable_auto_commit is the worker's own"),
+        ("[producer]\nlingerms = 1", "did you mean 'linger_ms'?"),
+        ("[producer]\nacks = 1", "acks is the worker's own: leave it out of [producer]"),
         ("[kafka", "is no TOML"),
     ],
 )
