@@ -290,6 +290,24 @@ def test_a_damaged_newest_falls_back_loudly(tmp_path, caplog, change):
     assert said == [line]
 
 
+def test_damaged_ones_do_not_count_among_those_that_are_kept(folder):
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20, 30):
+        save(folder, epoch, n)
+    for index in (-1, -2):
+        damage(folder, index, lambda data: data[:-1])
+
+    def kept():
+        return [folder.newest(TP).offsets[TP], *(name[20:30] for name in names(folder)[:-1])]
+
+    save(folder, epoch, 40)
+    assert kept() == [40, *(f"{n:010d}" for n in (1, 2, 3, 4))]
+    save(folder, epoch, 50)  # the third that is whole, and the oldest of them is still the first
+    assert kept() == [50, *(f"{n:010d}" for n in (1, 2, 3, 4, 5))]
+    save(folder, epoch, 60)
+    assert kept() == [60, *(f"{n:010d}" for n in (4, 5, 6))]
+
+
 def test_where_all_are_damaged_nothing_starts_afresh(folder):
     epoch, _ = folder.claim(TP)
     for n in (10, 20):
