@@ -12,13 +12,17 @@ from drift.consumers._state import encode
 from drift.consumers.messages import Example, JsonCodec
 from drift.errors import ConsumerError
 from drift.models import LBP, RBP
-from drift.testing import Abort, Aborted, consume, produce
+from drift.testing import Abort, Aborted, produce
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from drift.consumers.worker import Worker  # after the check that there is a client
+from drift.consumers.topics import Reader  # after the check that there is a client
+from drift.consumers.worker import Worker
 
+#: A group of one need not wait for the others, and the mock cluster waits for a second less than
+#: the session for whoever was in a group before.
+ALONE = {"session_timeout_ms": 1600, "heartbeat_interval_ms": 100}
 POISON = {7: b"{", 40: b'{"features": {"a": "Rome"}}', 41: None, 90: b'{"features": 1}'}
 
 
@@ -46,18 +50,16 @@ def loop(model, messages):
 
 def worker(broker, folder, **options):
     options = {"start": "earliest", "predictions": "out", "dead_letters": "dead"} | options
-    args = broker.group_args
-    clients = {name: args.pop(name) for name in broker.client_args}
-    return Worker(
-        LBP(budget=9), "t", "g", CheckpointFolder(folder, keep=3), clients, consumer=args, **options
-    )
+    checkpoints = CheckpointFolder(folder, keep=3)
+    clients = broker.client_args
+    return Worker(LBP(budget=9), "t", "g", checkpoints, clients, consumer=ALONE, **options)
 
 
-def work(one, count, limit=60):
+def work(one, count, limit=600):
     """Step until so many messages are learnt by this worker."""
     taken = 0
     for _ in range(limit):
-        taken += one.step(1.0)
+        taken += one.step(0.1)
         if taken >= count:
             return taken
     raise AssertionError(f"{taken} of {count} messages in {limit} steps")
@@ -65,8 +67,8 @@ def work(one, count, limit=60):
 
 def finish(one):
     """Step until both partitions are learnt to their end."""
-    for _ in range(60):
-        one.step(1.0)
+    for _ in range(600):
+        one.step(0.1)
         ends = [end for learner in one._learners.values() for end in learner.offsets.values()]
         if ends == [200, 200]:
             close(one)
@@ -77,6 +79,14 @@ def finish(one):
 def close(one):
     one.stop()
     one.run(signals=False)
+
+
+def kill(one):
+    """Let go of the clients; what the producer has not sent is lost, as in a kill."""
+    sender = one._broker.producer._sender  # to close the producer would flush it first
+    sender.force_close()
+    sender.join(10)
+    one._broker.close()
 
 
 @pytest.fixture
@@ -98,6 +108,30 @@ def assert_exact(folder):
         assert encode(newest.model) == encode(plain)
 
 
+def everything(broker, topic):
+    """All records of a topic."""
+    with Reader(topic, broker.client_args) as reader:
+        count = sum(reader.ends().values())
+        records = []
+        while len(records) < count:
+            records += reader.poll(1.0)
+    return records
+
+
+def assert_published(broker):
+    """Each prediction of a plain loop was sent, whether once or again, and each dead letter."""
+    got = {(r.key.decode(), json.loads(r.value)["predicted"]) for r in everything(broker, "out")}
+    expected = set()
+    for partition in range(2):
+        predictions = loop(LBP(budget=9), list(values(seed=partition)))
+        expected |= {(f"t:{partition}:{offset}", p) for offset, p in predictions.items()}
+    assert got == expected
+    letters = [(dict(letter.headers), letter.value) for letter in everything(broker, "dead")]
+    assert {(int(h["drift.partition"]), int(h["drift.offset"]), v) for h, v in letters} == {
+        (partition, offset, value) for partition in range(2) for offset, value in POISON.items()
+    }
+
+
 def test_each_partition_is_learnt_as_by_a_plain_loop(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
@@ -105,19 +139,7 @@ def test_each_partition_is_learnt_as_by_a_plain_loop(topics, tmp_path):
     assert all(metrics.lag == 0 for metrics in one.metrics.models)
     close(one)
     assert_exact(tmp_path)
-    records = consume(topics, "out", 400 - 2 * len(POISON))
-    got = {record.key.decode(): json.loads(record.value)["predicted"] for record in records}
-    expected = {}
-    for partition in range(2):
-        predictions = loop(LBP(budget=9), list(values(seed=partition)))
-        expected |= {f"t:{partition}:{offset}": p for offset, p in predictions.items()}
-    assert got == expected
-    letters = consume(topics, "dead", 2 * len(POISON))
-    places = [dict(letter.headers) for letter in letters]
-    assert {(int(h["drift.partition"]), int(h["drift.offset"])) for h in places} == {
-        (partition, offset) for partition in range(2) for offset in POISON
-    }
-    assert {letter.value for letter in letters} == set(POISON.values())
+    assert_published(topics)
 
 
 def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
@@ -130,17 +152,22 @@ def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
     assert_exact(tmp_path)
 
 
+FIRST = [*CLAIM_POINTS, "checkpoint.begun", "checkpoint.synced", "checkpoint.recorded"]
+THIRD = ["message.taken", "outputs.flushed", *CHECKPOINT_POINTS]
+
+
 @pytest.mark.parametrize(
-    "point",
-    ["message.taken", "outputs.flushed", *CLAIM_POINTS, *CHECKPOINT_POINTS],
+    ("point", "count"), [*((point, 1) for point in FIRST), *((point, 3) for point in THIRD)]
 )
-def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point):
-    one = worker(topics, tmp_path, every_messages=50)
-    with Abort(point, count=1 if point in CLAIM_POINTS else 3), pytest.raises(Aborted):
+def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, count):
+    # What the worker does not wait for is in no hurry to be sent.
+    one = worker(topics, tmp_path, every_messages=50, producer={"linger_ms": 60_000})
+    with Abort(point, count=count), pytest.raises(Aborted):
         work(one, 400)
-    one._broker.close()
+    kill(one)
     finish(worker(topics, tmp_path))
     assert_exact(tmp_path)
+    assert_published(topics)
 
 
 def test_one_model_over_all_partitions(topics, tmp_path):
@@ -192,13 +219,10 @@ def test_a_worker_stops_at_a_signal_of_another_thread(topics, tmp_path):
 
 
 def test_any_river_model_is_learnt(topics, tmp_path):
-    args = topics.group_args
-    clients = {name: args.pop(name) for name in topics.client_args}
-    one = Worker(
-        RBP(5, seed=1), "t", "h", CheckpointFolder(tmp_path), clients, consumer=args, start="latest"
-    )
-    for _ in range(60):
-        one.step(0.5)
+    checkpoints, clients = CheckpointFolder(tmp_path), topics.client_args
+    one = Worker(RBP(5, seed=1), "t", "h", checkpoints, clients, consumer=ALONE, start="latest")
+    for _ in range(600):
+        one.step(0.1)
         if len(one._learners) == 2:
             break
     close(one)
@@ -235,12 +259,15 @@ def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path):
 
 def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_path):
     def full():
+        full.times += 1
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    full.times = 0
     one = worker(topics, tmp_path)
     install("checkpoint.half-written", full)
     try:
-        assert not any(one.step(0.5) for _ in range(10))
+        assert not any(one.step(0.1) for _ in range(20))
+        assert full.times
     finally:
         remove("checkpoint.half-written")
     finish(one)
