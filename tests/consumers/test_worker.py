@@ -170,6 +170,19 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     assert_published(topics)
 
 
+def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path, caplog):
+    one = worker(topics, tmp_path, every_messages=50)
+    one._broker.consumer.config["max_poll_records"] = 60
+    work(one, 400)
+    close(one)  # which commits the last offsets to Kafka
+    *_, newest = sorted((tmp_path / "t-0").glob("checkpoint-*"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert CheckpointFolder(tmp_path).newest(("t", 0)).offsets[("t", 0)] < 200
+    finish(worker(topics, tmp_path))
+    assert_exact(tmp_path)
+    assert "; going back to " in caplog.text
+
+
 def test_one_model_over_all_partitions(topics, tmp_path):
     one = worker(topics, tmp_path, single=True)
     work(one, 400)
