@@ -209,6 +209,11 @@ class CheckpointFolder:
 
     # --- writing -------------------------------------------------------------------------------
 
+    def check(self, model: Any) -> None:
+        """Raise CheckpointError if a model cannot be stored: better before it learns than after."""
+        checkpoint = Checkpoint(model, {}, configuration=self.configuration or {})
+        container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
+
     def claim(self, partition: Partition) -> Claim:
         """Take a partition over: from now on nobody who claimed it before can save.
 

@@ -75,6 +75,8 @@ class Worker:
     ------
     ParameterError
         If `start` is none of the three.
+    CheckpointError
+        If the model cannot be stored in `folder`.
     """
 
     def __init__(  # noqa: PLR0913
@@ -97,6 +99,7 @@ class Worker:
     ) -> None:
         if start not in {None, "earliest", "latest"}:
             raise ParameterError(f"start must be 'earliest', 'latest' or None, not {start!r}")
+        folder.check(model)
         self.model = model
         self.topic = topic
         self.folder = folder
