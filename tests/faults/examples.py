@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import streams
 from drift.consumers.messages import Example, JsonCodec
@@ -15,12 +15,14 @@ from drift.consumers.messages import Example, JsonCodec
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["PARTITIONS", "POISON", "Feed", "Numbered", "codec", "messages"]
+__all__ = ["CODEC", "PARTITIONS", "POISON", "Feed", "Numbered", "codec", "messages"]
 
 PARTITIONS = 3
 _POISON_SHARE = 0.02
 _UNLABELLED_SHARE = 0.01
 _MAX_BYTES = 200_000
+#: Of the codec: what it refuses, some of the poison has.
+CODEC: dict[str, Any] = {"labels": [True, False], "max_bytes": _MAX_BYTES}
 #: Examples until the target shifts.
 _ERA = 3_000
 
@@ -53,7 +55,7 @@ class Numbered(NamedTuple):
 
 def codec() -> JsonCodec:
     """Return what workers and plain loop read messages with."""
-    return JsonCodec(labels=[True, False], max_bytes=_MAX_BYTES)
+    return JsonCodec(**CODEC)
 
 
 def messages(n: int, seed: int) -> Iterator[Numbered]:
