@@ -6,6 +6,7 @@ import logging
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -406,6 +407,22 @@ def test_an_fsync_that_fails_leaves_the_one_before(folder, monkeypatch):
         with pytest.raises(CheckpointError, match="fails"):
             save(folder, epoch, 20)
     assert newest_of(folder) == 10
+
+
+def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(folder, monkeypatch):
+    epoch, _ = folder.claim(TP)
+    steps = []
+
+    def fsync(descriptor):
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with (
+        at("checkpoint.renamed", lambda: steps.append("renamed")),
+        at("checkpoint.recorded", lambda: steps.append("recorded")),
+    ):
+        save(folder, epoch, 10)
+    assert steps == ["file", "renamed", "folder", "recorded"]
 
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path):

@@ -9,7 +9,9 @@ import pytest
 from drift.consumers import CheckpointFolder
 from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers._state import encode
-from drift.consumers.messages import Example, JsonCodec
+from drift.consumers.learner import Learner
+from drift.consumers.messages import Example, JsonCodec, Message, Position
+from drift.consumers.metrics import Metrics
 from drift.errors import ConsumerError
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
@@ -185,6 +187,19 @@ def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path,
     finish(worker(topics, tmp_path, session=SHORT))
     assert_exact(tmp_path)
     assert "; going back to " in caplog.text
+
+
+def test_a_message_that_comes_again_is_passed_over():
+    metrics = Metrics("t", 0)
+    learner = Learner(LBP(budget=9), JsonCodec(), metrics, {("t", 0): 0}, predictions="out")
+    first, second, *_ = (
+        Message(Position("t", 0, offset), None, value) for offset, value in enumerate(values(2))
+    )
+    assert len(learner.take(first)) == len(learner.take(second)) == 1
+    before = encode(learner.model)
+    assert learner.take(first) == learner.take(second) == []
+    assert (encode(learner.model), metrics.examples) == (before, 2)
+    assert (learner.offsets, learner.since_checkpoint) == ({("t", 0): 2}, 2)
 
 
 def test_one_model_over_all_partitions(topics, tmp_path):
