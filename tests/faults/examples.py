@@ -112,8 +112,13 @@ class Feed(threading.Thread):
     def _send_all(self) -> None:
         from kafka import KafkaProducer  # noqa: PLC0415 - an extra
 
+        patience = 600_000  # on a busy machine the broker may take minutes to come back
         producer = KafkaProducer(
-            bootstrap_servers=self.address, acks="all", reconnect_backoff_max_ms=500
+            bootstrap_servers=self.address,
+            acks="all",
+            reconnect_backoff_max_ms=500,
+            delivery_timeout_ms=patience,
+            max_block_ms=patience,
         )
         futures = []
         started = time.monotonic()
@@ -132,7 +137,7 @@ class Feed(threading.Thread):
                 )
             )
             self.sent += 1
-        producer.flush(timeout=60)
+        producer.flush(timeout=300)
         for future in futures:
-            future.get(timeout=60)
+            future.get(timeout=300)
         producer.close(timeout=5)

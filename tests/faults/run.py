@@ -201,7 +201,7 @@ class _Test:
             group.watch()
             done = self.checkpointed()
             tell(seconds, done)
-            if not feed.is_alive() and done >= feed.sent:
+            if not feed.is_alive() and (feed.error is not None or done >= feed.sent):
                 break
             time.sleep(0.2)
         else:
