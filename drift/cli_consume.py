@@ -38,7 +38,8 @@ def consume(  # noqa: PLR0913, PLR0917
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the model.")] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file: [model], [worker], [kafka], [consumer].")
+        Path | None,
+        typer.Option(help="TOML file: [model], [worker], [kafka], [consumer], [producer]."),
     ] = None,
     start: Annotated[
         str | None,
@@ -156,6 +157,7 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
         every_messages=options.get("checkpoint_every", 20_000),
         every_seconds=options.get("checkpoint_seconds", 10.0),
         consumer=settings.consumer,
+        producer=settings.producer,
     )
 
 

@@ -37,16 +37,20 @@ WORKER: dict[str, tuple[type, ...]] = {
     "allow_pickle": (bool,),
     "log_json": (bool,),
 }
-_TABLES = ("model", "worker", "kafka", "consumer")
+_TABLES = ("model", "worker", "kafka", "consumer", "producer")
 #: What the worker decides: another value would lose or double examples.
 _OURS = {
+    "acks",
     "auto_commit_interval_ms",
     "auto_offset_reset",
     "consumer_timeout_ms",
     "enable_auto_commit",
     "group_id",
     "key_deserializer",
+    "key_serializer",
+    "transactional_id",
     "value_deserializer",
+    "value_serializer",
 }
 #: Options that hold objects: ``module:function``, which is called for one.
 _OBJECTS = {"sasl_oauth_token_provider", "ssl_context"}
@@ -80,14 +84,15 @@ class Settings(NamedTuple):
         What `WORKER` names.
     kafka
         Options of kafka-python for all clients.
-    consumer
-        More of them for the consumer.
+    consumer, producer
+        More of them for the one or the other.
     """
 
     model: dict[str, Any]
     worker: dict[str, Any]
     kafka: dict[str, Any]
     consumer: dict[str, Any]
+    producer: dict[str, Any]
 
 
 def read(  # noqa: PLR0913, PLR0917
@@ -119,7 +124,7 @@ def read(  # noqa: PLR0913, PLR0917
         If the file cannot be read, or names what there is not.
     """
     tables = _load(config)
-    kafka, consumer = kafka_options(tables, environ, bootstrap, secrets)
+    kafka = kafka_options(tables, environ, bootstrap, secrets)
     merged = dict(tables["worker"]) | _given(worker)
     _check_keys("[worker]", merged, WORKER)
     for name, value in merged.items():
@@ -130,7 +135,7 @@ def read(  # noqa: PLR0913, PLR0917
         if not merged.get(name):
             option = "the topic" if name == "topic" else f"--{name}"
             raise ParameterError(f"give {option}, or {name} in [worker] of the --config file")
-    return Settings(_model(tables["model"], _given(model)), merged, kafka, consumer)
+    return Settings(_model(tables["model"], _given(model)), merged, *kafka)
 
 
 def kafka_options(
@@ -138,34 +143,39 @@ def kafka_options(
     environ: Mapping[str, str],
     bootstrap: str | None,
     secrets: Secrets,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return kafka-python's options for all clients, and those for the consumer alone."""
-    from drift.consumers.topics import client_options, consumer_options  # noqa: PLC0415
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return kafka-python's options for all clients, for the consumer and for the producer."""
+    from drift.consumers import topics  # noqa: PLC0415
 
-    for_all, for_consumer = client_options(), consumer_options()
-    kafka, consumer = dict(tables.get("kafka", {})), dict(tables.get("consumer", {}))
-    _hide(secrets, {**kafka, **consumer})
+    known = {
+        "kafka": topics.client_options(),
+        "consumer": topics.consumer_options(),
+        "producer": topics.producer_options(),
+    }
+    found = {name: dict(tables.get(name, {})) for name in known}
+    for table in found.values():
+        _hide(secrets, table)
+    every = known["consumer"] | known["producer"]
     for variable, text in environ.items():
         name = variable.removeprefix(PREFIX).lower()
         if variable.startswith(PREFIX) and name:
             _hide(secrets, {name: text})
-            _check_keys(f"the environment, {PREFIX}...:", [name], for_consumer)
-            value = _converted(variable, text, for_consumer[name])
-            (kafka if name in for_all else consumer)[name] = value
+            _check_keys(f"the environment, {PREFIX}...:", [name], every)
+            home = next(table for table, names in known.items() if name in names)
+            found[home][name] = _converted(variable, text, every[name])
     if bootstrap is not None:
-        kafka["bootstrap_servers"] = bootstrap
-    _check_keys("[kafka]", kafka, for_all)
-    _check_keys("[consumer]", consumer, for_consumer)
-    if taken := sorted(_OURS & consumer.keys()):
-        raise ParameterError(f"{taken[0]} is the worker's own: leave it out of [consumer]")
-    if not kafka.get("bootstrap_servers"):
+        found["kafka"]["bootstrap_servers"] = bootstrap
+    for name, options in found.items():
+        _check_keys(f"[{name}]", options, known[name])
+        if taken := sorted(_OURS & options.keys()):
+            raise ParameterError(f"{taken[0]} is the worker's own: leave it out of [{name}]")
+        options.update({key: _object(key, value) for key, value in options.items()})
+    if not found["kafka"].get("bootstrap_servers"):
         raise ParameterError(
             "say where the broker is: --bootstrap host:port, bootstrap_servers in [kafka], "
             f"or {PREFIX}BOOTSTRAP_SERVERS"
         )
-    for options in (kafka, consumer):
-        options.update({name: _object(name, value) for name, value in options.items()})
-    return kafka, consumer
+    return found["kafka"], found["consumer"], found["producer"]
 
 
 def load_kafka(

@@ -186,6 +186,15 @@ def load(path: str | PathLike[str]) -> bytes:
         raise unreadable(f"cannot be read: {problem.strerror}") from problem
 
 
+def is_whole(path: str | PathLike[str]) -> bool:
+    """Whether there is a file, and its checksum is right."""
+    try:
+        describe(load(path))
+    except (CheckpointError, FileNotFoundError):
+        return False
+    return True
+
+
 @contextmanager
 def naming(path: str | PathLike[str]) -> Iterator[None]:
     """Have errors about a checkpoint name its file."""

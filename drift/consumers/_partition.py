@@ -19,7 +19,7 @@ from drift.consumers._points import reached
 from drift.errors import CheckpointError, FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 __all__ = ["ATTEMPTS", "PartitionFolder"]
@@ -131,10 +131,13 @@ class PartitionFolder:
         self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
         self._remove(f".tmp-{old:08d}" for old in listing.temporary if old < epoch)
 
-    def prune(self, keep: int) -> None:
-        """Remove all but the newest checkpoints."""
-        old = self.listing().checkpoints[:-keep]
-        self._remove(self.file(*which).name for which in old)
+    def prune(self, keep: int, whole: Callable[[Path], bool]) -> None:
+        """Remove what is older than so many checkpoints that are whole."""
+        found = 0
+        checkpoints = self.listing().checkpoints
+        while checkpoints and found < keep:
+            found += whole(self.file(*checkpoints.pop()))
+        self._remove(self.file(*which).name for which in checkpoints)
 
     def _remove(self, names: Iterable[str]) -> None:
         """Remove what is of no use any more; where that fails it is tried again next time."""

@@ -102,7 +102,7 @@ def name_of(kind: type) -> str:
         return name
     raise CheckpointError(
         f"{name} is no class of drift's models: register it with drift.consumers.register, or "
-        "allow pickle in checkpoints"
+        "allow pickle in checkpoints (--allow-pickle)"
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from drift.consumers import checkpoint as container
+from drift.consumers._container import is_whole
 from drift.consumers._partition import ATTEMPTS, PartitionFolder
 from drift.consumers._points import reached
 from drift.consumers.checkpoint import Checkpoint
@@ -65,7 +66,7 @@ class CheckpointFolder:
         What must be the same for a model to go on, JSON values by name: kernel, budget, topic, ...
         A checkpoint of another one is refused. None to take any.
     keep
-        Number of checkpoints kept of each partition, at least 1.
+        Number of undamaged checkpoints kept of each partition, at least 1.
     key
         Sign checkpoints with this, and refuse those that are not.
     allow_pickle
@@ -208,6 +209,11 @@ class CheckpointFolder:
 
     # --- writing -------------------------------------------------------------------------------
 
+    def check(self, model: Any) -> None:
+        """Raise CheckpointError if a model cannot be stored: better before it learns than after."""
+        checkpoint = Checkpoint(model, {}, configuration=self.configuration or {})
+        container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
+
     def claim(self, partition: Partition) -> Claim:
         """Take a partition over: from now on nobody who claimed it before can save.
 
@@ -282,7 +288,7 @@ class CheckpointFolder:
         data = container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
         reached("checkpoint.encoded")
         files.write(epoch, sequence, data)
-        files.prune(self.keep)
+        files.prune(self.keep, is_whole)
         reached("checkpoint.pruned")
         return checkpoint
 

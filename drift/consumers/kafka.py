@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drift.consumers._records import Message, Position
@@ -84,27 +85,36 @@ class Broker:
         The consumer group.
     options
         Options of kafka-python for all clients: ``bootstrap_servers``, security, ...
-    consumer_options
-        More of them for the consumer: timeouts, assignors, ...
+    consumer_options, producer_options
+        More of them for the one or the other: timeouts, assignors, compression, ...
     leave
         Called on kafka-python's thread, while the worker waits in `poll`, with the partitions that
         go, and whether their models may still be saved.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917
         self,
         topic: str,
         group: str,
         options: Mapping[str, Any],
         consumer_options: Mapping[str, Any],
+        producer_options: Mapping[str, Any],
         leave: _Leave,
     ) -> None:
+        self.topic = topic
         self.leave = leave
         self.assigned: list[tuple[str, int]] = []
         self._unanswered: list[Any] = []
         self._counts: dict[str, int] = {}  # partitions by topic
+        self._subscribed = self._waiting = False
         self.producer = kafka.KafkaProducer(
-            **{"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20, **options}
+            **{
+                "acks": "all",
+                "linger_ms": 20,
+                "max_request_size": 8 << 20,
+                **options,
+                **producer_options,
+            }
         )
         self.consumer = kafka.KafkaConsumer(
             **{
@@ -113,16 +123,20 @@ class Broker:
                 "enable_auto_commit": False,
                 "auto_offset_reset": "none",
                 "max_poll_records": 500,
+                # A broker that makes topics for whoever asks gives them one partition.
+                "allow_auto_create_topics": False,
                 **consumer_options,
             }
         )
-        self.consumer.subscribe([topic], listener=_Listener(self))
 
     # --- messages ------------------------------------------------------------------------------
 
     def poll(self, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
         """Wait for messages; by partition, in the order of their offsets."""
         try:
+            if not self._subscribed and not self._subscribe():
+                time.sleep(min(seconds, 1.0))
+                return
             batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
         except OffsetOutOfRangeError as error:
             raise ConsumerError(
@@ -136,6 +150,19 @@ class Broker:
             return
         for place, records in batches.items():
             yield tuple(place), [_message(record) for record in records]
+
+    def _subscribe(self) -> bool:
+        """Join the group once there is the topic: kafka-python looks for it every five minutes."""
+        partitions = self.consumer.partitions_for_topic(self.topic)
+        if partitions:
+            self.consumer.subscribe([self.topic], listener=_Listener(self))
+            self._subscribed = True
+        elif not self._waiting:
+            self._waiting = True
+            log.warning(
+                "there is no topic %s, or this user may not see it: waiting for it", self.topic
+            )
+        return self._subscribed
 
     def send(self, outgoing: Outgoing) -> None:
         """Send a record some time before the next `flush` returns."""

@@ -19,7 +19,15 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["KafkaError", "Reader", "Sender", "client_options", "consumer_options", "create"]
+__all__ = [
+    "KafkaError",
+    "Reader",
+    "Sender",
+    "client_options",
+    "consumer_options",
+    "create",
+    "producer_options",
+]
 
 #: Sends that wait for an answer of the broker; more of them wait for the oldest.
 _UNANSWERED = 2000
@@ -34,6 +42,11 @@ def client_options() -> dict[str, Any]:
 def consumer_options() -> dict[str, Any]:
     """Return kafka-python's options of a consumer, with their defaults."""
     return dict(kafka.KafkaConsumer.DEFAULT_CONFIG)
+
+
+def producer_options() -> dict[str, Any]:
+    """Return kafka-python's options of a producer, with their defaults."""
+    return dict(kafka.KafkaProducer.DEFAULT_CONFIG)
 
 
 def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:

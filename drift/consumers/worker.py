@@ -63,8 +63,8 @@ class Worker:
         One model over all partitions, in one worker of the group; the others stand by.
     every_messages, every_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
-    consumer
-        More options of kafka-python for the consumer.
+    consumer, producer
+        More options of kafka-python for the one or the other.
 
     Attributes
     ----------
@@ -75,6 +75,8 @@ class Worker:
     ------
     ParameterError
         If `start` is none of the three.
+    CheckpointError
+        If the model cannot be stored in `folder`.
     """
 
     def __init__(  # noqa: PLR0913
@@ -93,9 +95,11 @@ class Worker:
         every_messages: int = 20_000,
         every_seconds: float = 10.0,
         consumer: Mapping[str, Any] | None = None,
+        producer: Mapping[str, Any] | None = None,
     ) -> None:
         if start not in {None, "earliest", "latest"}:
             raise ParameterError(f"start must be 'earliest', 'latest' or None, not {start!r}")
+        folder.check(model)
         self.model = model
         self.topic = topic
         self.folder = folder
@@ -113,7 +117,7 @@ class Worker:
         options = dict(consumer or {})
         if single:
             options.setdefault("partition_assignment_strategy", [SingleAssignor()])
-        self._broker = Broker(topic, group, kafka, options, self._leave)
+        self._broker = Broker(topic, group, kafka, options, producer or {}, self._leave)
 
     # --- life ----------------------------------------------------------------------------------
 

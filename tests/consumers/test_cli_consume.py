@@ -71,8 +71,14 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
         client_id = "f"
         [consumer]
         session_timeout_ms = 7000
+        [producer]
+        compression_type = "lz4"
     """
-    environ = {"DRIFT_KAFKA_CLIENT_ID": "e", "DRIFT_KAFKA_SESSION_TIMEOUT_MS": "8000"}
+    environ = {
+        "DRIFT_KAFKA_CLIENT_ID": "e",
+        "DRIFT_KAFKA_SESSION_TIMEOUT_MS": "8000",
+        "DRIFT_KAFKA_LINGER_MS": "5",
+    }
     found, _ = settings(toml, environ, model={"class": None, "budget": 5})
     assert found.model == {
         "class": "LBP",
@@ -82,6 +88,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
     assert found.worker == {**GIVEN, "single": True}
     assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
     assert found.consumer == {"session_timeout_ms": 8000}
+    assert found.producer == {"compression_type": "lz4", "linger_ms": 5}
 
 
 def test_the_test_brokers_variable_is_no_option(settings):
@@ -102,6 +109,8 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[kafka]\nsasl_plain_pasword = 'x'", "did you mean 'sasl_plain_password'?"),
         ("[consumer]\ngroup_id = 'x'", "group_id is the worker's own"),
         ("[consumer]\nenable_auto_commit = true", "enable_auto_commit is the worker's own"),
+        ("[producer]\nlingerms = 1", "did you mean 'linger_ms'?"),
+        ("[producer]\nacks = 1", "acks is the worker's own: leave it out of [producer]"),
         ("[kafka", "is no TOML"),
     ],
 )
@@ -187,7 +196,7 @@ def options(broker, *more):
     return ["--bootstrap", broker.address, "--config", "w.toml", *more]
 
 
-def learn(drift, broker, *more, count):
+def learn(drift, broker, *more, count, model=("RBP(seed=1)", "--budget", 9)):
     """Run a worker until it has published so many predictions, then send it a SIGTERM.
 
     A worker that is to refuse gets none.
@@ -203,8 +212,8 @@ def learn(drift, broker, *more, count):
     if count:
         thread.start()
     shown = drift(
-        *["consume", "t", "--group", "g", "--checkpoints", "c", "--model", "RBP(seed=1)"],
-        *["--budget", 9, "--predictions", "out", "--dead-letters", "dead"],
+        *["consume", "t", "--group", "g", "--checkpoints", "c", "--model", *model],
+        *["--predictions", "out", "--dead-letters", "dead"],
         *options(broker, "--checkpoint-seconds", 0.2, *more),
     )
     if count:
@@ -258,6 +267,54 @@ def test_a_first_start_has_to_say_where_and_changes_are_refused(drift, topics):
     shown, _ = learn(drift, topics, "--budget", "10", count=0)
     assert shown.exit_code == 2
     assert "model.budget: 9 in the checkpoint, 10 now" in shown.stderr
+
+
+def test_checkpoints_are_signed_with_the_key_of_a_file(drift, topics, tmp_path):
+    (tmp_path / "key").write_text(f"{SECRET}\n")
+    (tmp_path / "other").write_text("another")
+    (tmp_path / "empty").write_text("\n")
+    shown, _ = learn(drift, topics, "--from", "earliest", "--key-file", "key", count=100)
+    assert shown.exit_code == 0, shown.output
+    assert SECRET not in shown.output
+    newest = CheckpointFolder(tmp_path / "c", key=SECRET.encode()).newest(("t", 0))
+    assert newest.offsets == {("t", 0): 101}
+    [*_, file] = sorted((tmp_path / "c" / "t-0").glob("checkpoint-*"))
+    assert SECRET.encode() not in file.read_bytes()
+    assert "signed with this key" in drift("checkpoint", "verify", file, "--key-file", "key").stdout
+    for name, message in (
+        ("other", "its signature is not that of this key"),
+        ("empty", "empty is empty, and no key"),
+        ("missing", "missing: No such file"),
+    ):
+        shown, _ = learn(drift, topics, "--key-file", name, count=0)
+        assert shown.exit_code == 2
+        assert message in shown.stderr
+
+
+def test_a_model_that_is_not_drifts_needs_pickle_to_be_allowed(
+    drift, topics, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "own_pipeline.py").write_text(
+        "from river import linear_model, preprocessing\n"
+        "def make():\n"
+        "    return preprocessing.StandardScaler() | linear_model.LogisticRegression()\n"
+    )
+    model = ("own_pipeline:make",)
+    shown, _ = learn(drift, topics, "--from", "earliest", count=0, model=model)
+    assert shown.exit_code == 2
+    assert "--allow-pickle" in shown.stderr
+    assert not (tmp_path / "c").exists()
+    shown, got = learn(
+        drift, topics, "--from", "earliest", "--allow-pickle", count=100, model=model
+    )
+    assert (shown.exit_code, len(got)) == (0, 100), shown.output
+    newest = CheckpointFolder(tmp_path / "c", allow_pickle=True).newest(("t", 0))
+    assert newest.metrics["examples"] == 100
+    assert newest.model["StandardScaler"].counts["a"] == 100
+    shown, _ = learn(drift, topics, count=0, model=model)
+    assert shown.exit_code == 2
+    assert "--allow-pickle" in shown.stderr
 
 
 def test_a_stream_is_sent_once_however_often_it_is_asked_for(drift, broker):

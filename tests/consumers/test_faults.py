@@ -10,10 +10,11 @@ pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
-def test_faults_lose_and_double_nothing(tmp_path):
+@pytest.mark.parametrize("single", [False, True], ids=["each partition", "single"])
+def test_faults_lose_and_double_nothing(tmp_path, single):
     with tool.Broker(tmp_path / "kafka") as broker:
-        report = run(broker, tmp_path / "run", seed=1, seconds=15, examples=6_000)
+        report = run(broker, tmp_path / "run", seed=1, seconds=15, examples=6_000, single=single)
     assert report.holds, "\n".join(report.lines())
     assert report.findings.examples > 5_000
     assert report.findings.poison > 50
-    assert sum(report.faults.values()) >= 5
+    assert sum(report.faults.values()) >= (2 if single else 5)

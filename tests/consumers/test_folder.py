@@ -6,6 +6,7 @@ import logging
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -290,6 +291,24 @@ def test_a_damaged_newest_falls_back_loudly(tmp_path, caplog, change):
     assert said == [line]
 
 
+def test_damaged_ones_do_not_count_among_those_that_are_kept(folder):
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20, 30):
+        save(folder, epoch, n)
+    for index in (-1, -2):
+        damage(folder, index, lambda data: data[:-1])
+
+    def kept():
+        return [folder.newest(TP).offsets[TP], *(name[20:30] for name in names(folder)[:-1])]
+
+    save(folder, epoch, 40)
+    assert kept() == [40, *(f"{n:010d}" for n in (1, 2, 3, 4))]
+    save(folder, epoch, 50)  # the third that is whole, and the oldest of them is still the first
+    assert kept() == [50, *(f"{n:010d}" for n in (1, 2, 3, 4, 5))]
+    save(folder, epoch, 60)
+    assert kept() == [60, *(f"{n:010d}" for n in (4, 5, 6))]
+
+
 def test_where_all_are_damaged_nothing_starts_afresh(folder):
     epoch, _ = folder.claim(TP)
     for n in (10, 20):
@@ -388,6 +407,22 @@ def test_an_fsync_that_fails_leaves_the_one_before(folder, monkeypatch):
         with pytest.raises(CheckpointError, match="fails"):
             save(folder, epoch, 20)
     assert newest_of(folder) == 10
+
+
+def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(folder, monkeypatch):
+    epoch, _ = folder.claim(TP)
+    steps = []
+
+    def fsync(descriptor):
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with (
+        at("checkpoint.renamed", lambda: steps.append("renamed")),
+        at("checkpoint.recorded", lambda: steps.append("recorded")),
+    ):
+        save(folder, epoch, 10)
+    assert steps == ["file", "renamed", "folder", "recorded"]
 
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path):

@@ -9,16 +9,22 @@ import pytest
 from drift.consumers import CheckpointFolder
 from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers._state import encode
-from drift.consumers.messages import Example, JsonCodec
+from drift.consumers.learner import Learner
+from drift.consumers.messages import Example, JsonCodec, Message, Position
+from drift.consumers.metrics import Metrics
 from drift.errors import ConsumerError
 from drift.models import LBP, RBP
-from drift.testing import Abort, Aborted, consume, produce
+from drift.testing import Abort, Aborted, produce
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from drift.consumers.worker import Worker  # after the check that there is a client
+from drift.consumers.topics import Reader  # after the check that there is a client
+from drift.consumers.worker import Worker
 
+#: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
+#: machine needs, and has whoever comes into a group after somebody else wait as long.
+SESSION, SHORT = 8000, 2000
 POISON = {7: b"{", 40: b'{"features": {"a": "Rome"}}', 41: None, 90: b'{"features": 1}'}
 
 
@@ -44,20 +50,19 @@ def loop(model, messages):
     return predictions
 
 
-def worker(broker, folder, **options):
+def worker(broker, folder, group="g", session=SESSION, **options):
     options = {"start": "earliest", "predictions": "out", "dead_letters": "dead"} | options
-    args = broker.group_args
-    clients = {name: args.pop(name) for name in broker.client_args}
-    return Worker(
-        LBP(budget=9), "t", "g", CheckpointFolder(folder, keep=3), clients, consumer=args, **options
-    )
+    checkpoints = CheckpointFolder(folder, keep=3)
+    consumer = {"session_timeout_ms": session, "heartbeat_interval_ms": 200}
+    args = checkpoints, broker.client_args
+    return Worker(LBP(budget=9), "t", group, *args, consumer=consumer, **options)
 
 
-def work(one, count, limit=60):
+def work(one, count, limit=600):
     """Step until so many messages are learnt by this worker."""
     taken = 0
     for _ in range(limit):
-        taken += one.step(1.0)
+        taken += one.step(0.1)
         if taken >= count:
             return taken
     raise AssertionError(f"{taken} of {count} messages in {limit} steps")
@@ -65,8 +70,8 @@ def work(one, count, limit=60):
 
 def finish(one):
     """Step until both partitions are learnt to their end."""
-    for _ in range(60):
-        one.step(1.0)
+    for _ in range(600):
+        one.step(0.1)
         ends = [end for learner in one._learners.values() for end in learner.offsets.values()]
         if ends == [200, 200]:
             close(one)
@@ -77,6 +82,14 @@ def finish(one):
 def close(one):
     one.stop()
     one.run(signals=False)
+
+
+def kill(one):
+    """Let go of the clients; what the producer has not sent is lost, as in a kill."""
+    sender = one._broker.producer._sender  # to close the producer would flush it first
+    sender.force_close()
+    sender.join(10)
+    one._broker.close()
 
 
 @pytest.fixture
@@ -98,6 +111,30 @@ def assert_exact(folder):
         assert encode(newest.model) == encode(plain)
 
 
+def everything(broker, topic):
+    """All records of a topic."""
+    with Reader(topic, broker.client_args) as reader:
+        count = sum(reader.ends().values())
+        records = []
+        while len(records) < count:
+            records += reader.poll(1.0)
+    return records
+
+
+def assert_published(broker):
+    """Each prediction of a plain loop was sent, whether once or again, and each dead letter."""
+    got = {(r.key.decode(), json.loads(r.value)["predicted"]) for r in everything(broker, "out")}
+    expected = set()
+    for partition in range(2):
+        predictions = loop(LBP(budget=9), list(values(seed=partition)))
+        expected |= {(f"t:{partition}:{offset}", p) for offset, p in predictions.items()}
+    assert got == expected
+    letters = [(dict(letter.headers), letter.value) for letter in everything(broker, "dead")]
+    assert {(int(h["drift.partition"]), int(h["drift.offset"]), v) for h, v in letters} == {
+        (partition, offset, value) for partition in range(2) for offset, value in POISON.items()
+    }
+
+
 def test_each_partition_is_learnt_as_by_a_plain_loop(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
@@ -105,19 +142,7 @@ def test_each_partition_is_learnt_as_by_a_plain_loop(topics, tmp_path):
     assert all(metrics.lag == 0 for metrics in one.metrics.models)
     close(one)
     assert_exact(tmp_path)
-    records = consume(topics, "out", 400 - 2 * len(POISON))
-    got = {record.key.decode(): json.loads(record.value)["predicted"] for record in records}
-    expected = {}
-    for partition in range(2):
-        predictions = loop(LBP(budget=9), list(values(seed=partition)))
-        expected |= {f"t:{partition}:{offset}": p for offset, p in predictions.items()}
-    assert got == expected
-    letters = consume(topics, "dead", 2 * len(POISON))
-    places = [dict(letter.headers) for letter in letters]
-    assert {(int(h["drift.partition"]), int(h["drift.offset"])) for h in places} == {
-        (partition, offset) for partition in range(2) for offset in POISON
-    }
-    assert {letter.value for letter in letters} == set(POISON.values())
+    assert_published(topics)
 
 
 def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
@@ -125,22 +150,56 @@ def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
     one._broker.consumer.config["max_poll_records"] = 60
     work(one, 120)
     close(one)
-    other = worker(topics, tmp_path, start=None)
+    other = worker(topics, tmp_path, "later", start=None)
     finish(other)
     assert_exact(tmp_path)
 
 
+FIRST = [*CLAIM_POINTS, "checkpoint.begun", "checkpoint.synced", "checkpoint.recorded"]
+THIRD = ["message.taken", "outputs.flushed", *CHECKPOINT_POINTS]
+
+
 @pytest.mark.parametrize(
-    "point",
-    ["message.taken", "outputs.flushed", *CLAIM_POINTS, *CHECKPOINT_POINTS],
+    ("point", "count"), [*((point, 1) for point in FIRST), *((point, 3) for point in THIRD)]
 )
-def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point):
-    one = worker(topics, tmp_path, every_messages=50)
-    with Abort(point, count=1 if point in CLAIM_POINTS else 3), pytest.raises(Aborted):
+def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, count):
+    # What the worker does not wait for is in no hurry to be sent.
+    slow = {"linger_ms": 60_000}
+    # At the first checkpoint it counts that there is no offset in the group yet.
+    same = ("g", SHORT) if point in CHECKPOINT_POINTS and count == 1 else None
+    one = worker(topics, tmp_path, *(same or ()), every_messages=50, producer=slow)
+    with Abort(point, count=count), pytest.raises(Aborted):
         work(one, 400)
-    one._broker.close()
-    finish(worker(topics, tmp_path))
+    kill(one)
+    finish(worker(topics, tmp_path, *(same or ("later",))))
     assert_exact(tmp_path)
+    assert_published(topics)
+
+
+def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path, caplog):
+    one = worker(topics, tmp_path, session=SHORT, every_messages=50)
+    one._broker.consumer.config["max_poll_records"] = 60
+    work(one, 400)
+    close(one)  # which commits the last offsets to Kafka
+    *_, newest = sorted((tmp_path / "t-0").glob("checkpoint-*"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert CheckpointFolder(tmp_path).newest(("t", 0)).offsets[("t", 0)] < 200
+    finish(worker(topics, tmp_path, session=SHORT))
+    assert_exact(tmp_path)
+    assert "; going back to " in caplog.text
+
+
+def test_a_message_that_comes_again_is_passed_over():
+    metrics = Metrics("t", 0)
+    learner = Learner(LBP(budget=9), JsonCodec(), metrics, {("t", 0): 0}, predictions="out")
+    first, second, *_ = (
+        Message(Position("t", 0, offset), None, value) for offset, value in enumerate(values(2))
+    )
+    assert len(learner.take(first)) == len(learner.take(second)) == 1
+    before = encode(learner.model)
+    assert learner.take(first) == learner.take(second) == []
+    assert (encode(learner.model), metrics.examples) == (before, 2)
+    assert (learner.offsets, learner.since_checkpoint) == ({("t", 0): 2}, 2)
 
 
 def test_one_model_over_all_partitions(topics, tmp_path):
@@ -159,11 +218,24 @@ def test_a_first_start_has_to_say_where(topics, tmp_path):
     one._broker.close()
 
 
+def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path, caplog):
+    one = worker(broker, tmp_path, predictions=None, dead_letters=None)
+    assert one.step(0.1) == one.step(0.1) == 0
+    assert [record.message for record in caplog.records if record.name == "drift.consumers"] == [
+        "there is no topic t, or this user may not see it: waiting for it"
+    ]
+    broker.create_topic("t", partitions=2)
+    for partition in range(2):
+        produce(broker, "t", values(seed=partition), partition)
+    finish(one)
+    assert_exact(tmp_path)
+
+
 def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
-    one = worker(topics, tmp_path / "a")
+    one = worker(topics, tmp_path / "a", session=SHORT)
     work(one, 400)
     close(one)
-    other = worker(topics, tmp_path / "b")
+    other = worker(topics, tmp_path / "b", session=SHORT)
     with pytest.raises(ConsumerError, match=r"has been learnt up to 200, but .* has no checkpoint"):
         work(other, 1)
     other._broker.close()
@@ -179,13 +251,10 @@ def test_a_worker_stops_at_a_signal_of_another_thread(topics, tmp_path):
 
 
 def test_any_river_model_is_learnt(topics, tmp_path):
-    args = topics.group_args
-    clients = {name: args.pop(name) for name in topics.client_args}
-    one = Worker(
-        RBP(5, seed=1), "t", "h", CheckpointFolder(tmp_path), clients, consumer=args, start="latest"
-    )
-    for _ in range(60):
-        one.step(0.5)
+    checkpoints, clients = CheckpointFolder(tmp_path), topics.client_args
+    one = Worker(RBP(5, seed=1), "t", "h", checkpoints, clients, start="latest")
+    for _ in range(600):
+        one.step(0.1)
         if len(one._learners) == 2:
             break
     close(one)
@@ -207,7 +276,7 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
         one.run(signals=False)
     newest = [CheckpointFolder(tmp_path).newest(("t", partition)) for partition in range(2)]
     assert [list(checkpoint.offsets.values()) for checkpoint in newest] == [[0], [0]]
-    finish(worker(topics, tmp_path))
+    finish(worker(topics, tmp_path, "later"))
     assert_exact(tmp_path)
 
 
@@ -222,12 +291,15 @@ def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path):
 
 def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_path):
     def full():
+        full.times += 1
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    full.times = 0
     one = worker(topics, tmp_path)
     install("checkpoint.half-written", full)
     try:
-        assert not any(one.step(0.5) for _ in range(10))
+        assert not any(one.step(0.1) for _ in range(20))
+        assert full.times
     finally:
         remove("checkpoint.half-written")
     finish(one)

@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of messages and faults")
     parser.add_argument("--seconds", type=float, default=60, help="how long faults come")
     parser.add_argument("--examples", type=int, default=50_000, help="messages, with the poison")
+    parser.add_argument("--single", action="store_true", help="one model over all partitions")
     parser.add_argument("--keep", type=Path, help="leave checkpoints and logs in this folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -49,6 +50,7 @@ def _run(broker: Broker | str, root: Path, options: argparse.Namespace) -> Repor
             seed=options.seed,
             seconds=options.seconds,
             examples=options.examples,
+            single=options.single,
             tell=lambda seconds, done: progress.update(task, completed=seconds, done=done),
         )
 

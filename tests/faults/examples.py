@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import streams
 from drift.consumers.messages import Example, JsonCodec
@@ -15,12 +15,14 @@ from drift.consumers.messages import Example, JsonCodec
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["PARTITIONS", "POISON", "Feed", "Numbered", "codec", "messages"]
+__all__ = ["CODEC", "PARTITIONS", "POISON", "Feed", "Numbered", "codec", "messages"]
 
 PARTITIONS = 3
 _POISON_SHARE = 0.02
 _UNLABELLED_SHARE = 0.01
 _MAX_BYTES = 200_000
+#: Of the codec: what it refuses, some of the poison has.
+CODEC: dict[str, Any] = {"labels": [True, False], "max_bytes": _MAX_BYTES}
 #: Examples until the target shifts.
 _ERA = 3_000
 
@@ -53,7 +55,7 @@ class Numbered(NamedTuple):
 
 def codec() -> JsonCodec:
     """Return what workers and plain loop read messages with."""
-    return JsonCodec(labels=[True, False], max_bytes=_MAX_BYTES)
+    return JsonCodec(**CODEC)
 
 
 def messages(n: int, seed: int) -> Iterator[Numbered]:
@@ -110,8 +112,13 @@ class Feed(threading.Thread):
     def _send_all(self) -> None:
         from kafka import KafkaProducer  # noqa: PLC0415 - an extra
 
+        patience = 600_000  # on a busy machine the broker may take minutes to come back
         producer = KafkaProducer(
-            bootstrap_servers=self.address, acks="all", reconnect_backoff_max_ms=500
+            bootstrap_servers=self.address,
+            acks="all",
+            reconnect_backoff_max_ms=500,
+            delivery_timeout_ms=patience,
+            max_block_ms=patience,
         )
         futures = []
         started = time.monotonic()
@@ -130,7 +137,7 @@ class Feed(threading.Thread):
                 )
             )
             self.sent += 1
-        producer.flush(timeout=60)
+        producer.flush(timeout=300)
         for future in futures:
-            future.get(timeout=60)
+            future.get(timeout=300)
         producer.close(timeout=5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import signal
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Group"]
 
 _ROOT = Path(__file__).parents[2]
-_CLAIMED = re.compile(r"\('.*', (\d+)\): epoch (\d+), checkpoint")
+_CLAIMED = re.compile(r"\('.*', (\d+|None)\): epoch (\d+), checkpoint")
 _FEWEST, _MOST = 2, 4
+#: Share of the faults that hit the worker that learns, where only one does.
+_ACTIVE = 0.6
 #: Seconds until a worker that has ended is started again.
 _RESTART = 0.3
 
@@ -33,17 +34,14 @@ _RESTART = 0.3
 class _Worker:
     """A process and its log."""
 
-    def __init__(self, number: int, root: Path, options: dict[str, Any], abort: str | None) -> None:
+    def __init__(self, number: int, root: Path, options: dict[str, Any]) -> None:
         self.log = root / f"worker-{number:03d}.log"
-        self.aborts = abort is not None
-        self.frozen = False
+        self.aborts = self.frozen = False
         self.leaving = False
-        environment = os.environ | ({"DRIFT_ABORT_AT": abort} if abort else {})
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.runner", json.dumps(options)],
                 cwd=_ROOT,
-                env=environment,
                 stdout=log,
                 stderr=log,
             )
@@ -53,6 +51,11 @@ class _Worker:
 
     def lines(self) -> list[str]:
         return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+    def claims(self) -> dict[int | None, int]:
+        """Newest epoch that it has claimed, by partition."""
+        found = [match.groups() for line in self.lines() if (match := _CLAIMED.search(line))]
+        return {None if p == "None" else int(p): int(epoch) for p, epoch in found}
 
 
 class Group:
@@ -65,7 +68,7 @@ class Group:
     options
         What `tests.faults.runner` takes.
     seed
-        Of what is torn where, and of the steps at which workers abort.
+        Of what is torn where, and of the steps at which workers abort or freeze.
 
     Attributes
     ----------
@@ -85,6 +88,8 @@ class Group:
         self._all: list[_Worker] = []
         self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
         self._full = root / "full"
+        self._folder = folder(root, single=options["single"])
+        self._steps: list[str] = []
         for _ in range(_FEWEST + 1):
             self._start()
 
@@ -143,8 +148,8 @@ class Group:
         """Count the lines of all logs that hold a text."""
         return sum(text in line for worker in self._all for line in worker.lines())
 
-    def _start(self, abort: str | None = None) -> None:
-        worker = _Worker(len(self._all), self.root, self.options, abort)
+    def _start(self) -> None:
+        worker = _Worker(len(self._all), self.root, self.options)
         self._workers.append(worker)
         self._all.append(worker)
 
@@ -172,12 +177,20 @@ class Group:
         elif not awake:
             return
         else:
-            worker = awake[int(fault.draw * len(awake))]
+            worker = self._pick([w for w in awake if not w.aborts] or awake, fault.draw)
             if fault.kind == "remove" and planned <= _FEWEST:
                 return
             getattr(self, f"_{fault.kind}")(worker, fault)
         if fault.kind != "abort":  # which counts when it is reached
             self.injected["add" if planned < _FEWEST else fault.kind] += 1
+
+    def _pick(self, awake: list[_Worker], draw: float) -> _Worker:
+        """One of them; of those that learn one model, most often the one that does."""
+        if self.options["single"]:
+            if draw < _ACTIVE:
+                return max(awake, key=lambda worker: worker.claims().get(None, 0))
+            draw = (draw - _ACTIVE) / (1 - _ACTIVE)
+        return awake[int(draw * len(awake))]
 
     def _end(self, worker: _Worker) -> None:
         worker.process.kill()
@@ -189,9 +202,13 @@ class Group:
         self._in(fault.seconds, self._start)
 
     def _abort(self, worker: _Worker, fault: Fault) -> None:
-        """Put one in its place that kills itself at a step of one of its checkpoints."""
-        self._end(worker)
-        self._start(f"{self._rng.choice(STEPS)}:{self._rng.randint(1, 3)}")
+        """Have it kill itself at a step of its next checkpoint.
+
+        Each step comes once before any comes twice.
+        """
+        self._steps = self._steps or self._rng.sample(STEPS, len(STEPS))
+        worker.aborts = True
+        self._ask(worker, signal.SIGKILL, self._steps.pop())
 
     def _remove(self, worker: _Worker, fault: Fault) -> None:
         worker.leaving = True
@@ -203,17 +220,20 @@ class Group:
         if self._rng.random() < 0.5:
             worker.send(signal.SIGSTOP)
         else:
-            self._flag(worker).write_text(self._rng.choice(STEPS), encoding="utf-8")
+            self._ask(worker, signal.SIGSTOP, self._rng.choice(STEPS))
         self._in(fault.seconds, self._thaw, worker)
 
     def _thaw(self, worker: _Worker) -> None:
         worker.frozen = False
-        self._flag(worker).unlink(missing_ok=True)
+        self._wish(worker).unlink(missing_ok=True)
         if worker in self._workers:
             worker.send(signal.SIGCONT)
 
-    def _flag(self, worker: _Worker) -> Path:
-        return self.root / f"freeze-{worker.process.pid}"
+    def _ask(self, worker: _Worker, number: int, step: str) -> None:
+        self._wish(worker).write_text(f"{int(number)} {step}", encoding="utf-8")
+
+    def _wish(self, worker: _Worker) -> Path:
+        return self.root / f"signal-{worker.process.pid}"
 
     def _tear(self, worker: _Worker, fault: Fault) -> None:
         """Damage the newest checkpoint of each partition that was the worker's at its end.
@@ -221,11 +241,10 @@ class Group:
         The one before stays whole: where all are damaged a worker rightly refuses to go on.
         """
         self._end(worker)
-        claims = [match.groups() for line in worker.lines() if (match := _CLAIMED.search(line))]
-        for partition, epoch in claims:
-            path = folder(self.root).folder((self.options["topic"], int(partition)))
+        for partition, epoch in worker.claims().items():
+            path = self._folder.folder((self.options["topic"], partition))
             files = sorted(path.glob("checkpoint-*.drift"))
-            held = (path / f"epoch-{int(epoch):08d}").exists()
+            held = (path / f"epoch-{epoch:08d}").exists()
             if held and sum(map(_whole, files)) > 1 and _whole(files[-1]):
                 self._damage(files[-1])
                 self.injected["damaged files"] += 1

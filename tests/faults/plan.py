@@ -5,19 +5,25 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-__all__ = ["KINDS", "Fault", "plan"]
+__all__ = ["BROKER", "KINDS", "Fault", "plan"]
 
 #: How often each kind of fault comes, relative to the others.
 KINDS = {
     "kill": 5.0,  # SIGKILL, and a restart at once or after a pause
-    "abort": 3.0,  # a kill between two steps of a checkpoint
+    "abort": 6.0,  # a kill between two steps of a checkpoint
     "freeze": 3.0,  # SIGSTOP past the session timeout, SIGCONT
     "add": 2.0,  # a worker more
     "remove": 2.0,  # a worker less, by SIGTERM
     "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had
     "full": 2.0,  # no checkpoint can be written
 }
-#: Mean seconds between restarts of the broker, which take a few seconds each.
+#: How often what happens to the broker.
+BROKER = {
+    "broker stop": 1.0,  # and a restart
+    "broker kill": 1.0,  # the same after SIGKILL
+    "broker freeze": 1.0,  # SIGSTOP, SIGCONT
+}
+#: Mean seconds between those, which take a few seconds each.
 _BROKER_EVERY = 18.0
 
 
@@ -29,7 +35,7 @@ class Fault(NamedTuple):
     time
         Seconds from the start.
     kind
-        One of `KINDS`, "broker stop" or "broker kill".
+        One of `KINDS` or of `BROKER`.
     seconds
         How long it lasts, or until the restart.
     draw
@@ -42,7 +48,9 @@ class Fault(NamedTuple):
     draw: float
 
 
-def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.0) -> list[Fault]:
+def plan(
+    seed: int, seconds: float, *, brokers: bool = True, session: float = 2.0, single: bool = False
+) -> list[Fault]:
     """Draw the faults of a run; each kind comes once before any comes twice.
 
     Parameters
@@ -52,9 +60,12 @@ def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.
     seconds
         How long.
     brokers
-        Whether the broker is restarted, too.
+        Whether things happen to the broker, too.
     session
         The workers' session timeout in seconds; a freeze takes longer.
+    single
+        Leave more time between faults: where one worker has everything, whatever happens to any of
+        them stops all learning until the group has agreed again.
     """
     rng = random.Random(seed)
     first = rng.sample(list(KINDS), len(KINDS))
@@ -68,9 +79,11 @@ def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.
         elif kind == "full":
             lasts = rng.uniform(1.0, 4.0)
         faults.append(Fault(now, kind, lasts, rng.random()))
-        now += rng.uniform(0.4, 2.8)
+        now += rng.uniform(0.4, 2.8) * (2.5 if single else 1.0)
     now = rng.uniform(0.25, 0.5) * _BROKER_EVERY
     while brokers and now < seconds:
-        faults.append(Fault(now, rng.choice(("broker stop", "broker kill")), rng.random(), 0.0))
+        faults.append(
+            Fault(now, rng.choices(list(BROKER), list(BROKER.values()))[0], rng.random(), 0.0)
+        )
         now += rng.uniform(0.6, 1.4) * _BROKER_EVERY
     return sorted(faults)

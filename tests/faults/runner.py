@@ -6,7 +6,6 @@ import errno
 import json
 import logging
 import os
-import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 from drift.consumers import CheckpointFolder
 from drift.consumers._points import CHECKPOINT_POINTS, install
 from drift.models import RBP
-from tests.faults.examples import codec
+from tests.faults.diary import Diary, NumberedCodec
+from tests.faults.examples import CODEC, codec
 
 __all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model"]
 
@@ -35,26 +35,32 @@ def configuration() -> dict[str, Any]:
     return {"model": "RBP", "budget": 200, "seed": 11}
 
 
-def folder(path: Path) -> CheckpointFolder:
-    """Return the group's checkpoints."""
-    return CheckpointFolder(path / "checkpoints", configuration(), keep=3)
+def folder(path: Path, *, single: bool = False) -> CheckpointFolder:
+    """Return the group's checkpoints; of one model they are pickles, and signed."""
+    key = b"of the fault test" if single else None
+    return CheckpointFolder(
+        path / "checkpoints", configuration(), keep=3, key=key, allow_pickle=single
+    )
 
 
 def _obey(root: Path) -> None:
-    """Have no disk space while there is a file "full"; stop where "freeze-" and the pid says."""
-    full, freeze = root / "full", root / f"freeze-{os.getpid()}"
+    """Have no disk space while there is a file "full"; send oneself a signal at the step asked for.
+
+    A file "signal-" and the pid holds its number and the step.
+    """
+    full, asked = root / "full", root / f"signal-{os.getpid()}"
 
     def handler(point: str) -> None:
         if full.exists() and point in {"checkpoint.half-written", "checkpoint.written"}:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if freeze.exists() and freeze.read_text(encoding="utf-8") == point:
-            freeze.unlink(missing_ok=True)
-            os.kill(os.getpid(), signal.SIGSTOP)
+        wish = asked.read_text(encoding="utf-8") if asked.exists() else ""
+        number, _, step = wish.partition(" ")
+        if step == point:
+            asked.unlink(missing_ok=True)
+            os.kill(os.getpid(), int(number))
 
     for point in STEPS:
-        # One of them may be where the process is to kill itself.
-        if not os.environ.get("DRIFT_ABORT_AT", "").startswith(f"{point}:"):
-            install(point, partial(handler, point))
+        install(point, partial(handler, point))
 
 
 def main(text: str) -> None:
@@ -62,15 +68,15 @@ def main(text: str) -> None:
     from drift.consumers.worker import Worker  # noqa: PLC0415 - an extra
 
     options = json.loads(text)
-    root = Path(options["root"])
+    root, single = Path(options["root"]), options["single"]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
     _obey(root)
     Worker(
-        model(),
+        Diary(model()) if single else model(),
         options["topic"],
         options["group"],
-        folder(root),
+        folder(root, single=single),
         {
             "bootstrap_servers": options["address"],
             "reconnect_backoff_ms": 50,
@@ -79,7 +85,8 @@ def main(text: str) -> None:
         start="earliest",
         predictions=options["predictions"],
         dead_letters=options["dead_letters"],
-        codec=codec(),
+        codec=NumberedCodec(**CODEC) if single else codec(),
+        single=single,
         every_messages=400,
         every_seconds=1.0,
         consumer={
@@ -87,6 +94,8 @@ def main(text: str) -> None:
             "heartbeat_interval_ms": int(1000 * SESSION / 5),
             "max_poll_records": 200,
         },
+        # Unless the worker waits for its outputs, a kill behind the checkpoint loses some.
+        producer={"linger_ms": 300},
     ).run()
 
 

@@ -182,7 +182,7 @@ class Broker:
         except FileNotFoundError:
             raise BrokerError(f"{self.folder} has no broker: start one") from None
         line = next(line for line in lines if line.startswith("advertised.listeners="))
-        return int(line.rpartition(":")[2])
+        return int(line.partition(",")[0].rpartition(":")[2])
 
     @property
     def pid(self) -> int | None:
@@ -272,15 +272,17 @@ class Broker:
         if (data / "meta.properties").exists():
             return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        controller, free = free_ports(2)
-        text = PROPERTIES.format(port=self._port or free, controller=controller, data=data)
-        self._properties.write_text(text, encoding="utf-8")
+        self._properties.write_text(self._configuration(data), encoding="utf-8")
         command = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(self._properties)]
         done = subprocess.run(
             java + command, capture_output=True, text=True, timeout=60, check=False
         )
         if done.returncode:
             raise BrokerError(f"Kafka cannot format {data}:\n{done.stdout}{done.stderr}")
+
+    def _configuration(self, data: Path) -> str:
+        controller, free = free_ports(2)
+        return PROPERTIES.format(port=self._port or free, controller=controller, data=data)
 
     def _end_of_log(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")[-2000:]

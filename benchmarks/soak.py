@@ -1,0 +1,244 @@
+"""Memory of a worker over two million examples whose vocabulary keeps growing.
+
+A worker with a budgeted RBP learns a topic on a real broker, publishes every prediction and writes
+checkpoints, while another process fills the topic. Every example brings a name that no other has,
+the words beside it come from a pool that grows, and the target shifts, so that supports come and go
+to the end. Memory is the resident set of the worker's process.
+
+    python benchmarks/soak.py --folder results/soak --figure results/soak.svg
+
+The same command again goes on where it was interrupted, and draws the figure anew.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+
+import argparse
+import csv
+import multiprocessing
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from drift.consumers import CheckpointFolder
+from drift.consumers.messages import Example, JsonCodec
+from drift.consumers.topics import Reader, Sender, create
+from drift.consumers.worker import Worker
+from drift.models import RBP
+from tools.kafka.broker import Broker
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+TOPIC, GROUP = "soak", "soak"
+BUDGET = 500
+WORDS = 20
+SUBJECTS = 8
+#: Examples until the target shifts.
+ERA = 5_000
+#: Examples between two samples.
+EVERY = 10_000
+#: Examples that are drawn from one seed: where the stream can be taken up again.
+_BLOCK = 1_000
+#: Bytes an example by which memory may grow. A list of all examples would take 8 for each.
+FLAT = 1.0
+FIELDS = ("run", "examples", "seconds", "rss_mb", "names_held", "supports", "error", "kb_on_disk")
+
+
+# --- the stream ----------------------------------------------------------------------------------
+
+
+def stories(start: int, stop: int) -> Iterator[bytes]:
+    """Messages `start` to `stop` of the stream, which is the same wherever it starts."""
+    encode = JsonCodec().encode
+    for block in range(start // _BLOCK, -(-stop // _BLOCK)):
+        rng = random.Random(block)
+        for number in range(block * _BLOCK, (block + 1) * _BLOCK):
+            story = _story(number, rng)
+            if start <= number < stop:
+                yield encode(story)
+
+
+def _story(number: int, rng: random.Random) -> Example:
+    """Words by Zipf's law out of a pool that grows, most of them of one subject, and one name."""
+    pool = 2_000 + number // 20
+    subject = rng.randrange(SUBJECTS)
+    features: dict[Hashable, float] = {f"name{number}": 1.0}
+    for _ in range(WORDS):
+        kind = subject if rng.random() < 0.25 else "w"
+        features[f"{kind}.{int(pool ** rng.random())}"] = 1.0
+    era = number // ERA
+    return Example(features, subject in {era % SUBJECTS, (era + 3) % SUBJECTS}, number)
+
+
+def fill(address: str, stop: int) -> None:
+    """Send what the topic lacks of the stream."""
+    options = {"bootstrap_servers": address}
+    with Reader(TOPIC, options) as reader:
+        there = sum(reader.ends().values())
+    with Sender(options) as sender:
+        for message in stories(there, stop):
+            sender.send(TOPIC, 0, message)
+        sender.flush()
+
+
+# --- the worker ----------------------------------------------------------------------------------
+
+
+def resident() -> float:
+    """Memory of this process that is there, in MB."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGESIZE") / 1e6
+
+
+def sample(worker: Worker, folder: Path) -> dict[str, Any]:
+    """What is written down every so many examples."""
+    [metrics] = worker.metrics.models
+    [learner] = worker._learners.values()
+    names = set()
+    for features, _ in learner.model._supports:
+        names.update(features)
+    return {
+        "examples": metrics.examples,
+        "rss_mb": round(resident(), 2),
+        "names_held": len(names),
+        "supports": learner.model.n_supports,
+        "error": round(metrics.windowed_error, 4),
+        "kb_on_disk": sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) // 1000,
+    }
+
+
+def soak(address: str, folder: Path, count: int) -> None:
+    """Learn the topic up to so many examples, and add samples to the table."""
+    checkpoints, table = folder / "checkpoints", folder / "soak.csv"
+    worker = Worker(
+        RBP(budget=BUDGET, seed=0),
+        TOPIC,
+        GROUP,
+        CheckpointFolder(checkpoints),
+        {"bootstrap_servers": address},
+        start="earliest",
+        predictions="soak.predicted",
+    )
+    while not worker.metrics.models:
+        worker.step(0.1)
+    [metrics] = worker.metrics.models
+    run = 1 + max((int(row["run"]) for row in read(table)), default=0)
+    started, first = time.monotonic(), metrics.examples
+    due = first
+    with table.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if not file.tell():
+            writer.writeheader()
+        while True:
+            if metrics.examples >= due:
+                due = metrics.examples // EVERY * EVERY + EVERY
+                seconds = time.monotonic() - started
+                row = {"run": run, "seconds": round(seconds, 1), **sample(worker, checkpoints)}
+                writer.writerow(row)
+                file.flush()
+                rate = (metrics.examples - first) / seconds
+                print(
+                    f"{metrics.examples:9,} of {count:,}  {row['rss_mb']:6.1f} MB  "
+                    f"{row['names_held']:6,} names  error {row['error']:.1%}  {rate:,.0f}/s",
+                    flush=True,
+                )
+            if metrics.examples >= count:
+                break
+            worker.step(1.0)
+    worker.stop()
+    worker.run(signals=False)
+
+
+# --- what comes of it ----------------------------------------------------------------------------
+
+
+def read(table: Path) -> list[dict[str, str]]:
+    """Rows of the table; none where there is no file."""
+    if not table.exists():
+        return []
+    with table.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def growth(rows: list[dict[str, str]]) -> tuple[float, float, float]:
+    """Memory after a tenth of the longest run and at its end, medians of a tenth each; bytes each.
+
+    Up to there a worker fills its buffers and its budget.
+    """
+    by_run: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        by_run.setdefault(row["run"], []).append(row)
+    run = max(by_run.values(), key=len)
+    tenth = max(1, len(run) // 10)
+    early, late = run[tenth : 2 * tenth], run[-tenth:]
+    before, after = (statistics.median(float(r["rss_mb"]) for r in part) for part in (early, late))
+    examples = int(late[-1]["examples"]) - int(early[0]["examples"])
+    return before, after, (after - before) * 1e6 / max(1, examples)
+
+
+def draw(rows: list[dict[str, str]], path: Path) -> None:
+    """Draw memory, and the names that the model holds, over the examples."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - not in the process that is measured
+
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    memory, names = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    for run in sorted({int(row["run"]) for row in rows}):
+        part = [row for row in rows if int(row["run"]) == run]
+        examples = [int(row["examples"]) / 1e6 for row in part]
+        memory.plot(examples, [float(row["rss_mb"]) for row in part], color="#0072B2")
+        names.plot(examples, [int(row["names_held"]) for row in part], color="#D55E00")
+    memory.set_ylim(bottom=0)
+    memory.set_ylabel("resident memory, MB")
+    memory.set_title(
+        f"A worker with RBP, B = {BUDGET}; each example brings a new name", fontsize=10
+    )
+    names.set_ylim(bottom=0)
+    names.set_ylabel("names held")
+    names.set_xlabel("examples learnt, millions")
+    for axes in (memory, names):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> int:
+    """Run the soak; 0 if memory is flat."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--examples", type=int, default=2_000_000)
+    parser.add_argument("--folder", type=Path, default=Path("results/soak"))
+    parser.add_argument("--figure", type=Path, help="draw the curve to this file")
+    arguments = parser.parse_args()
+    folder = arguments.folder
+    with Broker(folder / "kafka") as broker:
+        options = {"bootstrap_servers": broker.address}
+        with Reader(TOPIC, options) as reader:
+            there = bool(reader.partitions)
+        if not there:
+            create(TOPIC, 1, options)
+        processes = multiprocessing.get_context("spawn")
+        feed = processes.Process(
+            target=fill, args=(broker.address, arguments.examples), daemon=True
+        )
+        feed.start()
+        soak(broker.address, folder, arguments.examples)
+        feed.join()
+    rows = read(folder / "soak.csv")
+    before, after, each = growth(rows)
+    if arguments.figure:
+        draw(rows, arguments.figure)
+    print(f"{before:.1f} MB after a tenth, {after:.1f} MB at the end: {each:+.2f} bytes an example")
+    return 0 if each <= FLAT else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

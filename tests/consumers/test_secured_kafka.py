@@ -1,0 +1,97 @@
+"""A worker and a real broker that encrypts and asks for a password, which nobody else sees."""
+
+import json
+import os
+import signal
+import threading
+
+import pytest
+from typer.testing import CliRunner
+
+from drift.cli import app
+from drift.consumers import CheckpointFolder
+from drift.consumers.topics import Reader, create
+from drift.testing import produce
+from tools.kafka import broker as tool
+from tools.kafka.security import SecureBroker
+
+pytest.importorskip("kafka")
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.skipif(
+        not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker"
+    ),
+]
+
+WRONG = "hunter2-correct-horse"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with SecureBroker(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+def consume(folder, options, *more):
+    """Run ``drift consume`` with options of kafka-python in a TOML file."""
+    lines = [f"{name} = {json.dumps(value)}" for name, value in options.items()]
+    config = folder / "worker.toml"
+    config.write_text("\n".join(["[kafka]", *lines]), encoding="utf-8")
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        return CliRunner().invoke(
+            app,
+            [
+                *["consume", "t", "--group", "g", "--checkpoints", str(folder / "c")],
+                *["--config", str(config), "--model", "RBP(seed=1)", "--from", "earliest", *more],
+            ],
+        )
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(broker, tmp_path):
+    options = broker.secure_options
+    create("t", 1, options)
+    rows = [b'{"features": {"a": %d}, "label": %s}' % (n, b"true") for n in range(40)]
+    produce(broker.address, "t", [*rows, b"{"])
+    got = []
+
+    def stop():
+        with Reader("t-out", options) as reader:
+            while len(got) < len(rows):
+                reader.refresh()
+                got.extend(reader.poll(0.2))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=stop, daemon=True)
+    thread.start()
+    outputs = ["--predictions", "t-out", "--dead-letters", "t-dead"]
+    shown = consume(tmp_path, options, *outputs, "--checkpoint-seconds", "0.2")
+    thread.join(30)
+    assert shown.exit_code == 0, shown.output
+    assert CheckpointFolder(tmp_path / "c").newest(("t", 0)).offsets == {("t", 0): 41}
+    password = options["sasl_plain_password"]
+    written = b"".join(p.read_bytes() for p in (tmp_path / "c").rglob("*") if p.is_file())
+    assert written
+    assert password.encode() not in written
+    assert password not in shown.output
+    with Reader("t-dead", options) as reader:
+        [letter] = reader.poll(5.0)
+    assert password not in repr((letter, *got))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"sasl_plain_password": WRONG}, {"sasl_mechanism": "SCRAM-SHA-256"}, {"ssl_cafile": None}],
+    ids=["password", "mechanism", "certificate"],
+)
+def test_who_is_not_let_in_is_told_so_and_the_password_is_not(broker, tmp_path, change):
+    options = {**broker.secure_options, **change, "bootstrap_timeout_ms": 3000}
+    if options["ssl_cafile"] is None:
+        del options["ssl_cafile"]
+    shown = consume(tmp_path, {**options})
+    assert shown.exit_code == 1, shown.output
+    assert "error: " in shown.stderr
+    assert options["sasl_plain_password"] not in shown.output + repr(shown.exception)

@@ -1,0 +1,71 @@
+"""A broker that also listens where it encrypts and asks for a password: SASL_SSL on 127.0.0.1."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from tools.kafka.broker import Broker, free_ports
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["USER", "SecureBroker"]
+
+USER = "drift"
+#: The certificate signs itself; clients are given it as the authority that they trust.
+CERTIFICATE = ("-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1", "-ext", "bc:critical=ca:true")
+PROPERTIES = """\
+listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_ssl.plain.sasl.jaas.config=\
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+listener.name.sasl_ssl.ssl.keystore.type=PKCS12
+listener.name.sasl_ssl.ssl.keystore.location={store}
+listener.name.sasl_ssl.ssl.keystore.password={password}
+"""
+
+
+class SecureBroker(Broker):
+    """A broker with a second listener; `address` is still that of the first.
+
+    Examples
+    --------
+    ::
+
+        with SecureBroker("kafka") as broker:
+            KafkaConsumer(**broker.secure_options)
+    """
+
+    @property
+    def secure_options(self) -> dict[str, Any]:
+        """What a client of kafka-python has to be given to be let in there."""
+        return {
+            "bootstrap_servers": (self.folder / "secure").read_text(encoding="ascii"),
+            "security_protocol": "SASL_SSL",
+            "ssl_cafile": str(self.folder / "ca.pem"),
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": USER,
+            "sasl_plain_password": (self.folder / "password").read_text(encoding="ascii"),
+        }
+
+    def _configuration(self, data: Path) -> str:
+        """Make a port, a password and a certificate, and put them into the configuration."""
+        text = super()._configuration(data)
+        address = f"127.0.0.1:{free_ports(1)[0]}"
+        password, store = secrets.token_hex(16), self.folder / "broker.p12"
+        (self.folder / "secure").write_text(address, encoding="ascii")
+        (self.folder / "password").write_text(password, encoding="ascii")
+        keytool = ["keytool", "-alias", "broker", "-keystore", str(store), "-storepass", password]
+        make = ["-genkeypair", "-keyalg", "EC", "-groupname", "secp256r1", *CERTIFICATE]
+        export = ["-exportcert", "-rfc", "-file", str(self.folder / "ca.pem")]
+        for command in (make, export):
+            subprocess.run([*keytool, *command], check=True, capture_output=True, timeout=60)
+        listener, protocol = f",SASL_SSL://{address}", ",SASL_SSL:SASL_SSL"
+        lines = [
+            line
+            + listener * ("listeners=" in line)
+            + protocol * line.startswith("listener.security.protocol.map=")
+            for line in text.splitlines()
+        ]
+        return "\n".join([*lines, PROPERTIES.format(user=USER, password=password, store=store)])
