@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drift.consumers._records import Message, Position
@@ -101,10 +102,17 @@ class Broker:
     ) -> None:
         self.leave = leave
         self.assigned: list[tuple[str, int]] = []
-        self._unanswered: list[Any] = []
+        self._unanswered: deque[Any] = deque()
         self._counts: dict[str, int] = {}  # partitions by topic
         self.producer = kafka.KafkaProducer(
-            **{"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20, **options}
+            **{
+                "acks": "all",
+                "linger_ms": 20,
+                # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
+                "batch_size": 128 << 10,
+                "max_request_size": 8 << 20,
+                **options,
+            }
         )
         self.consumer = kafka.KafkaConsumer(
             **{
@@ -123,7 +131,12 @@ class Broker:
     def poll(self, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
         """Wait for messages; by partition, in the order of their offsets."""
         try:
-            batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
+            # Up to 3.0.12 a poll that may wait sleeps for retry_backoff_ms where the answer to its
+            # fetch came in while it was about to ask: after most polls of a worker that is behind.
+            # The next one finds the messages.
+            batches = self.consumer.poll(timeout_ms=0)
+            if not batches:
+                batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
         except OffsetOutOfRangeError as error:
             raise ConsumerError(
                 f"the broker no longer has the messages after the checkpoint ({error}): what was "
@@ -139,8 +152,8 @@ class Broker:
 
     def send(self, outgoing: Outgoing) -> None:
         """Send a record some time before the next `flush` returns."""
-        while len(self._unanswered) >= _UNANSWERED:
-            self._unanswered.pop(0).get(timeout=60)
+        if len(self._unanswered) >= _UNANSWERED:
+            _answer(self._unanswered.popleft())
         topic, key, value, headers, lane = outgoing
         # Hashing a key in Python takes as long as a score.
         partition = lane % self._partitions(topic)
@@ -158,7 +171,7 @@ class Broker:
         if self._unanswered:
             self.producer.flush(timeout=60)
             for future in self._unanswered:
-                future.get(timeout=60)
+                _answer(future)
             self._unanswered.clear()
 
     # --- partitions ----------------------------------------------------------------------------
@@ -214,6 +227,12 @@ class Broker:
         """Leave the group and close the clients."""
         self.consumer.close(timeout_ms=5000)
         self.producer.close(timeout=5)
+
+
+def _answer(future: Any) -> None:
+    """Wait for the broker's answer to a send; KafkaError if it refused."""
+    if not future.succeeded():  # a look costs a tenth of a wait for what is there
+        future.get(timeout=60)
 
 
 def _message(record: Any) -> Message:
