@@ -1,10 +1,13 @@
-"""Examples a second of one worker on a real broker, end to end, and where the time goes.
+"""Examples a second of workers on a real broker, end to end, and where the time goes.
 
-A topic of one partition holds RCV1 stories as JSON. A worker with an RBP of budget 1,000 reads,
-predicts, learns, publishes every prediction and writes checkpoints at the default interval. Rounds
-with checkpoints, without, and without predictions take turns; one more runs under a profiler.
+Each partition holds RCV1 stories as JSON. Workers, each a process with an RBP of budget 1,000 for
+each of its partitions, read, predict, learn, publish every prediction and write checkpoints at the
+default interval. The contenders take turns; one more round has clocks around the steps.
 
     python benchmarks/consumer.py --output results/consumer.json
+
+Time of the processor is counted, too, and what other processes took of it meanwhile: workers,
+broker and they share the cores.
 """
 
 from __future__ import annotations
@@ -14,20 +17,23 @@ import os
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import argparse
-import cProfile
 import json
-import pstats
+import multiprocessing
 import statistics
 import sys
 import tempfile
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from common import machine, stream
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from kafka import KafkaAdminClient
+from steps import Clock
 
 from drift.consumers import CheckpointFolder
 from drift.consumers.messages import Example, JsonCodec
@@ -36,99 +42,247 @@ from drift.models import RBP
 from drift.testing import produce
 from tools.kafka.broker import Broker
 
-#: Functions whose whole time makes up a share, by a part of their file and their name.
-SHARES = {
-    "client: poll": ("consumers/kafka.py", "poll"),
-    "decode": ("consumers/messages.py", "decode"),
-    "predict": ("models/base.py", "predict_one"),
-    "score": ("models/base.py", "decision_function_one"),
-    "learn": ("models/_contract.py", "learn_one"),
-    "client: send": ("consumers/kafka.py", "send"),
-    "client: flush": ("consumers/kafka.py", "flush"),
-    "checkpoint": ("consumers/folder.py", "save"),
+#: Seconds after which a process of the benchmark must have gone wrong.
+PATIENCE = 300
+
+
+class Contender(NamedTuple):
+    """What takes part."""
+
+    topic: str
+    partitions: int = 1
+    workers: int = 1
+    publishes: bool = True
+    checkpoints: bool = True
+
+
+class Meeting(NamedTuple):
+    """What the processes of a round have between them."""
+
+    barrier: Any
+    ready: list[Any]
+    results: Any
+
+
+CONTENDERS = {
+    "one worker": Contender("one"),
+    "one worker, no checkpoints": Contender("one", checkpoints=False),
+    "one worker, nothing published": Contender("one", publishes=False),
+    "one worker, two partitions": Contender("two", partitions=2),
+    "two workers, two partitions": Contender("two", partitions=2, workers=2),
 }
 
 
-def one_round(address: str, topic: str, count: int, profile: Any = None, **options: Any) -> float:
-    """Examples a second from the first message to the last."""
+# --- in the process of a worker ------------------------------------------------------------------
+
+
+def saving(worker: Worker) -> list[float]:
+    """Seconds of each checkpoint from now on, the wait for the predictions' answers included."""
+    seconds: list[float] = []
+    save = worker._save
+
+    def timed(key: Any) -> bool:
+        started = time.monotonic()
+        try:
+            return save(key)
+        finally:
+            seconds.append(time.monotonic() - started)
+
+    worker._save = timed  # type: ignore[method-assign]
+    return seconds
+
+
+def work(
+    contender: Contender, number: int, where: dict[str, Any], meeting: Meeting, *, profiled: bool
+) -> None:
+    """Learn a share of the partitions; put down how many examples were learnt by when."""
+    rarely: dict[str, Any] = {}
+    if not contender.checkpoints:
+        rarely = {"every_messages": 10**9, "every_seconds": 1e9}
+    meeting.barrier.wait(PATIENCE)  # who is first would learn the share of the others, too
+    worker = Worker(
+        RBP(budget=1000, seed=0),
+        contender.topic,
+        where["group"],
+        CheckpointFolder(where["folder"]),
+        {"bootstrap_servers": where["address"]},
+        start="earliest",
+        predictions="out" if contender.publishes else None,
+        consumer={"heartbeat_interval_ms": 300},
+        **rarely,
+    )
+    share = contender.partitions // contender.workers
+    # Joining the group takes seconds, and goes on only while all who are in it poll.
+    while not all(ready.is_set() for ready in meeting.ready):
+        worker.step(0.1)
+        if len(worker.metrics.models) == share:
+            meeting.ready[number].set()
+        else:
+            meeting.ready[number].clear()
+
+    def taken() -> int:
+        return sum(metrics.examples for metrics in worker.metrics.models)
+
+    meeting.barrier.wait(PATIENCE)
+    clock = Clock() if profiled else None
+    checkpoints = saving(worker)
+    cpu = time.process_time()
+    points = [(time.monotonic(), taken())]
+    while taken() < share * where["count"]:
+        worker.step(1.0)
+        points.append((time.monotonic(), taken()))
+    worker._broker.flush()
+    points.append((time.monotonic(), taken()))
+    cpu = time.process_time() - cpu
+    shares = clock.shares() if clock else {}
+    meeting.barrier.wait(PATIENCE)
+    meeting.results.put(
+        {"points": points, "cpu": cpu, "saving": sum(checkpoints), "shares": shares}
+    )
+    worker.stop()
+    worker.run(signals=False)
+
+
+# --- in the benchmark's own ----------------------------------------------------------------------
+
+
+def ticks(path: str) -> float:
+    """Seconds of the processor in a file of /proc; NaN where there is none."""
+    try:
+        text = Path(path).read_text(encoding="ascii")
+    except OSError:
+        return float("nan")
+    if path == "/proc/stat":
+        fields = text.splitlines()[0].split()[1:9]
+        idle = int(fields[3]) + int(fields[4])
+        return (sum(map(int, fields)) - idle) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, text.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def one_round(
+    broker: Broker, contender: Contender, count: int, *, profiled: bool = False
+) -> dict[str, Any]:
+    """Run a contender; examples a second while all of its workers are at it, and what it took."""
+    context = multiprocessing.get_context("spawn")
+    meeting = Meeting(
+        context.Barrier(contender.workers + 1),
+        [context.Event() for _ in range(contender.workers)],
+        context.Queue(),
+    )
+    files = ("/proc/stat", f"/proc/{broker.pid}/stat")
     with tempfile.TemporaryDirectory() as folder:
-        worker = Worker(
-            RBP(budget=1000, seed=0),
-            topic,
-            f"group-{uuid.uuid4().hex}",
-            CheckpointFolder(folder),
-            {"bootstrap_servers": address},
-            start="earliest",
-            **options,
+        group = f"group-{uuid.uuid4().hex}"
+        where = dict(address=broker.address, folder=folder, group=group, count=count)
+        processes = [
+            context.Process(
+                target=work,
+                args=(contender, number, where, meeting),
+                kwargs={"profiled": profiled},
+                daemon=True,
+            )
+            for number in range(contender.workers)
+        ]
+        for process in processes:
+            process.start()
+        meeting.barrier.wait(PATIENCE)
+        meeting.barrier.wait(PATIENCE)
+        before, started = [ticks(file) for file in files], time.monotonic()
+        meeting.barrier.wait(PATIENCE)
+        after, seconds = [ticks(file) for file in files], time.monotonic() - started
+        found = [meeting.results.get(timeout=PATIENCE) for _ in processes]
+        for process in processes:
+            process.join(PATIENCE)
+    return report(found, seconds, *(b - a for a, b in zip(before, after, strict=True)))
+
+
+def report(
+    found: list[dict[str, Any]], seconds: float, machine_cpu: float, broker_cpu: float
+) -> dict[str, Any]:
+    """Figures of a round from those of its workers."""
+    points = [np.array(one["points"]) for one in found]
+    start, end = max(p[0, 0] for p in points), min(p[-1, 0] for p in points)
+    learnt = sum(np.diff(np.interp((start, end), *p.T)).item() for p in points)
+    total = sum(p[-1, 1] - p[0, 1] for p in points)
+    cpu = sum(one["cpu"] for one in found)
+    return {
+        "rate": learnt / (end - start),
+        "cpu": 1e6 * cpu / total,
+        "broker": 1e6 * broker_cpu / total,
+        "others": (machine_cpu - broker_cpu - cpu) / seconds,
+        "checkpoints": sum(one["saving"] for one in found)
+        / sum(p[-1, 0] - p[0, 0] for p in points),
+        "shares": found[0]["shares"],
+    }
+
+
+def fill(broker: Broker, count: int) -> str:
+    """Make the topics; return the name of the stream that is in them."""
+    name, examples = stream()
+    codec = JsonCodec()
+    values = [codec.encode(Example(x, y)) for x, y in examples]
+    repeated = [values[i % len(values)] for i in range(count)]
+    admin = KafkaAdminClient(bootstrap_servers=broker.address)
+    for topic, partitions in (("one", 1), ("two", 2), ("out", 2)):
+        admin.create_topics(
+            {topic: {"num_partitions": partitions, "replication_factor": 1}},
+            wait_for_metadata=True,
         )
-        while not worker.metrics.models:  # joining the group takes seconds
-            worker.step(0.1)
-        taken = sum(metrics.examples for metrics in worker.metrics.models)
-        started = time.perf_counter()
-        if profile is not None:
-            profile.enable()
-        while taken < count:
-            taken += worker.step(1.0)
-        worker._broker.flush()
-        if profile is not None:
-            profile.disable()
-        seconds = time.perf_counter() - started
-        worker.stop()
-        worker.run(signals=False)
-    return count / seconds
+        for partition in range(partitions if topic != "out" else 0):
+            produce(broker.address, topic, repeated, partition)
+    admin.close()
+    return name
 
 
-def shares(profile: cProfile.Profile) -> dict[str, float]:
-    """Share of the profiled time by part."""
-    stats: Any = pstats.Stats(profile)
-    whole = stats.total_tt
-    found = dict.fromkeys(SHARES, 0.0)
-    for (file, _, name), (_, _, _, cumulative, _) in stats.stats.items():
-        for part, (path, function) in SHARES.items():
-            if file.endswith(path) and name == function:
-                found[part] += cumulative / whole
-    return found
+def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> dict[str, Any]:
+    """Print the figures; return them."""
+    keys = ("rate", "cpu", "broker", "others", "checkpoints")
+    middle: dict[str, dict[str, float]] = {
+        contender: {key: statistics.median(one[key] for one in found) for key in keys}
+        for contender, found in rounds.items()
+    }
+    print(f"{'examples/s':>12} {'CPU us each':>12} {'of broker':>10} {'cores of others':>16}")
+    for contender, row in middle.items():
+        print(
+            f"{row['rate']:12,.0f} {row['cpu']:12.1f} {row['broker']:10.1f} {row['others']:16.2f}"
+            f"  {contender}"
+        )
+    one, two = "one worker, two partitions", "two workers, two partitions"
+    pairs = zip(rounds[one], rounds[two], strict=True)
+    times = statistics.median(b["rate"] / a["rate"] for a, b in pairs)
+    # A worker has the GIL and so one core; the broker takes its share of those that there are.
+    each = middle[two]["cpu"]
+    cores = min(2, (os.cpu_count() or 1) * each / (each + middle[two]["broker"]))
+    allowed = cores * middle[one]["cpu"] / each
+    print(f"two workers on two partitions: {times:.2f} times one, {allowed:.2f} by their CPU time")
+    print(f"checkpoints: {middle['one worker']['checkpoints']:.1%} of one worker's time")
+    print("CPU time of one worker by step:")
+    for step, share in shares.items():
+        print(f"{share:12.1%}  {step}")
+    return {"contenders": middle, "times": times, "times_by_cpu": allowed, "shares": shares}
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--examples", type=int, default=40_000)
+    parser.add_argument("--examples", type=int, default=40_000, help="in each partition")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, help="JSON file for the figures")
     arguments = parser.parse_args()
-    name, examples = stream()
-    codec = JsonCodec()
-    values = [codec.encode(Example(x, y)) for x, y in examples]
     count = arguments.examples
-    contenders: dict[str, dict[str, Any]] = {
-        "predictions published, default checkpoints": {"predictions": "out"},
-        "predictions published, no checkpoints": {
-            "predictions": "out",
-            "every_messages": 10**9,
-            "every_seconds": 1e9,
-        },
-        "no predictions, default checkpoints": {},
-    }
-    rates: dict[str, list[float]] = {contender: [] for contender in contenders}
-    profile = cProfile.Profile()
     with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:
-        repeated = [values[i % len(values)] for i in range(count)]
-        produce(broker.address, "examples", repeated)
+        name = fill(broker, count)
+        one_round(broker, CONTENDERS["one worker"], count)  # warms the broker up
+        rounds: dict[str, list[dict[str, Any]]] = {contender: [] for contender in CONTENDERS}
         for _ in range(arguments.repeats):
-            for contender, options in contenders.items():
-                rates[contender].append(one_round(broker.address, "examples", count, **options))
-        one_round(broker.address, "examples", count, profile, predictions="out")
-    results = {contender: statistics.median(found) for contender, found in rates.items()}
-    for contender, rate in results.items():
-        print(f"{rate:8,.0f} examples/s  {contender}")
-    parts = shares(profile)
-    for part, share in parts.items():
-        print(f"{share:8.1%}  {part}")
+            for label, contender in CONTENDERS.items():
+                rounds[label].append(one_round(broker, contender, count))
+        shares = one_round(broker, CONTENDERS["one worker"], count, profiled=True)["shares"]
+    print(f"{name}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    figures = show(rounds, shares)
     if arguments.output:
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        report = {"stream": name, "examples": count, "rates": results, "shares": parts}
-        arguments.output.write_text(json.dumps(report | machine(), indent=2))
+        everything = {"stream": name, "examples": count, **figures, "rounds": rounds, **machine()}
+        arguments.output.write_text(json.dumps(everything, indent=2))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drift.consumers._records import Message, Position
@@ -104,13 +105,15 @@ class Broker:
         self.topic = topic
         self.leave = leave
         self.assigned: list[tuple[str, int]] = []
-        self._unanswered: list[Any] = []
+        self._unanswered: deque[Any] = deque()
         self._counts: dict[str, int] = {}  # partitions by topic
         self._subscribed = self._waiting = False
         self.producer = kafka.KafkaProducer(
             **{
                 "acks": "all",
                 "linger_ms": 20,
+                # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
+                "batch_size": 128 << 10,
                 "max_request_size": 8 << 20,
                 **options,
                 **producer_options,
@@ -137,7 +140,12 @@ class Broker:
             if not self._subscribed and not self._subscribe():
                 time.sleep(min(seconds, 1.0))
                 return
-            batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
+            # Up to 3.0.12 a poll that may wait sleeps for retry_backoff_ms where the answer to its
+            # fetch came in while it was about to ask: after most polls of a worker that is behind.
+            # The next one finds the messages.
+            batches = self.consumer.poll(timeout_ms=0)
+            if not batches:
+                batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
         except OffsetOutOfRangeError as error:
             raise ConsumerError(
                 f"the broker no longer has the messages after the checkpoint ({error}): what was "
@@ -166,8 +174,8 @@ class Broker:
 
     def send(self, outgoing: Outgoing) -> None:
         """Send a record some time before the next `flush` returns."""
-        while len(self._unanswered) >= _UNANSWERED:
-            self._unanswered.pop(0).get(timeout=60)
+        if len(self._unanswered) >= _UNANSWERED:
+            _answer(self._unanswered.popleft())
         topic, key, value, headers, lane = outgoing
         # Hashing a key in Python takes as long as a score.
         partition = lane % self._partitions(topic)
@@ -185,7 +193,7 @@ class Broker:
         if self._unanswered:
             self.producer.flush(timeout=60)
             for future in self._unanswered:
-                future.get(timeout=60)
+                _answer(future)
             self._unanswered.clear()
 
     # --- partitions ----------------------------------------------------------------------------
@@ -241,6 +249,12 @@ class Broker:
         """Leave the group and close the clients."""
         self.consumer.close(timeout_ms=5000)
         self.producer.close(timeout=5)
+
+
+def _answer(future: Any) -> None:
+    """Wait for the broker's answer to a send; KafkaError if it refused."""
+    if not future.succeeded():  # a look costs a tenth of a wait for what is there
+        future.get(timeout=60)
 
 
 def _message(record: Any) -> Message:

@@ -1,0 +1,72 @@
+"""kafka-python as the worker uses it: when it waits, and what becomes of a refusal."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from drift.consumers._records import Message, Outgoing, Position
+from drift.testing import consume
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+from kafka import TopicPartition
+from kafka.errors import TopicAuthorizationFailedError
+
+from drift.consumers import kafka  # after the check that there is a client
+
+REFUSED = TopicAuthorizationFailedError.errno
+
+
+@pytest.fixture
+def clients(broker):
+    """The clients of a worker."""
+    broker.create_topic("t")
+    broker.create_topic("out")
+    made = kafka.Broker(
+        "t", "g", broker.client_args, broker.group_args, leave=lambda places, *, save: None
+    )
+    yield made
+    made.close()
+
+
+def prediction(number):
+    return Outgoing("out", b"t:0:%d" % number, b"{}", [])
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_poll_waits_only_where_one_that_does_not_finds_nothing(clients, monkeypatch, ready):
+    record = SimpleNamespace(
+        topic="t", partition=0, offset=7, key=None, value=b"v", headers=[], timestamp=1
+    )
+    batch = {TopicPartition("t", 0): [record]}
+    waits = []
+
+    def poll(timeout_ms):
+        waits.append(timeout_ms)
+        return batch if ready or timeout_ms else {}
+
+    monkeypatch.setattr(clients.consumer, "poll", poll)
+    found = list(clients.poll(2.5))
+    assert found == [(("t", 0), [Message(Position("t", 0, 7), None, b"v", [], 1)])]
+    assert waits == ([0] if ready else [0, 2500])
+
+
+def test_what_the_broker_refuses_ends_the_flush(broker, clients):
+    clients.send(prediction(0))
+    clients.flush()
+    broker.fail("Produce", REFUSED)
+    clients.send(prediction(1))
+    with pytest.raises(TopicAuthorizationFailedError):
+        clients.flush()
+    assert [record.key for record in consume(broker, "out", 1)] == [b"t:0:0"]
+
+
+def test_what_the_broker_refuses_ends_the_sends_before_many_follow(broker, clients, monkeypatch):
+    monkeypatch.setattr(kafka, "_UNANSWERED", 3)
+    broker.fail("Produce", *[REFUSED] * 9)
+    for number in range(3):
+        clients.send(prediction(number))
+    with pytest.raises(TopicAuthorizationFailedError):
+        clients.send(prediction(3))
+    broker.fail("Produce")
