@@ -24,7 +24,7 @@ def clients(broker):
     broker.create_topic("t")
     broker.create_topic("out")
     made = kafka.Broker(
-        "t", "g", broker.client_args, broker.group_args, leave=lambda places, *, save: None
+        "t", "g", broker.client_args, broker.group_args, {}, leave=lambda places, *, save: None
     )
     yield made
     made.close()
