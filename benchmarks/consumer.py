@@ -112,9 +112,10 @@ def work(
         **rarely,
     )
     share = contender.partitions // contender.workers
-    # Joining the group takes seconds, and goes on only while all who are in it poll.
+    # Joining the group takes seconds, and goes on only while all who are in it poll. A short poll
+    # that ends meanwhile may lose the partitions, up to kafka-python 3.0.12.
     while not all(ready.is_set() for ready in meeting.ready):
-        worker.step(0.1)
+        worker.step(5.0)
         if len(worker.metrics.models) == share:
             meeting.ready[number].set()
         else:

@@ -1,16 +1,13 @@
-"""kafka-python as the worker uses it: when it waits, and what becomes of a refusal."""
-
-from types import SimpleNamespace
+"""kafka-python as the worker uses it: what becomes of a refusal."""
 
 import pytest
 
-from drift.consumers._records import Message, Outgoing, Position
+from drift.consumers._records import Outgoing
 from drift.testing import consume
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka import TopicPartition
 from kafka.errors import TopicAuthorizationFailedError
 
 from drift.consumers import kafka  # after the check that there is a client
@@ -32,24 +29,6 @@ def clients(broker):
 
 def prediction(number):
     return Outgoing("out", b"t:0:%d" % number, b"{}", [])
-
-
-@pytest.mark.parametrize("ready", [True, False])
-def test_a_poll_waits_only_where_one_that_does_not_finds_nothing(clients, monkeypatch, ready):
-    record = SimpleNamespace(
-        topic="t", partition=0, offset=7, key=None, value=b"v", headers=[], timestamp=1
-    )
-    batch = {TopicPartition("t", 0): [record]}
-    waits = []
-
-    def poll(timeout_ms):
-        waits.append(timeout_ms)
-        return batch if ready or timeout_ms else {}
-
-    monkeypatch.setattr(clients.consumer, "poll", poll)
-    found = list(clients.poll(2.5))
-    assert found == [(("t", 0), [Message(Position("t", 0, 7), None, b"v", [], 1)])]
-    assert waits == ([0] if ready else [0, 2500])
 
 
 def test_what_the_broker_refuses_ends_the_flush(broker, clients):
