@@ -147,6 +147,11 @@ class Broker:
             if not self._subscribed and not self._subscribe():
                 time.sleep(min(seconds, 1.0))
                 return
+            # Up to 3.0.12 a leader that looks at new metadata and whose poll ends meanwhile takes
+            # itself for joined, applies nothing it is assigned and sends no more heartbeats.
+            coordinator = self.consumer._coordinator  # noqa: SLF001
+            if getattr(coordinator, "rejoining", False):
+                coordinator.request_rejoin()
             batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
         except OffsetOutOfRangeError as error:
             raise ConsumerError(

@@ -1,5 +1,7 @@
 """kafka-python as the worker uses it: what becomes of a refusal."""
 
+import time
+
 import pytest
 
 from drift.consumers._records import Outgoing
@@ -29,6 +31,24 @@ def clients(broker):
 
 def prediction(number):
     return Outgoing("out", b"t:0:%d" % number, b"{}", [])
+
+
+def test_a_leader_whose_polls_are_short_joins_after_new_metadata(clients):
+    coordinator = clients.consumer._coordinator
+    give_up = time.monotonic() + 60
+
+    def poll_until(done):
+        while not done():
+            assert time.monotonic() < give_up
+            list(clients.poll(0.01))
+
+    poll_until(lambda: clients.assigned)
+    first = clients.assigned[:]
+    clients.assigned.clear()
+    coordinator._assignment_snapshot = "what the leader knew before"
+    poll_until(lambda: coordinator.rejoining)
+    poll_until(lambda: not coordinator.rejoining)
+    assert clients.assigned == first
 
 
 def test_what_the_broker_refuses_ends_the_flush(broker, clients):
