@@ -253,9 +253,15 @@ class Broker:
             log.info("commit: %s", error)
 
     def close(self) -> None:
-        """Leave the group and close the clients."""
-        self.consumer.close(timeout_ms=5000)
-        self.producer.close(timeout=5)
+        """Leave the group and close the clients; an outage then is no error any more."""
+        for client, patience in (
+            (self.consumer, {"timeout_ms": 5000}),
+            (self.producer, {"timeout": 5}),
+        ):
+            try:
+                client.close(**patience)
+            except KafkaError as error:
+                log.warning("close: %s", error)
 
 
 def _answer(future: Any) -> None:

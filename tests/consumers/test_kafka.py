@@ -1,6 +1,7 @@
 """kafka-python as the worker uses it: what becomes of a refusal."""
 
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -10,7 +11,7 @@ from drift.testing import consume
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka.errors import TopicAuthorizationFailedError
+from kafka.errors import KafkaTimeoutError, TopicAuthorizationFailedError
 
 from drift.consumers import kafka  # after the check that there is a client
 
@@ -49,6 +50,15 @@ def test_a_leader_whose_polls_are_short_joins_after_new_metadata(clients):
     poll_until(lambda: coordinator.rejoining)
     poll_until(lambda: not coordinator.rejoining)
     assert clients.assigned == first
+
+
+def test_an_outage_while_closing_hides_no_other_error(clients, monkeypatch, caplog):
+    close = Mock(side_effect=KafkaTimeoutError("nobody answers"))
+    with monkeypatch.context() as patch:
+        patch.setattr(clients.consumer, "close", close)
+        patch.setattr(clients.producer, "close", close)
+        clients.close()
+    assert close.call_count == caplog.text.count("nobody answers") == 2
 
 
 def test_what_the_broker_refuses_ends_the_flush(broker, clients):
