@@ -87,6 +87,16 @@ static inline void drift_clear(DriftColumn *c) {
     memset(c, 0, sizeof *c);
 }
 
+/* A sparse column's cells come from the second-level cache or beyond: ask for them in time. */
+static inline void drift_prefetch_head(const DriftColumn *c) {
+    DRIFT_PREFETCH(c->room == 1 ? (const void *)c : c->block);
+}
+
+static inline void drift_prefetch_rest(const DriftColumn *c, int cell) {
+    int bytes = c->room > 1 ? c->size * cell : 0;
+    for (int line = 64; line < bytes; line += 64) DRIFT_PREFETCH((const char *)c->block + line);
+}
+
 /* A sum over slots in fixed lanes. A result within `rounding`, a share `tie` of its terms' sizes, is
    the tie that exact arithmetic would give, and is returned as 0. ROW declares pointers to
    the block that starts at slot `first`, KERNEL is the kernel's value in a lane of it. */
@@ -160,13 +170,18 @@ DRIFT_CLONES static void drift_rbf_exact(double *row, const double *squared, dou
     DRIFT_EXP(14)
 }
 
-/* Order of the columns `ids` as positions into them, by bytes from the lowest. */
+/* Order of the columns `ids` as positions into them, by digits from the lowest: as few as there can
+   be of at most 8 bits, and those as short as that allows. */
 static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest) {
-    for (int shift = 32; shift < 64 && (largest >> (shift - 32)); shift += 8) {
-        int start[257] = {0};
-        for (int i = 0; i < n; i++) start[((keys[i] >> shift) & 255) + 1]++;
-        for (int b = 0; b < 256; b++) start[b + 1] += start[b];
-        for (int i = 0; i < n; i++) spare[start[(keys[i] >> shift) & 255]++] = keys[i];
+    int bits = 1, passes, digit;
+    while (bits < 32 && largest >> bits) bits++;
+    passes = (bits + 7) / 8;
+    digit = (bits + passes - 1) / passes;
+    for (int shift = 32; passes--; shift += digit) {
+        int start[257] = {0}, base = 1 << digit;
+        for (int i = 0; i < n; i++) start[((keys[i] >> shift) & (base - 1)) + 1]++;
+        for (int b = 0; b < base; b++) start[b + 1] += start[b];
+        for (int i = 0; i < n; i++) spare[start[(keys[i] >> shift) & (base - 1)]++] = keys[i];
         memcpy(keys, spare, (size_t)n * sizeof *keys);
     }
 }
@@ -232,10 +247,11 @@ static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, con
     const REAL *dense[4];
     REAL weight[4];
     int waiting = 0;
-    for (int t = 0; t < count; t++) DRIFT_PREFETCH(columns[ids[t]].block);
+    for (int t = 0; t < count; t++) drift_prefetch_head(&columns[ids[t]]);
     memset(acc, 0, (size_t)n * sizeof(REAL));
     for (int t = 0; t < count; t++) {
         DriftColumn *c = &columns[ids[t]];
+        if (n > 512 && t + 2 < count) drift_prefetch_rest(&columns[ids[t + 2]], sizeof(DRIFT_CELL));
         REAL u = (REAL)values[t];
         if (!c->room) {
             dense[waiting] = (const REAL *)c->block;
@@ -305,6 +321,11 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
 /* A slot's cell in a sparse column; the end of the column where it has none. */
 static inline DRIFT_CELL *DRIFT_NAME(drift_find)(DriftColumn *c, int slot) {
     DRIFT_CELL *e = DRIFT_CELLS(c), *end = e + c->size;
+    for (; end - e >= 8; e += 8) { /* without a branch for each, so that vectors do it */
+        int hit = 0;
+        for (int i = 0; i < 8; i++) hit |= e[i].slot == slot;
+        if (hit) break;
+    }
     while (e < end && e->slot != slot) e++;
     return e;
 }
