@@ -73,6 +73,8 @@ cdef extern from *:
     void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
     double drift_score_float(const double *, const float *, const double *, double, int, double, int, double, double *) nogil
     double drift_score_double(const double *, const double *, const double *, double, int, double, int, double, double *) nogil
+    double drift_slope(const double *, const float *, const double *, double, int, double, int, double) nogil
+    void drift_spread(const DriftColumn *, float *, int) nogil
     void drift_widen_float(double *, const float *, const double *, double, int) nogil
     void drift_widen_double(double *, const double *, const double *, double, int) nogil
     int drift_put_float(DriftColumn *, int, double, int) nogil
@@ -811,6 +813,120 @@ cdef class ColumnStore:
             PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
             PyBuffer_Release(&out); PyBuffer_Release(&sign)
         return i
+
+    # --- blocks of dense rows, see _blocks.py --------------------------------------------------
+
+    @property
+    def screens(self):
+        """Whether `matrix` and `screen` serve this store: float32 columns under a kernel of ours."""
+        return not self.wide and self.kind != DRIFT_CUSTOM
+
+    @property
+    def normalizes(self):
+        """Whether rows lie in the columns at unit norm, else scaled by a power of two."""
+        return self.normalize
+
+    def matrix(self, out, int width):
+        """Write the supports, as scaled, into a zeroed float32 matrix of `width` rows by `capacity`.
+
+        Returns the number of sparse columns.
+        """
+        cdef Py_buffer view
+        cdef int f, sparse = 0, n = self.capacity
+        cdef float *line
+        cdef DriftColumn *column
+        self.check_holder()
+        self.index(width)
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
+        try:
+            if view.len < <Py_ssize_t>width * n * <Py_ssize_t>sizeof(float):
+                raise ValueError(f"{width} columns of {n} slots and {view.len} bytes")
+            for f in range(width):
+                if self.column_of[f] < 0:
+                    continue
+                line = <float *>view.buf + <Py_ssize_t>f * n
+                column = &self.columns[self.column_of[f]]
+                drift_spread(column, line, n)
+                sparse += not drift_is_dense(column)
+        finally:
+            PyBuffer_Release(&view)
+        return sparse
+
+    def screen(self, dots, squares, signs, scores, int start, int stop, double threshold, double error):
+        """Score rows by inner products from elsewhere until one might be an update; return its number.
+
+        Parameters
+        ----------
+        dots
+            Float32 inner products, as scaled, of each row with each of `capacity` slots.
+        squares
+            Squared norm of each row, doubles.
+        signs
+            Int8, or None to decide all rows.
+        scores
+            Gets the score of each row: rough, of the right sign, or NaN for a row whose score is
+            too close to 0 or to the threshold to tell.
+        error
+            Bound on the error of an inner product.
+        """
+        cdef Py_buffer dot, square, sign, out
+        cdef int i = start, slot, n = self.padded()
+        cdef double value, bound, margin, largest = 0.0, weights = 0.0
+        self.check_holder()
+        for slot in range(self.used):
+            largest = max(largest, self.squared[slot])
+            weights += fabs(self.weight[slot])
+        PyObject_GetBuffer(dots, &dot, PyBUF_SIMPLE)
+        PyObject_GetBuffer(squares, &square, PyBUF_SIMPLE)
+        PyObject_GetBuffer(scores, &out, PyBUF_WRITABLE)
+        PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
+        try:
+            while i < stop:
+                self.begin_point()
+                self.end_point((<double *>square.buf)[i])
+                self.current = False
+                value = self.rough_score(<float *>dot.buf + <Py_ssize_t>i * self.capacity, n, error, sqrt(largest), weights, &bound)
+                margin = (<int8_t *>sign.buf)[i] * value if signs is not None else 0.0
+                if not fabs(value) > bound or (signs is not None and not fabs(margin - threshold) > bound):
+                    (<double *>out.buf)[i] = float("nan")
+                    break
+                (<double *>out.buf)[i] = value
+                if signs is not None and margin <= threshold:
+                    break
+                i += 1
+        finally:
+            PyBuffer_Release(&dot); PyBuffer_Release(&square); PyBuffer_Release(&out)
+            PyBuffer_Release(&sign)
+        return i
+
+    cdef double rough_score(
+        self, float *dots, int n, double error, double largest, double weights, double *bound
+    ) noexcept:
+        """Score from the inner products of the point, and a bound on how far off it may be.
+
+        `error` is that of an inner product as a share of the norms, `largest` the largest norm of
+        a support and `weights` the sum of the coefficients' sizes.
+        """
+        cdef double value, slope = 0.0
+        if self.kind == DRIFT_RBF:
+            drift_widen_float(self.row, dots, self.scale, self.point_scale, n)
+            drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
+            value = drift_weighted_sum(self.weight, self.row, n, self.tie, bound)
+            slope = 2.0 * self.gamma * largest * sqrt(self.point_squared)
+            if slope * error > 0.1 or self.gamma * self.point_squared > self.far:
+                bound[0] = 1e308
+                return value
+            slope *= 1.1 * bound[0] / self.tie
+        else:
+            value = drift_score_float(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, bound)
+            if self.normalize:
+                slope = self.degree * drift_power(1.0 + error + self.coef0, self.degree - 1) * weights
+                if fabs(value) > 4.0 * bound[0] + slope * error:  # no need to look closer
+                    bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
+                    return self.factor * value
+            slope = drift_slope(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, error)
+        bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
+        return self.factor * value
 
     # --- changing the supports -----------------------------------------------------------------
 

@@ -55,6 +55,15 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
     """Return a 2-d array or sparse matrix as rows; NaN and 0 are absent features."""
     from scipy import sparse  # noqa: PLC0415
 
+    if isinstance(matrix, np.ndarray) and matrix.size and matrix.all():
+        n, width = matrix.shape
+        return Rows(
+            np.arange(0, n * width + 1, width, dtype=np.int64),
+            np.tile(np.arange(width, dtype=np.int32), n),
+            np.array(matrix, dtype=np.float64, order="C").reshape(-1),
+            width,
+            names,
+        )
     csr = sparse.csr_array(matrix)
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -86,10 +95,13 @@ class Table:
         self._frame: nw.DataFrame[Any] | None = None
         self._rows: Rows | None = None
         self._dicts: list[Features] | None = None
+        #: The rows as an array, where they came as one.
+        self.dense: NDArray[Any] | None = None
         if isinstance(X, (list, tuple)) and all(isinstance(x, Mapping) for x in X):
             self._dicts = list(X)
         elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
             self._rows = rows_of(_matrix(X))
+            self.dense = X if isinstance(X, np.ndarray) else None
         else:
             try:
                 self._frame = nw.from_native(X, eager_only=True)

@@ -148,6 +148,11 @@ class SupportSet:
         return len(self._order)
 
     @property
+    def store(self) -> ColumnStore:
+        """The store, for what is not everyday."""
+        return self._store
+
+    @property
     def tie(self) -> float:
         """Share of the sum of its terms' sizes within which a score is rounding error."""
         return self._store.tie

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from drift.models._frames import Rows, Table
+    from drift.models._frames import Table
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier", "check_budget", "check_number"]
@@ -113,6 +113,9 @@ class KernelClassifier(OnlineClassifier):
     #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which
     #: rounding of kernel values would pile up.
     _wide: ClassVar[bool] = False
+
+    #: Whether `_update` needs the score to the last bit; a rough one of the right sign may do.
+    _needs_score: ClassVar[bool] = True
 
     #: Whether a subclass has none of these hooks of its own, so that the short way is the same.
     _plain: ClassVar[bool] = True
@@ -259,7 +262,7 @@ class KernelClassifier(OnlineClassifier):
         rows, threshold = table.array, self._update_margin
         if rows is None or threshold is None or checked is None:
             return super()._learn_rows(table, labels, checked)
-        scores = self._scan(rows, checked, threshold)
+        scores = self._scan(table, checked, threshold)
         if self._kind != "any" and set(map(type, labels)) == {bool}:
             negative, positive = self._labels
             return [positive if score > 0.0 else negative for score in scores]
@@ -273,11 +276,26 @@ class KernelClassifier(OnlineClassifier):
     def _score_rows(self, table: Table) -> list[float]:
         if table.array is None or self._update_margin is None:
             return super()._score_rows(table)
-        return list(self._scan(table.array, None, self._update_margin))
+        scores = array("d", bytes(8 * len(table)))
+        self._supports.scan(table.array, 0, None, scores, 0.0)
+        return list(scores)
 
-    def _scan(self, rows: Rows, signs: Sequence[float] | None, threshold: float) -> array[float]:
-        """Score of each row, which is learnt right after it if there are signs."""
-        supports, stop = self._supports, 0
+    def _decide_rows(self, table: Table) -> Sequence[float]:
+        if table.array is None or self._update_margin is None:
+            return self._score_rows(table)
+        return self._scan(table, None, self._update_margin)
+
+    def _scan(
+        self, table: Table, signs: Sequence[float] | None, threshold: float
+    ) -> Sequence[float]:
+        """Score of each row, of the right sign; it is learnt after that if there are signs."""
+        from drift.models import _blocks  # noqa: PLC0415  (imports numpy)
+
+        if _blocks.pays(table, self._supports):
+            learn = self._learn_block_row
+            return list(_blocks.scan(table, self._supports, signs, threshold, learn).tolist())
+        rows, supports, stop = table.array, self._supports, 0
+        assert rows is not None  # noqa: S101
         scores = array("d", bytes(8 * len(rows)))
         numbers = None if signs is None else array("b", map(int, signs))
         while stop < len(rows):
@@ -299,6 +317,19 @@ class KernelClassifier(OnlineClassifier):
         self.n_mistakes += 1
         self.n_updates += 1
         self._update(x, sign, score)
+
+    def _learn_block_row(self, x: Row, sign: float, score: float | None) -> None:
+        """Learn a row of a block that may be an update; without a score, find it out."""
+        if score is None or self._needs_score or not self._plain:
+            self._step(x, sign)
+            return
+        supports = self._supports
+        supports.read(x)
+        supports.hold()
+        try:
+            self._learn_row(x, sign, score)
+        finally:
+            supports.release()
 
     # --- labels and bookkeeping ----------------------------------------------------------------
 
