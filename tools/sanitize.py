@@ -34,7 +34,7 @@ def under_address_sanitizer(folder: Path) -> int:
     flags = "-fsanitize=address -fno-omit-frame-pointer -g -O1"
     build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     subprocess.run(build, cwd=folder, check=True, env=os.environ | {"CFLAGS": flags})
-    library = ["gcc", "-print-file-name=libasan.so"]  # noqa: S607
+    library = ["gcc", "-print-file-name=libasan.so"]
     preload = subprocess.run(library, check=True, capture_output=True, text=True).stdout.strip()
     environment = os.environ | {
         "LD_PRELOAD": preload,

@@ -79,9 +79,10 @@ class _Block:
             beta = 1.0 if first else 0.0
             blas.sgemm(1.0, left, right, beta=beta, c=self.dots.T, overwrite_c=1)
         # Roundings one after the other: here, in whatever order a chain is added up; in the one
-        # loop, which adds the products of sixteen dense columns at a time, of a sparse one singly.
+        # loop, which adds the products of sixteen dense columns at a time, but singly those of
+        # fewer than 64 (DRIFT_MANY) and of sparse ones.
         here = CHAIN + -(-width // CHAIN)
-        there = width / 16 + n_sparse + 4 * 6
+        there = max(width / 16 + 6, 64) + n_sparse + 16
         self.error = 1.01 * 2.0**-24 * (here + there)
 
     def replace(self, slot: int, i: int) -> None:

@@ -221,8 +221,9 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_CELL DRIFT_NAME(DriftCell)
 #define DRIFT_CELLS DRIFT_NAME(drift_cells)
 
-/* Dense columns come sixteen, eight or four at a time, added up in pairs: fewer passes over the row,
-   and a shorter chain of roundings. */
+/* Many dense columns come sixteen, eight or four at a time, added up in pairs: fewer passes over the
+   row, and a shorter chain of roundings. */
+#define DRIFT_MANY 64
 #define DRIFT_TWO(k) (u[k] * c[k][i] + u[(k) + 1] * c[(k) + 1][i])
 #define DRIFT_FOUR(k) (DRIFT_TWO(k) + DRIFT_TWO((k) + 2))
 #define DRIFT_EIGHT(k) (DRIFT_FOUR(k) + DRIFT_FOUR((k) + 4))
@@ -245,16 +246,34 @@ DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
 #undef DRIFT_FOUR
 #undef DRIFT_TWO
 
-/* The last dense columns, fewer than sixteen; there is room for sixteen. */
-static void DRIFT_NAME(drift_flush)(REAL *acc, const REAL **dense, REAL *weight, int waiting, int n) {
+/* Few dense columns: four at a time, added one by one. */
+DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *restrict acc, const REAL *const *c, const REAL *u, int n) {
+    const REAL *restrict c0 = c[0], *restrict c1 = c[1], *restrict c2 = c[2], *restrict c3 = c[3];
+    REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
+    for (int i = 0; i < n; i++)
+        acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
+}
+
+/* The dense columns that wait; there is room for sixteen. */
+static void DRIFT_NAME(drift_flush)(REAL *acc, const REAL **dense, REAL *weight, int waiting, int many, int n) {
     int k;
-    for (k = waiting; k < 16 && k & 3; k++) { /* nothing times a column at hand is nothing */
+    for (k = waiting; k & 3; k++) { /* nothing times a column at hand is nothing */
         dense[k] = dense[0];
         weight[k] = 0;
     }
     waiting = k;
-    for (k = 0; waiting - k >= 8; k += 8) DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, n);
-    if (waiting - k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
+    k = 0;
+    if (!many)
+        DRIFT_NAME(drift_axpy1)(acc, dense, weight, n);
+    else if (waiting == 16)
+        DRIFT_NAME(drift_axpy16)(acc, dense, weight, n);
+    else {
+        if (waiting >= 8) {
+            DRIFT_NAME(drift_axpy8)(acc, dense, weight, n);
+            k = 8;
+        }
+        if (waiting > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
+    }
 }
 
 DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *restrict row, const REAL *restrict acc,
@@ -301,8 +320,12 @@ static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, con
     REAL *acc = (REAL *)work;
     const REAL *dense[16];
     REAL weight[16];
-    int waiting = 0;
-    for (int t = 0; t < count; t++) drift_prefetch_head(&columns[ids[t]]);
+    int waiting = 0, n_dense = 0, group;
+    for (int t = 0; t < count; t++) {
+        drift_prefetch_head(&columns[ids[t]]);
+        n_dense += !columns[ids[t]].room;
+    }
+    group = n_dense >= DRIFT_MANY ? 16 : 4;
     memset(acc, 0, (size_t)n * sizeof(REAL));
     for (int t = 0; t < count; t++) {
         DriftColumn *c = &columns[ids[t]];
@@ -311,15 +334,15 @@ static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, con
         if (!c->room) {
             dense[waiting] = (const REAL *)c->block;
             weight[waiting++] = u;
-            if (waiting == 16) {
-                DRIFT_NAME(drift_axpy16)(acc, dense, weight, n);
+            if (waiting == group) {
+                DRIFT_NAME(drift_flush)(acc, dense, weight, waiting, group == 16, n);
                 waiting = 0;
             }
         } else {
             DRIFT_NAME(drift_scatter)(acc, DRIFT_CELLS(c), u, c->size);
         }
     }
-    if (waiting) DRIFT_NAME(drift_flush)(acc, dense, weight, waiting, n);
+    if (waiting) DRIFT_NAME(drift_flush)(acc, dense, weight, waiting, group == 16, n);
 }
 
 static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {

@@ -185,6 +185,8 @@ cdef class ColumnStore:
     cdef unsigned long reader, holder  # threads: that of the point, and that of the update under way
     cdef int holds
     cdef double last_score, last_rounding
+    cdef object own_kernel  # of an example with the squared norm own_norm2, and itself
+    cdef double own_norm2
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -557,6 +559,12 @@ cdef class ColumnStore:
         self.reserve_point(self.row_size[slot])
         self.count = self.row_size[slot]
         for k in range(self.count):
+            DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
+        for k in range(self.count):
+            drift_prefetch_head(&self.columns[self.rows[slot][k]])
+        for k in range(self.count):
+            if k + 2 < self.count:
+                drift_prefetch_rest(&self.columns[self.rows[slot][k + 2]], self.cell)
             self.ids[k] = self.rows[slot][k]
             self.values[k] = self.get(&self.columns[self.ids[k]], slot)
         self.divisor = 1.0
@@ -771,7 +779,10 @@ cdef class ColumnStore:
         """Kernel between the point and itself."""
         cdef double norm2 = self.point_squared
         self.check_reader()
-        return float(self.kernel(norm2, norm2, norm2))
+        if self.own_kernel is None or norm2 != self.own_norm2:  # of unit norm where it normalises
+            self.own_kernel = float(self.kernel(norm2, norm2, norm2))
+            self.own_norm2 = norm2
+        return self.own_kernel
 
     def scan(self, rows, int start, signs, scores, double threshold):
         """Score rows until one has ``sign * score <= threshold``; return its number.
