@@ -7,23 +7,28 @@
 True
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from drift.models._support import column_type, compiled
-from drift.models.alma import ALMA2
-from drift.models.averaged import Averaged
-from drift.models.base import KernelClassifier
-from drift.models.budget import LBP, RBP
-from drift.models.cache import CKS, VariableCachePerceptron
-from drift.models.forgetron import Forgetron
-from drift.models.mira import MIRA
-from drift.models.multiclass import MRBP, MulticlassKernelClassifier
-from drift.models.one_vs_rest import OneVsRest
-from drift.models.passive_aggressive import PassiveAggressive
-from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
-from drift.models.projection import Projectron, ProjectronPlusPlus
-from drift.models.registry import MODELS
-from drift.models.romma import ROMMA
-from drift.models.second_order import LBSOP, RBSOP, SOP
-from drift.models.structured import StructuredProjectron
+
+if TYPE_CHECKING:
+    from drift.models.alma import ALMA2
+    from drift.models.averaged import Averaged
+    from drift.models.base import KernelClassifier
+    from drift.models.budget import LBP, RBP
+    from drift.models.cache import CKS, VariableCachePerceptron
+    from drift.models.forgetron import Forgetron
+    from drift.models.mira import MIRA
+    from drift.models.multiclass import MRBP, MulticlassKernelClassifier
+    from drift.models.one_vs_rest import OneVsRest
+    from drift.models.passive_aggressive import PassiveAggressive
+    from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
+    from drift.models.projection import Projectron, ProjectronPlusPlus
+    from drift.models.registry import MODELS
+    from drift.models.romma import ROMMA
+    from drift.models.second_order import LBSOP, RBSOP, SOP
+    from drift.models.structured import StructuredProjectron
 
 __all__ = [
     "ALMA2",
@@ -53,3 +58,35 @@ __all__ = [
     "column_type",
     "compiled",
 ]
+
+#: What each module gives: imported when it is asked for, as few programs need more than one.
+_HOMES = {
+    "alma": ("ALMA2",),
+    "averaged": ("Averaged",),
+    "base": ("KernelClassifier",),
+    "budget": ("LBP", "RBP"),
+    "cache": ("CKS", "VariableCachePerceptron"),
+    "forgetron": ("Forgetron",),
+    "mira": ("MIRA",),
+    "multiclass": ("MRBP", "MulticlassKernelClassifier"),
+    "one_vs_rest": ("OneVsRest",),
+    "passive_aggressive": ("PassiveAggressive",),
+    "perceptron": ("SPA", "Perceptron", "VotedPerceptron"),
+    "projection": ("Projectron", "ProjectronPlusPlus"),
+    "registry": ("MODELS",),
+    "romma": ("ROMMA",),
+    "second_order": ("LBSOP", "RBSOP", "SOP"),
+    "structured": ("StructuredProjectron",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"drift.models.{home}"), name)
+            return value
+    raise AttributeError(f"module 'drift.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

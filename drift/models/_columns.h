@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#ifdef DRIFT_CLONES /* -DDRIFT_CLONES= builds for the baseline alone */
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 #define DRIFT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define DRIFT_CLONES
@@ -87,6 +88,16 @@ static inline void drift_clear(DriftColumn *c) {
     memset(c, 0, sizeof *c);
 }
 
+/* A sparse column's cells come from the second-level cache or beyond: ask for them in time. */
+static inline void drift_prefetch_head(const DriftColumn *c) {
+    DRIFT_PREFETCH(c->room == 1 ? (const void *)c : c->block);
+}
+
+static inline void drift_prefetch_rest(const DriftColumn *c, int cell) {
+    int bytes = c->room > 1 ? c->size * cell : 0;
+    for (int line = 64; line < bytes; line += 64) DRIFT_PREFETCH((const char *)c->block + line);
+}
+
 /* A sum over slots in fixed lanes. A result within `rounding`, a share `tie` of its terms' sizes, is
    the tie that exact arithmetic would give, and is returned as 0. ROW declares pointers to
    the block that starts at slot `first`, KERNEL is the kernel's value in a lane of it. */
@@ -131,6 +142,32 @@ DRIFT_CLONES static void drift_polynomial(double *row, int n, double c, int degr
     for (int i = 0; i < n; i++) row[i] = drift_power(row[i] + c, degree);
 }
 
+/* Bound on what an error of one in every inner product does to a score under (<a, b> + c) ** degree,
+   as long as that is no larger than `error`. */
+DRIFT_CLONES static double drift_slope(const double *weight, const float *dots, const double *scale,
+                                      double point, int n, double c, int degree, double error) {
+    double sum[DRIFT_LANES] = {0};
+    for (int first = 0; first < n; first += DRIFT_LANES)
+        for (int lane = 0; lane < DRIFT_LANES; lane++) {
+            double s = scale[first + lane] * point;
+            double base = fabs(dots[first + lane] * s + c) + error * s, power = 1.0;
+            for (int k = 1; k < degree; k++) power *= base;
+            sum[lane] += fabs(weight[first + lane]) * power * s;
+        }
+    for (int lane = 1; lane < DRIFT_LANES; lane++) sum[0] += sum[lane];
+    return degree * sum[0];
+}
+
+/* A column of floats into a zeroed line with a place for each slot. */
+static void drift_spread(const DriftColumn *c, float *line, int n) {
+    const DriftCell_float *cells = c->room == 1 ? &c->one : (const DriftCell_float *)c->block;
+    if (drift_is_dense(c)) {
+        memcpy(line, c->block, (size_t)n * sizeof *line);
+        return;
+    }
+    for (int e = 0; e < c->size; e++) line[cells[e].slot] = cells[e].value;
+}
+
 /* exp(x) for x <= 0: 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
    8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
 #define DRIFT_EXP(terms)                                                                            \
@@ -160,13 +197,18 @@ DRIFT_CLONES static void drift_rbf_exact(double *row, const double *squared, dou
     DRIFT_EXP(14)
 }
 
-/* Order of the columns `ids` as positions into them, by bytes from the lowest. */
+/* Order of the columns `ids` as positions into them, by digits from the lowest: as few as there can
+   be of at most 8 bits, and those as short as that allows. */
 static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest) {
-    for (int shift = 32; shift < 64 && (largest >> (shift - 32)); shift += 8) {
-        int start[257] = {0};
-        for (int i = 0; i < n; i++) start[((keys[i] >> shift) & 255) + 1]++;
-        for (int b = 0; b < 256; b++) start[b + 1] += start[b];
-        for (int i = 0; i < n; i++) spare[start[(keys[i] >> shift) & 255]++] = keys[i];
+    int bits = 1, passes, digit;
+    while (bits < 32 && largest >> bits) bits++;
+    passes = (bits + 7) / 8;
+    digit = (bits + passes - 1) / passes;
+    for (int shift = 32; passes--; shift += digit) {
+        int start[257] = {0}, base = 1 << digit;
+        for (int i = 0; i < n; i++) start[((keys[i] >> shift) & (base - 1)) + 1]++;
+        for (int b = 0; b < base; b++) start[b + 1] += start[b];
+        for (int i = 0; i < n; i++) spare[start[(keys[i] >> shift) & (base - 1)]++] = keys[i];
         memcpy(keys, spare, (size_t)n * sizeof *keys);
     }
 }
@@ -180,11 +222,59 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_CELL DRIFT_NAME(DriftCell)
 #define DRIFT_CELLS DRIFT_NAME(drift_cells)
 
-DRIFT_CLONES static void DRIFT_NAME(drift_axpy4)(REAL *restrict acc, const REAL *const *c, const REAL *u, int n) {
+/* Many dense columns come sixteen, eight or four at a time, added up in pairs: fewer passes over the
+   row, and a shorter chain of roundings. */
+#define DRIFT_MANY 64
+#define DRIFT_TWO(k) (u[k] * c[k][i] + u[(k) + 1] * c[(k) + 1][i])
+#define DRIFT_FOUR(k) (DRIFT_TWO(k) + DRIFT_TWO((k) + 2))
+#define DRIFT_EIGHT(k) (DRIFT_FOUR(k) + DRIFT_FOUR((k) + 4))
+#define DRIFT_AXPY(name, count, SUM)                                                                \
+    DRIFT_CLONES static void DRIFT_NAME(name)(REAL *restrict acc, const REAL *const *columns,      \
+                                              const REAL *weights, int n) {                         \
+        const REAL *c[count];                                                                       \
+        REAL u[count];                                                                              \
+        for (int k = 0; k < count; k++) {                                                           \
+            c[k] = columns[k];                                                                      \
+            u[k] = weights[k];                                                                      \
+        }                                                                                           \
+        for (int i = 0; i < n; i++) acc[i] += SUM;                                                  \
+    }
+DRIFT_AXPY(drift_axpy16, 16, DRIFT_EIGHT(0) + DRIFT_EIGHT(8))
+DRIFT_AXPY(drift_axpy8, 8, DRIFT_EIGHT(0))
+DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
+#undef DRIFT_AXPY
+#undef DRIFT_EIGHT
+#undef DRIFT_FOUR
+#undef DRIFT_TWO
+
+/* Few dense columns: four at a time, added one by one. */
+DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *restrict acc, const REAL *const *c, const REAL *u, int n) {
     const REAL *restrict c0 = c[0], *restrict c1 = c[1], *restrict c2 = c[2], *restrict c3 = c[3];
     REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
     for (int i = 0; i < n; i++)
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
+}
+
+/* The dense columns that wait; there is room for sixteen. */
+static void DRIFT_NAME(drift_flush)(REAL *acc, const REAL **dense, REAL *weight, int waiting, int many, int n) {
+    int k;
+    for (k = waiting; k & 3; k++) { /* nothing times a column at hand is nothing */
+        dense[k] = dense[0];
+        weight[k] = 0;
+    }
+    waiting = k;
+    k = 0;
+    if (!many)
+        DRIFT_NAME(drift_axpy1)(acc, dense, weight, n);
+    else if (waiting == 16)
+        DRIFT_NAME(drift_axpy16)(acc, dense, weight, n);
+    else {
+        if (waiting >= 8) {
+            DRIFT_NAME(drift_axpy8)(acc, dense, weight, n);
+            k = 8;
+        }
+        if (waiting > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
+    }
 }
 
 DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *restrict row, const REAL *restrict acc,
@@ -229,30 +319,31 @@ static inline void DRIFT_NAME(drift_scatter)(REAL *restrict acc, const DRIFT_CEL
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
                                   void *work, int n) {
     REAL *acc = (REAL *)work;
-    const REAL *dense[4];
-    REAL weight[4];
-    int waiting = 0;
-    for (int t = 0; t < count; t++) DRIFT_PREFETCH(columns[ids[t]].block);
+    const REAL *dense[16];
+    REAL weight[16];
+    int waiting = 0, n_dense = 0, group;
+    for (int t = 0; t < count; t++) {
+        drift_prefetch_head(&columns[ids[t]]);
+        n_dense += !columns[ids[t]].room;
+    }
+    group = n_dense >= DRIFT_MANY ? 16 : 4;
     memset(acc, 0, (size_t)n * sizeof(REAL));
     for (int t = 0; t < count; t++) {
         DriftColumn *c = &columns[ids[t]];
+        if (n > 512 && t + 2 < count) drift_prefetch_rest(&columns[ids[t + 2]], sizeof(DRIFT_CELL));
         REAL u = (REAL)values[t];
         if (!c->room) {
             dense[waiting] = (const REAL *)c->block;
             weight[waiting++] = u;
-            if (waiting == 4) {
-                DRIFT_NAME(drift_axpy4)(acc, dense, weight, n);
+            if (waiting == group) {
+                DRIFT_NAME(drift_flush)(acc, dense, weight, waiting, group == 16, n);
                 waiting = 0;
             }
         } else {
             DRIFT_NAME(drift_scatter)(acc, DRIFT_CELLS(c), u, c->size);
         }
     }
-    for (int k = waiting; waiting && k < 4; k++) { /* nothing times a column at hand is nothing */
-        dense[k] = dense[0];
-        weight[k] = 0;
-    }
-    if (waiting) DRIFT_NAME(drift_axpy4)(acc, dense, weight, n);
+    if (waiting) DRIFT_NAME(drift_flush)(acc, dense, weight, waiting, group == 16, n);
 }
 
 static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {
@@ -305,6 +396,11 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
 /* A slot's cell in a sparse column; the end of the column where it has none. */
 static inline DRIFT_CELL *DRIFT_NAME(drift_find)(DriftColumn *c, int slot) {
     DRIFT_CELL *e = DRIFT_CELLS(c), *end = e + c->size;
+    for (; end - e >= 8; e += 8) { /* without a branch for each, so that vectors do it */
+        int hit = 0;
+        for (int i = 0; i < 8; i++) hit |= e[i].slot == slot;
+        if (hit) break;
+    }
     while (e < end && e->slot != slot) e++;
     return e;
 }

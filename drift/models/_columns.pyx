@@ -15,6 +15,7 @@ from cpython.long cimport PyLong_AsLong, PyLong_Check
 from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
+from cpython.pythread cimport PyThread_get_thread_ident
 from libc.math cimport exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -24,7 +25,7 @@ from array import array
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._names import INDEXED_WIDTH, as_dict, culprit, in_order, index_of
+from drift.models._names import IN_USE, INDEXED_WIDTH, Row, as_dict, culprit, in_order, index_of
 
 
 cdef extern from *:
@@ -50,14 +51,18 @@ cdef extern from *:
         size_t mask
         size_t size
     bint drift_is_plain(PyObject *, PyObject *) nogil
+    bint drift_is_number(PyObject *, double) nogil
+    int drift_same(PyObject *, PyObject *) except -1
     Py_hash_t drift_hash(PyObject *) except -1
     double drift_number(PyObject *) except? -1.0
     void drift_vocabulary_prefetch(const DriftVocabulary *, Py_hash_t) nogil
-    int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t) except -2
+    int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **) except -2
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, Py_hash_t) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
     void DRIFT_PREFETCH(void *) nogil
+    void drift_prefetch_head(const DriftColumn *) nogil
+    void drift_prefetch_rest(const DriftColumn *, int) nogil
     double drift_weighted_sum(const double *, const double *, int, double, double *) nogil
     double drift_power(double, int) nogil
     void drift_polynomial(double *, int, double, int) nogil
@@ -68,6 +73,8 @@ cdef extern from *:
     void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
     double drift_score_float(const double *, const float *, const double *, double, int, double, int, double, double *) nogil
     double drift_score_double(const double *, const double *, const double *, double, int, double, int, double, double *) nogil
+    double drift_slope(const double *, const float *, const double *, double, int, double, int, double) nogil
+    void drift_spread(const DriftColumn *, float *, int) nogil
     void drift_widen_float(double *, const float *, const double *, double, int) nogil
     void drift_widen_double(double *, const double *, const double *, double, int) nogil
     int drift_put_float(DriftColumn *, int, double, int) nogil
@@ -126,6 +133,7 @@ cdef class ColumnStore:
     cdef readonly bint wide
     cdef object limit
     cdef int kind, degree
+    cdef int cell  # bytes of a sparse column's cell
     cdef bint normalize
     cdef double coef0, gamma
     cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
@@ -149,10 +157,17 @@ cdef class ColumnStore:
     cdef double *row
     cdef void *work
     cdef list free_slots
-    # The point: known columns and values in the order read, and those read before them.
-    cdef PyObject **read_names
+    # The example read last: every feature of it in its order, or of a row what is not zero.
+    cdef PyObject **read_names  # borrowed, as the values are: of no meaning after the call
     cdef PyObject **read_values
+    cdef PyObject **own_names  # the vocabulary's, NULL for a feature that no support has
+    cdef double *numbers
+    cdef int32_t *indices
     cdef Py_hash_t *hashes
+    cdef int32_t *unknown  # positions of the features that no support has
+    cdef int read_size, n_unknown
+    cdef bint plain, by_index  # whether reading it runs none of the caller's code; a row
+    # The point: known columns and values in the order read, and those read before them.
     cdef int32_t *ids
     cdef int32_t *last_ids
     cdef double *values
@@ -161,18 +176,23 @@ cdef class ColumnStore:
     cdef double *sorted_values
     cdef uint64_t *keys
     cdef uint64_t *spare_keys
-    cdef int collected, count, last_count, point_room
+    cdef int count, last_count, point_room
     cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
-    cdef double unknown_norm2  # the unknown features' share of it
+    cdef long serial  # number of points read
     cdef double divisor, point_scale, point_squared
     cdef bint scored, filled, current, ordered  # whether last_score, row, ids, their order hold
     cdef bint was_scored, was_filled  # for the point read before
+    cdef unsigned long reader, holder  # threads: that of the point, and that of the update under way
+    cdef int holds
     cdef double last_score, last_rounding
+    cdef object own_kernel  # of an example with the squared norm own_norm2, and itself
+    cdef double own_norm2
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
         self.wide = wide
         self.limit = limit
+        self.cell = 2 * (sizeof(double) if wide else sizeof(float))
         self.tie = 2.0**-40 if wide else 2.0**-22
         self.far = 2.0**36 if wide else 2.0**10
         self.kind = DRIFT_CUSTOM
@@ -203,7 +223,8 @@ cdef class ColumnStore:
         free(self.rows); free(self.row_size)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
         drift_free(self.row); drift_free(self.work)
-        free(self.read_names); free(self.read_values); free(self.hashes)
+        free(self.own_names); free(self.read_names); free(self.read_values); free(self.hashes)
+        free(self.numbers); free(self.indices); free(self.unknown)
         free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
         free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
 
@@ -220,8 +241,33 @@ cdef class ColumnStore:
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * 24  # a place is a pointer, a hash and a column
         size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 4 * sizeof(double) + real)
-        size += self.point_room * (3 * sizeof(int32_t) + 8 * sizeof(double))
+        size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
         return object.__sizeof__(self) + size
+
+    # --- threads -------------------------------------------------------------------------------
+    # Nothing here lets another thread in but what runs the caller's own code; what the models do
+    # between two calls does.
+
+    cdef int check_holder(self) except -1:
+        if self.holds and self.holder != PyThread_get_thread_ident():
+            raise RuntimeError(IN_USE)
+        return 0
+
+    cdef int check_reader(self) except -1:
+        if self.reader != PyThread_get_thread_ident():
+            raise RuntimeError(IN_USE)
+        return 0
+
+    cpdef int hold(self) except -1:
+        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
+        self.check_holder()
+        self.holder = PyThread_get_thread_ident()
+        self.holds += 1
+        return 0
+
+    def release(self):
+        """Let other threads in again."""
+        self.holds -= 1
 
     # --- reading a point -----------------------------------------------------------------------
 
@@ -230,8 +276,12 @@ cdef class ColumnStore:
             return 0
         count = max(count, 2 * self.point_room)
         self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
+        self.own_names = <PyObject **>grown(self.own_names, count * sizeof(void *))
         self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
         self.hashes = <Py_hash_t *>grown(self.hashes, count * sizeof(Py_hash_t))
+        self.numbers = <double *>grown(self.numbers, count * sizeof(double))
+        self.indices = <int32_t *>grown(self.indices, count * sizeof(int32_t))
+        self.unknown = <int32_t *>grown(self.unknown, count * sizeof(int32_t))
         self.ids = <int32_t *>grown(self.ids, count * sizeof(int32_t))
         self.last_ids = <int32_t *>grown(self.last_ids, count * sizeof(int32_t))
         self.sorted_ids = <int32_t *>grown(self.sorted_ids, count * sizeof(int32_t))
@@ -243,22 +293,25 @@ cdef class ColumnStore:
         self.point_room = <int>count
         return 0
 
-    cdef void begin_point(self) noexcept:
+    cdef int begin_point(self) except -1:
         """Keep the point read before, to recognise it; until `end_point` there is no point."""
+        self.check_holder()
+        self.reader = PyThread_get_thread_ident()
         self.ids, self.last_ids = self.last_ids, self.ids
         self.values, self.last_values = self.last_values, self.values
         self.last_count = self.count if self.scored or self.filled else -1
         self.was_scored, self.was_filled = self.scored, self.filled
         self.last_norm2 = self.point_norm2
-        self.count = 0
-        self.unknown_norm2 = 0.0
+        self.count = self.read_size = self.n_unknown = 0
+        self.plain = self.by_index = False
+        self.serial += 1
         self.scored = self.filled = self.current = self.ordered = False
+        return 0
 
-    cdef bint end_point(self, int count, double norm2) noexcept:
+    cdef bint end_point(self, double norm2) noexcept:
         """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
         cdef double own
-        cdef int exponent
-        self.count = count
+        cdef int exponent, count = self.count
         self.point_norm2 = norm2
         if not norm2 <= 1e300:
             return False
@@ -295,36 +348,60 @@ cdef class ColumnStore:
         FeatureError, FeatureTypeError
             If a value is no finite number. The supports stay as they are.
         """
-        cdef dict features = x if isinstance(x, dict) else as_dict(x)
-        cdef list kept
-        cdef double v
-        cdef Sum norm2 = Sum(0.0, 0.0), unknown = Sum(0.0, 0.0)
-        cdef int k, j, size, count = 0
+        cdef dict features
+        if isinstance(x, dict):
+            features = x
+            if self.is_same(features):
+                self.check_holder()
+                self.reader = PyThread_get_thread_ident()
+                return
+        elif type(x) is Row:
+            self.read_row_of(x)
+            return
+        else:
+            features = as_dict(x)
         self.begin_point()
         try:
-            kept = self.collect(features)
-            size = self.collected
-            for k in range(size):
-                v = drift_number(self.read_values[k])
-                if v != v or v == 0.0:
-                    continue
-                add_square(&norm2, v)
-                j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k])
-                if j < 0:
-                    add_square(&unknown, v)
-                else:
-                    DRIFT_PREFETCH(&self.columns[j])
-                    self.ids[count] = j
-                    self.values[count] = v
-                    count += 1
+            if self.note_plain(features):
+                self.look_up()
+            else:
+                self.note_any(features)
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
-        self.unknown_norm2 = unknown.total + unknown.lost
-        if not self.end_point(count, norm2.total + norm2.lost):
+        if not self.current:
             raise culprit(features)
 
-    cdef list collect(self, dict features):
-        """Note the names, their hashes and the values; return what keeps them alive.
+    cdef bint is_same(self, dict features) except -1:
+        """Whether this is the example read last, by its contents; notes its names if it is.
+
+        Most names are the vocabulary's own, so that it takes little more than a walk to find out.
+        """
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef PyObject **own = self.own_names
+        cdef PyObject **names = self.read_names
+        cdef double *numbers = self.numbers
+        cdef int k = 0
+        if not (self.current and self.plain) or len(features) != self.read_size:
+            return False
+        while PyDict_Next(features, &position, &name, &value):
+            if not drift_is_number(value, numbers[k]):
+                return False
+            if name != own[k]:
+                if not drift_is_plain(name, value):
+                    return False
+                if own[k] != NULL:
+                    if not drift_same(own[k], name):
+                        return False
+                elif drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL) >= 0:
+                    return False
+            names[k] = name
+            k += 1
+        return True
+
+    cdef bint note_plain(self, dict features) except -1:
+        """Note names, numbers and hashes, unless reading them may run the caller's own code.
 
         The passes prefetch: a name's hash, a value, and the name's place in the vocabulary are each
         a cache miss, and there are some eighty of each.
@@ -333,38 +410,91 @@ cdef class ColumnStore:
         cdef PyObject *name
         cdef PyObject *value
         cdef int k, size = 0
-        cdef list kept = None
         self.reserve_point(len(features))
+        cdef PyObject **names = self.read_names
+        cdef PyObject **values = self.read_values
         while PyDict_Next(features, &position, &name, &value):
-            self.read_names[size] = name
-            self.read_values[size] = value
+            names[size] = name
+            values[size] = value
             DRIFT_PREFETCH(name)
             DRIFT_PREFETCH(value)
             size += 1
         for k in range(size):
-            if not drift_is_plain(self.read_names[k], self.read_values[k]):
-                # From here on the caller's own code may run, and change the dict.
-                kept = list(features.items())
-                self.reserve_point(len(kept))
-                size = 0
-                for item in kept:
-                    self.read_names[size] = <PyObject *>(<tuple>item)[0]
-                    self.read_values[size] = <PyObject *>(<tuple>item)[1]
-                    size += 1
-                break
+            if not drift_is_plain(names[k], values[k]):
+                return False
         for k in range(size):
-            self.hashes[k] = drift_hash(self.read_names[k])
+            self.hashes[k] = drift_hash(names[k])
             drift_vocabulary_prefetch(&self.vocabulary, self.hashes[k])
-        self.collected = size
+            self.numbers[k] = drift_number(values[k])
+        self.read_size = size
+        self.plain = True
+        return True
+
+    cdef int look_up(self) except -1:
+        """Make the point of the names, hashes and numbers noted."""
+        cdef Sum norm2 = Sum(0.0, 0.0)
+        cdef double v
+        cdef int k, j, count = 0, n_unknown = 0
+        for k in range(self.read_size):
+            v = self.numbers[k]
+            self.own_names[k] = NULL
+            if v != v or v == 0.0:
+                continue
+            add_square(&norm2, v)
+            j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k], &self.own_names[k])
+            if j < 0:
+                self.unknown[n_unknown] = k
+                n_unknown += 1
+            else:
+                DRIFT_PREFETCH(&self.columns[j])
+                self.ids[count] = j
+                self.values[count] = v
+                count += 1
+        self.count, self.n_unknown = count, n_unknown
+        self.end_point(norm2.total + norm2.lost)
+        return 0
+
+    cdef list note_any(self, dict features):
+        """Make the point where the caller's own code may run; return what keeps its names alive."""
+        cdef list kept = list(features.items())
+        cdef list found = []
+        cdef Sum norm2 = Sum(0.0, 0.0)
+        cdef int k, j
+        cdef long serial = self.serial
+        for name, value in kept:  # of the store, nothing may change before the last of them
+            number = PyFloat_AsDouble(value)
+            found.append((name, number, hash(name), self.find(name)))
+        if serial != self.serial:
+            raise RuntimeError(IN_USE)
+        self.reserve_point(len(kept))
+        self.read_size = <int>len(kept)
+        for k in range(self.read_size):
+            self.read_names[k] = <PyObject *>(<tuple>kept[k])[0]
+            self.numbers[k] = found[k][1]
+            self.hashes[k] = found[k][2]
+        for k in range(self.read_size):
+            if self.numbers[k] != self.numbers[k] or self.numbers[k] == 0.0:
+                continue
+            add_square(&norm2, self.numbers[k])
+            j = found[k][3]
+            if j < 0:
+                self.unknown[self.n_unknown] = k
+                self.n_unknown += 1
+            else:
+                self.ids[self.count] = j
+                self.values[self.count] = self.numbers[k]
+                self.count += 1
+        self.end_point(norm2.total + norm2.lost)
         return kept
 
     cdef int read_row(self, const int32_t *indices, const double *data, int size) except -1:
         """Read a row of an array; -1 with FeatureError if it cannot be learnt."""
         cdef double v
-        cdef Sum norm2 = Sum(0.0, 0.0), unknown = Sum(0.0, 0.0)
-        cdef int k, j, count = 0
+        cdef Sum norm2 = Sum(0.0, 0.0)
+        cdef int k, j, read = 0, count = 0, n_unknown = 0
         self.begin_point()
         self.reserve_point(size)
+        self.by_index = True
         for k in range(size):
             v = data[k]
             if v != v or v == 0.0:
@@ -374,16 +504,52 @@ cdef class ColumnStore:
                 j = self.column_of[indices[k]]
             else:
                 j = self.find(indices[k])
+            self.indices[read] = indices[k]
+            self.numbers[read] = v
             if j < 0:
-                add_square(&unknown, v)
-                continue
-            self.ids[count] = j
-            DRIFT_PREFETCH(&self.columns[j])
-            self.values[count] = v
-            count += 1
-        self.unknown_norm2 = unknown.total + unknown.lost
-        if not self.end_point(count, norm2.total + norm2.lost):
+                self.unknown[n_unknown] = read
+                n_unknown += 1
+            else:
+                DRIFT_PREFETCH(&self.columns[j])
+                self.ids[count] = j
+                self.values[count] = v
+                count += 1
+            read += 1
+        self.read_size, self.count, self.n_unknown = read, count, n_unknown
+        if not self.end_point(norm2.total + norm2.lost):
             raise culprit({indices[k]: data[k] for k in range(size)})
+        return 0
+
+    cdef void foresee(self, const int32_t *indices, const int64_t *indptr, int i, int stop) noexcept:
+        """Ask for what the next rows of an array will need, while this one is worked on."""
+        cdef int64_t k
+        cdef int j
+        if self.column_of == NULL or i + 2 >= stop:
+            return
+        for k in range(indptr[i + 2], indptr[i + 3]):
+            j = self.column_of[indices[k]]
+            if j >= 0:
+                DRIFT_PREFETCH(&self.columns[j])
+        for k in range(indptr[i + 1], indptr[i + 2]):
+            j = self.column_of[indices[k]]
+            if j >= 0:
+                drift_prefetch_head(&self.columns[j])
+
+    cdef int read_row_of(self, row) except -1:
+        """Read a `Row`."""
+        cdef Py_buffer indptr, indices, data
+        cdef int64_t start, stop
+        cdef int i = row.i
+        rows = row.rows
+        self.index(rows.width)
+        PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.data, &data, PyBUF_SIMPLE)
+        start, stop = (<int64_t *>indptr.buf)[i], (<int64_t *>indptr.buf)[i + 1]
+        try:
+            self.read_row(<int32_t *>indices.buf + start, <double *>data.buf + start, <int>(stop - start))
+        finally:
+            PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
         return 0
 
     def read_support(self, int slot):
@@ -393,6 +559,12 @@ cdef class ColumnStore:
         self.reserve_point(self.row_size[slot])
         self.count = self.row_size[slot]
         for k in range(self.count):
+            DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
+        for k in range(self.count):
+            drift_prefetch_head(&self.columns[self.rows[slot][k]])
+        for k in range(self.count):
+            if k + 2 < self.count:
+                drift_prefetch_rest(&self.columns[self.rows[slot][k + 2]], self.cell)
             self.ids[k] = self.rows[slot][k]
             self.values[k] = self.get(&self.columns[self.ids[k]], slot)
         self.divisor = 1.0
@@ -481,8 +653,12 @@ cdef class ColumnStore:
     cdef double distance(self, int slot) except -1.0:
         """Squared distance between the point and a support, feature by feature."""
         cdef int k
-        cdef double own, other, sum = self.unknown_norm2 / (self.divisor / self.point_scale) ** 2
+        cdef double own, other, sum
+        cdef Sum unknown = Sum(0.0, 0.0)
         cdef set known = set()
+        for k in range(self.n_unknown):
+            add_square(&unknown, self.numbers[self.unknown[k]])
+        sum = (unknown.total + unknown.lost) / (self.divisor / self.point_scale) ** 2
         for k in range(self.count):
             known.add(self.sorted_ids[k])
             own = self.sorted_values[k] * self.point_scale
@@ -500,6 +676,7 @@ cdef class ColumnStore:
         import numpy as np
 
         cdef int n = self.used
+        cdef long serial = self.serial
         cdef Py_buffer view
         cdef bytes dots = (<char *>self.row)[:n * sizeof(double)]
         norms = np.frombuffer(bytearray((<char *>self.squared)[:n * sizeof(double)]))
@@ -511,8 +688,8 @@ cdef class ColumnStore:
             raise ParameterError(
                 f"the kernel {self.kernel!r} gave an array of shape {result.shape} for {n} supports"
             )
-        if n != self.used:
-            raise RuntimeError("the model changed while its kernel was computed")
+        if serial != self.serial or n != self.used:
+            raise RuntimeError(IN_USE)
         PyObject_GetBuffer(result, &view, PyBUF_SIMPLE)
         memcpy(self.row, view.buf, n * sizeof(double))
         PyBuffer_Release(&view)
@@ -522,12 +699,27 @@ cdef class ColumnStore:
 
     cpdef double score(self) except? -1.0:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
+        self.check_reader()
         if not self.scored:
             self.compute_score()
             if self.last_score - self.last_score != 0.0:
                 raise self.overflow()
             self.scored = True
         return self.factor * self.last_score
+
+    def score_of(self, x):
+        """Read an example and return its score."""
+        self.read(x)
+        return self.score()
+
+    def held_score_of(self, x, double sign):
+        """Read and score an example; `hold` where ``sign * score <= 0``."""
+        cdef double value
+        self.read(x)
+        value = self.score()
+        if sign * value <= 0.0:
+            self.hold()
+        return value
 
     def rounding(self):
         """Bound on the rounding error of the score taken last."""
@@ -539,6 +731,7 @@ cdef class ColumnStore:
         `row` is a buffer of doubles, as long as there are slots or longer.
         """
         cdef Py_buffer view
+        self.check_reader()
         self.compute_row()
         PyObject_GetBuffer(row, &view, PyBUF_WRITABLE)
         try:
@@ -559,6 +752,7 @@ cdef class ColumnStore:
         cdef int c, n, count
         cdef Py_ssize_t width
         cdef bint finite = True
+        self.check_reader()
         n = self.compute_row()
         PyObject_GetBuffer(weights, &weight, PyBUF_SIMPLE)
         PyObject_GetBuffer(scores, &score, PyBUF_WRITABLE)
@@ -584,18 +778,23 @@ cdef class ColumnStore:
     def self_kernel(self):
         """Kernel between the point and itself."""
         cdef double norm2 = self.point_squared
-        return float(self.kernel(norm2, norm2, norm2))
+        self.check_reader()
+        if self.own_kernel is None or norm2 != self.own_norm2:  # of unit norm where it normalises
+            self.own_kernel = float(self.kernel(norm2, norm2, norm2))
+            self.own_norm2 = norm2
+        return self.own_kernel
 
     def scan(self, rows, int start, signs, scores, double threshold):
         """Score rows until one has ``sign * score <= threshold``; return its number.
 
         `scores` gets the score of each row up to and with that one. Without such a row the result is
-        the number of rows. `rows` is a `drift.models._frames.Rows`; `signs` are int8, or None to
+        the number of rows; the store is left in `hold` otherwise. `rows` is a `drift.models._frames.Rows`; `signs` are int8, or None to
         score all rows.
         """
         cdef Py_buffer indptr, indices, data, out, sign
         cdef int i = start, stop = <int>len(rows)
         cdef double value
+        self.check_holder()
         self.index(rows.width)
         PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
         PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
@@ -604,6 +803,12 @@ cdef class ColumnStore:
         PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
         try:
             while i < stop:
+                self.foresee(
+                    <int32_t *>indices.buf,
+                    <int64_t *>indptr.buf,
+                    i,
+                    stop,
+                )
                 self.read_row(
                     <int32_t *>indices.buf + (<int64_t *>indptr.buf)[i],
                     <double *>data.buf + (<int64_t *>indptr.buf)[i],
@@ -612,6 +817,7 @@ cdef class ColumnStore:
                 value = self.score()
                 (<double *>out.buf)[i] = value
                 if signs is not None and (<int8_t *>sign.buf)[i] * value <= threshold:
+                    self.hold()
                     break
                 i += 1
         finally:
@@ -619,35 +825,149 @@ cdef class ColumnStore:
             PyBuffer_Release(&out); PyBuffer_Release(&sign)
         return i
 
+    # --- blocks of dense rows, see _blocks.py --------------------------------------------------
+
+    @property
+    def screens(self):
+        """Whether `matrix` and `screen` serve this store: float32 columns under a kernel of ours."""
+        return not self.wide and self.kind != DRIFT_CUSTOM
+
+    @property
+    def normalizes(self):
+        """Whether rows lie in the columns at unit norm, else scaled by a power of two."""
+        return self.normalize
+
+    def matrix(self, out, int width):
+        """Write the supports, as scaled, into a zeroed float32 matrix of `width` rows by `capacity`.
+
+        Returns the number of sparse columns.
+        """
+        cdef Py_buffer view
+        cdef int f, sparse = 0, n = self.capacity
+        cdef float *line
+        cdef DriftColumn *column
+        self.check_holder()
+        self.index(width)
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
+        try:
+            if view.len < <Py_ssize_t>width * n * <Py_ssize_t>sizeof(float):
+                raise ValueError(f"{width} columns of {n} slots and {view.len} bytes")
+            for f in range(width):
+                if self.column_of[f] < 0:
+                    continue
+                line = <float *>view.buf + <Py_ssize_t>f * n
+                column = &self.columns[self.column_of[f]]
+                drift_spread(column, line, n)
+                sparse += not drift_is_dense(column)
+        finally:
+            PyBuffer_Release(&view)
+        return sparse
+
+    def screen(self, dots, squares, signs, scores, int start, int stop, double threshold, double error):
+        """Score rows by inner products from elsewhere until one might be an update; return its number.
+
+        Parameters
+        ----------
+        dots
+            Float32 inner products, as scaled, of each row with each of `capacity` slots.
+        squares
+            Squared norm of each row, doubles.
+        signs
+            Int8, or None to decide all rows.
+        scores
+            Gets the score of each row: rough, of the right sign, or NaN for a row whose score is
+            too close to 0 or to the threshold to tell.
+        error
+            Bound on the error of an inner product.
+        """
+        cdef Py_buffer dot, square, sign, out
+        cdef int i = start, slot, n = self.padded()
+        cdef double value, bound, margin, largest = 0.0, weights = 0.0
+        self.check_holder()
+        for slot in range(self.used):
+            largest = max(largest, self.squared[slot])
+            weights += fabs(self.weight[slot])
+        PyObject_GetBuffer(dots, &dot, PyBUF_SIMPLE)
+        PyObject_GetBuffer(squares, &square, PyBUF_SIMPLE)
+        PyObject_GetBuffer(scores, &out, PyBUF_WRITABLE)
+        PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
+        try:
+            while i < stop:
+                self.begin_point()
+                self.end_point((<double *>square.buf)[i])
+                self.current = False
+                value = self.rough_score(<float *>dot.buf + <Py_ssize_t>i * self.capacity, n, error, sqrt(largest), weights, &bound)
+                margin = (<int8_t *>sign.buf)[i] * value if signs is not None else 0.0
+                if not fabs(value) > bound or (signs is not None and not fabs(margin - threshold) > bound):
+                    (<double *>out.buf)[i] = float("nan")
+                    break
+                (<double *>out.buf)[i] = value
+                if signs is not None and margin <= threshold:
+                    break
+                i += 1
+        finally:
+            PyBuffer_Release(&dot); PyBuffer_Release(&square); PyBuffer_Release(&out)
+            PyBuffer_Release(&sign)
+        return i
+
+    cdef double rough_score(
+        self, float *dots, int n, double error, double largest, double weights, double *bound
+    ) noexcept:
+        """Score from the inner products of the point, and a bound on how far off it may be.
+
+        `error` is that of an inner product as a share of the norms, `largest` the largest norm of
+        a support and `weights` the sum of the coefficients' sizes.
+        """
+        cdef double value, slope = 0.0
+        if self.kind == DRIFT_RBF:
+            drift_widen_float(self.row, dots, self.scale, self.point_scale, n)
+            drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
+            value = drift_weighted_sum(self.weight, self.row, n, self.tie, bound)
+            slope = 2.0 * self.gamma * largest * sqrt(self.point_squared)
+            if slope * error > 0.1 or self.gamma * self.point_squared > self.far:
+                bound[0] = 1e308
+                return value
+            slope *= 1.1 * bound[0] / self.tie
+        else:
+            value = drift_score_float(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, bound)
+            if self.normalize:
+                slope = self.degree * drift_power(1.0 + error + self.coef0, self.degree - 1) * weights
+                if fabs(value) > 4.0 * bound[0] + slope * error:  # no need to look closer
+                    bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
+                    return self.factor * value
+            slope = drift_slope(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, error)
+        bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
+        return self.factor * value
+
     # --- changing the supports -----------------------------------------------------------------
 
     def add(self, x, double coefficient):
         """Store `x`, the example read last, as a support; return its slot."""
-        cdef dict features = x if isinstance(x, dict) else as_dict(x)
         cdef int slot, k
-        cdef double v
-        if not self.current:
-            self.read(x)
-        cdef list kept = self.collect(features)
-        cdef list fresh = []
-        for k in range(self.collected):
-            if drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k]) < 0:
-                fresh.append(<object>self.read_names[k])
+        cdef list kept = None
+        cdef dict fresh = {}
+        self.check_reader()
+        if not (self.current and self.by_index):
+            self.read(x)  # what was noted of it may be gone
+            if not (self.plain or self.by_index):
+                self.begin_point()
+                kept = self.note_any(x if isinstance(x, dict) else as_dict(x))
+        for k in range(self.n_unknown):
+            name = self.indices[self.unknown[k]] if self.by_index else <object>self.read_names[self.unknown[k]]
+            fresh[name] = self.numbers[self.unknown[k]]
         if self.free_slots:
             slot = self.free_slots.pop()
         else:
             self.reserve_slots(self.used + 1)
             slot = self.used
             self.used += 1
-        self.scored = self.filled = False
+        self.scored = self.filled = self.current = False
         self.rows[slot] = <int32_t *>grown(NULL, (self.count + len(fresh)) * sizeof(int32_t))
         self.sort_point()
         for k in range(self.count):
             self.put(self.sorted_ids[k], slot, self.sorted_values[k])
-        for new in in_order(fresh):
-            v = features[new]
-            if v == v and v != 0.0:
-                self.put(self.new_column(new), slot, v / self.divisor)
+        for name in in_order(list(fresh)) if fresh else ():
+            self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
         self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
@@ -657,13 +977,16 @@ cdef class ColumnStore:
         """Forget the support in a slot, and each name that no other support has."""
         cdef int k, j
         cdef list emptied = []
+        self.check_holder()
         self.scored = self.filled = self.current = False
         for k in range(self.row_size[slot]):
             DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
         for k in range(self.row_size[slot]):
-            DRIFT_PREFETCH(self.columns[self.rows[slot][k]].block)
+            drift_prefetch_head(&self.columns[self.rows[slot][k]])
         for k in range(self.row_size[slot]):
             j = self.rows[slot][k]
+            if k + 2 < self.row_size[slot]:
+                drift_prefetch_rest(&self.columns[self.rows[slot][k + 2]], self.cell)
             if self.wide:
                 drift_drop_double(&self.columns[j], slot, self.capacity)
             else:
@@ -801,7 +1124,7 @@ cdef class ColumnStore:
 
     cdef int find(self, name) except -2:
         """Column of a name, or -1."""
-        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name))
+        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL)
 
     cdef int new_column(self, name) except -1:
         """Give a name a column."""
@@ -899,6 +1222,7 @@ cdef class ColumnStore:
         cdef int slot, k
         cdef Py_ssize_t size = 0
         cdef Py_buffer id_view, value_view
+        self.check_holder()
         cdef int32_t *id
         cdef double *value
         sizes = array("i", [self.row_size[slot] for slot in range(self.used)])

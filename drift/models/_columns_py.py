@@ -7,12 +7,13 @@ and sums are double throughout, whatever `wide` says.
 from __future__ import annotations
 
 import math
+import threading
 from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._names import as_dict, culprit, in_order, number
+from drift.models._names import IN_USE, as_dict, culprit, in_order, number
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -27,6 +28,7 @@ __all__ = ["ColumnStore"]
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
+    screens = False  # see the compiled store
     tie = 2.0**-40  # share of sum |coefficient * kernel| within which a score is rounding error
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
@@ -47,13 +49,31 @@ class ColumnStore:
         self.squared: list[float] = []
         self.free_slots: list[int] = []
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
+        self._holder = (0, 0)  # thread of the update under way, and how deep in it
         self._rounding = 0.0
         self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
+
+    # --- threads -------------------------------------------------------------------------------
+
+    def _check_holder(self) -> None:
+        if self._holder[1] and self._holder[0] != threading.get_ident():
+            raise RuntimeError(IN_USE)
+
+    def hold(self) -> int:
+        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
+        self._check_holder()
+        self._holder = (threading.get_ident(), self._holder[1] + 1)
+        return 0
+
+    def release(self) -> None:
+        """Let other threads in again."""
+        self._holder = (self._holder[0], self._holder[1] - 1)
 
     # --- reading and scoring a point -----------------------------------------------------------
 
     def read(self, x: Features) -> None:
         """Take an example as the point that `score` and `self_kernel` are about."""
+        self._check_holder()
         features = as_dict(x)
         try:
             values = {name: number(value) for name, value in features.items()}
@@ -102,6 +122,18 @@ class ColumnStore:
             terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
 
+    def score_of(self, x: Features) -> float:
+        """Read an example and return its score."""
+        self.read(x)
+        return self.score()
+
+    def held_score_of(self, x: Features, sign: float) -> float:
+        """Read and score an example; `hold` where ``sign * score <= 0``."""
+        score = self.score_of(x)
+        if sign * score <= 0.0:
+            self.hold()
+        return score
+
     def rounding(self) -> float:
         """Bound on the rounding error of the score taken last."""
         return self._rounding
@@ -137,6 +169,7 @@ class ColumnStore:
             self.read(rows.row(i))
             scores[i] = self.score()
             if signs is not None and signs[i] * scores[i] <= threshold:
+                self.hold()
                 return i
         return len(rows)
 

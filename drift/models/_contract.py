@@ -82,6 +82,10 @@ class OnlineClassifier(base.MiniBatchClassifier):
             scores.append(self._score())
         return scores
 
+    def _decide_rows(self, table: Table) -> Sequence[Any]:
+        """Score of each row, which need not be more than what `_label_of` takes it for."""
+        return self._score_rows(table)
+
     def _output_rows(self, table: Table) -> list[Any]:
         """Score of each row, as `_output` gives it."""
         return self._score_rows(table)
@@ -267,7 +271,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
             Labels of the kind learnt.
         """
         table = self._table(X)
-        return table.series([self._label_of(score) for score in self._score_rows(table)])
+        return table.series([self._label_of(score) for score in self._decide_rows(table)])
 
     def predict_proba_many(self, X: Any) -> Any:
         """Give every label its probability in each row.

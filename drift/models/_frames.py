@@ -14,6 +14,7 @@ import numpy as np
 from river.utils import dataframe
 
 from drift.errors import DriftError, FeatureTypeError, ParameterError
+from drift.models._names import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from drift.types import Features, Label
 
 __all__ = ["Rows", "Table", "labels_of"]
+
+
+#: The square of what is smaller, and sums of many such squares, are finite.
+_MODERATE = 1e100
 
 
 class Rows(NamedTuple):
@@ -50,6 +55,15 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
     """Return a 2-d array or sparse matrix as rows; NaN and 0 are absent features."""
     from scipy import sparse  # noqa: PLC0415
 
+    if isinstance(matrix, np.ndarray) and matrix.size and matrix.all():
+        n, width = matrix.shape
+        return Rows(
+            np.arange(0, n * width + 1, width, dtype=np.int64),
+            np.tile(np.arange(width, dtype=np.int32), n),
+            np.array(matrix, dtype=np.float64, order="C").reshape(-1),
+            width,
+            names,
+        )
     csr = sparse.csr_array(matrix)
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -81,10 +95,13 @@ class Table:
         self._frame: nw.DataFrame[Any] | None = None
         self._rows: Rows | None = None
         self._dicts: list[Features] | None = None
+        #: The rows as an array, where they came as one.
+        self.dense: NDArray[Any] | None = None
         if isinstance(X, (list, tuple)) and all(isinstance(x, Mapping) for x in X):
             self._dicts = list(X)
         elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
             self._rows = rows_of(_matrix(X))
+            self.dense = X if isinstance(X, np.ndarray) else None
         else:
             try:
                 self._frame = nw.from_native(X, eager_only=True)
@@ -116,7 +133,7 @@ class Table:
     def row(self, i: int) -> Features:
         """Return one example."""
         if self._rows is not None:
-            return self._rows.row(i)
+            return Row(self._rows, i) if self._rows.names is None else self._rows.row(i)
         assert self._dicts is not None  # noqa: S101
         return self._dicts[i]
 
@@ -137,14 +154,23 @@ class Table:
         if self._rows is None or not len(self):
             return range(len(self))
         data, indptr = self._rows.data, self._rows.indptr
+        if len(data) and data.min() > -_MODERATE and data.max() < _MODERATE:  # and no NaN
+            return [self._largest(data * data)]
         infinite = np.flatnonzero(np.isinf(data))
         if len(infinite):
             return [int(np.searchsorted(indptr, infinite[0], side="right")) - 1]
         with np.errstate(over="ignore"):
-            squares = np.append(np.nan_to_num(data) ** 2, 0.0)
-            norms = np.add.reduceat(squares, indptr[:-1])
+            return [self._largest(np.nan_to_num(data) ** 2)]
+
+    def _largest(self, squares: NDArray[np.float64]) -> int:
+        """Row with the largest sum."""
+        assert self._rows is not None  # noqa: S101
+        indptr = self._rows.indptr
+        if not len(squares):
+            return 0
+        norms = np.add.reduceat(squares, np.minimum(indptr[:-1], len(squares) - 1))
         norms[indptr[:-1] == indptr[1:]] = 0.0  # what reduceat makes of an empty row
-        return [int(norms.argmax())]
+        return int(norms.argmax())
 
     def series(self, values: Sequence[Label], name: str | None = None) -> Any:
         """Return one value a row, as a Series of the library that came in or as an array."""

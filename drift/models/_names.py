@@ -3,18 +3,57 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import FeatureError, FeatureTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
+    from drift.models._frames import Rows
     from drift.types import Features
 
 #: Arrays with at most this many columns get a table from column to place in the store (4 bytes a
 #: column); wider ones, hashed to 2^31 say, are looked up by name.
 INDEXED_WIDTH = 1 << 20
+
+#: What a thread is told that comes in the way of another.
+IN_USE = (
+    "the model is in use elsewhere: share it between threads under a lock, or give each its own"
+)
+
+
+class Row(Mapping[Hashable, float]):
+    """A row of an array as an example, which the compiled store reads where it lies.
+
+    Parameters
+    ----------
+    rows
+        The array's rows.
+    i
+        Number of this one.
+    """
+
+    __slots__ = ("i", "rows")
+
+    def __init__(self, rows: Rows, i: int) -> None:
+        self.rows = rows
+        self.i = i
+
+    def _dict(self) -> dict[Any, float]:
+        return self.rows.row(self.i)
+
+    def __getitem__(self, name: Hashable) -> float:
+        return self._dict()[name]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._dict())
+
+    def __len__(self) -> int:
+        return len(self._dict())
+
+    def items(self) -> Any:
+        """Names and values, from one dict."""
+        return self._dict().items()
 
 
 def in_order(names: list[Hashable]) -> list[Hashable]:

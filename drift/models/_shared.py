@@ -121,6 +121,26 @@ class SharedSupports:
         """Score f(x) of the point read last."""
         return self._factor * self._scored()[0]
 
+    def score_of(self, x: Features) -> float:
+        """Take an example as the point and return its score."""
+        self.read(x)
+        return self.score()
+
+    def held_score_of(self, x: Features, sign: float) -> float:
+        """Do the same, and `hold` where ``sign * score <= 0``."""
+        score = self.score_of(x)
+        if sign * score <= 0.0:
+            self.hold()
+        return score
+
+    def hold(self) -> int:
+        """Keep other threads out until `release`."""
+        return self._shared.store.hold()
+
+    def release(self) -> None:
+        """Let other threads in again."""
+        self._shared.store.release()
+
     def rounding(self) -> float:
         """Bound on the rounding error of the score."""
         return abs(self._factor) * self._scored()[1]

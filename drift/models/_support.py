@@ -118,6 +118,13 @@ class SupportSet:
         self.read = store.read
         #: Score f(x) of the point read last.
         self.score = store.score
+        #: Take an example as the point and return its score.
+        self.score_of = store.score_of
+        #: The same, and `hold` where ``sign * score <= 0``.
+        self.held_score_of = store.held_score_of
+        #: Keep other threads out, until `release`.
+        self.hold = store.hold
+        self.release = store.release
         #: Bound on the rounding error of the score taken last.
         self.rounding = store.rounding
         #: Kernel between the point and itself.
@@ -139,6 +146,11 @@ class SupportSet:
 
     def __len__(self) -> int:
         return len(self._order)
+
+    @property
+    def store(self) -> ColumnStore:
+        """The store, for what is not everyday."""
+        return self._store
 
     @property
     def tie(self) -> float:

@@ -42,21 +42,30 @@ static inline int drift_same(PyObject *a, PyObject *b) {
     return same;
 }
 
-/* Column of a name; -1 if it has none, -2 with an exception set. */
-static int32_t drift_vocabulary_find(const DriftVocabulary *v, PyObject *name, Py_hash_t hash) {
+/* Column of a name, and in `own`, if that is no NULL, the name as it was entered; -1 if it has none,
+   -2 with an exception set. */
+static inline int32_t drift_vocabulary_find(const DriftVocabulary *v, PyObject *name, Py_hash_t hash,
+                                            PyObject **own) {
 restart:
     if (!v->entries) return -1;
     for (size_t i = drift_home(hash, v->mask);; i = (i + 1) & v->mask) {
         const DriftEntry *e = &v->entries[i];
-        if (e->name == name) return e->column;
+        if (e->name == name) {
+            if (own) *own = name;
+            return e->column;
+        }
         if (!e->name) return -1;
         if (e->hash == hash) {
             size_t changes = v->changes;
             int32_t column = e->column;
-            int same = drift_same(e->name, name);
+            PyObject *entered = e->name;
+            int same = drift_same(entered, name);
             if (same < 0) return -2;
             if (changes != v->changes) goto restart;
-            if (same) return column;
+            if (same) {
+                if (own) *own = entered;
+                return column;
+            }
         }
     }
 }
@@ -110,8 +119,21 @@ static void drift_vocabulary_leave(DriftVocabulary *v, PyObject *name, Py_hash_t
 
 /* Whether reading this example runs none of the caller's code. */
 static inline int drift_is_plain(PyObject *name, PyObject *value) {
-    return (PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyBool_Check(value)) &&
+    return (PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value)) &&
            (PyUnicode_CheckExact(name) || PyLong_CheckExact(name));
+}
+
+/* Whether a value is a float of this number; another kind of number need not be recognised. */
+static inline int drift_is_number(PyObject *value, double number) {
+#ifndef Py_LIMITED_API
+    if (PyFloat_Check(value)) return PyFloat_AS_DOUBLE(value) == number;
+#else
+    if (PyFloat_Check(value)) return PyFloat_AsDouble(value) == number;
+#endif
+    if (!PyLong_CheckExact(value)) return 0;
+    int overflow;
+    long whole = PyLong_AsLongAndOverflow(value, &overflow);
+    return !overflow && whole >= -(1L << 30) && whole <= 1L << 30 && (double)whole == number;
 }
 
 /* A name's hash; -1 with an exception set. */

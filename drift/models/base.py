@@ -14,20 +14,22 @@ An algorithm is its parameters in ``__init__`` and the hooks it needs to differ 
 from __future__ import annotations
 
 import math
+from array import array
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError, ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._contract import OnlineClassifier
+from drift.models._names import Row
 from drift.models._support import SupportSet
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from drift.models._frames import Rows, Table
+    from drift.models._frames import Table
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier", "check_budget", "check_number"]
@@ -112,6 +114,13 @@ class KernelClassifier(OnlineClassifier):
     #: rounding of kernel values would pile up.
     _wide: ClassVar[bool] = False
 
+    #: Whether `_update` needs the score to the last bit; a rough one of the right sign may do.
+    _needs_score: ClassVar[bool] = True
+
+    #: Whether a subclass has none of these hooks of its own, so that the short way is the same.
+    _plain: ClassVar[bool] = True
+    _HOOKS: ClassVar = ("_learn", "_step", "_score", "_should_update", "_label_of")
+
     _learns_signs = True
 
     def __init_subclass__(cls) -> None:
@@ -119,6 +128,10 @@ class KernelClassifier(OnlineClassifier):
         decides = {"_score", "_should_update", "_step"} & cls.__dict__.keys()
         if decides and "_update_margin" not in cls.__dict__:
             cls._update_margin = None
+        cls._plain = all(
+            getattr(cls, hook) is getattr(KernelClassifier, hook)
+            for hook in KernelClassifier._HOOKS
+        )
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         if kernel is not None and not isinstance(kernel, Kernel):
@@ -175,14 +188,40 @@ class KernelClassifier(OnlineClassifier):
 
     def _step(self, x: Features, sign: float) -> float:
         """Learn one example; return its score before that."""
-        self._supports.read(x)
-        score = self._score()
-        if sign * score <= 0.0:
-            self.n_mistakes += 1
-        if self._should_update(x, sign, score):
-            self.n_updates += 1
-            self._update(x, sign, score)
+        supports = self._supports
+        supports.hold()
+        try:
+            supports.read(x)
+            score = self._score()
+            if sign * score <= 0.0:
+                self.n_mistakes += 1
+            if self._should_update(x, sign, score):
+                self.n_updates += 1
+                self._update(x, sign, score)
+        finally:
+            supports.release()
         return score
+
+    def learn_one(self, x: Features, y: Label) -> None:
+        """Learn one example; see `OnlineClassifier`, which takes some calls more."""
+        if not self._plain:
+            self._learn(x, y)
+            return
+        try:
+            sign = _SIGNS[self._kind][y]
+        except (KeyError, TypeError):
+            sign = self._sign(y)
+        supports = self._supports
+        score = supports.held_score_of(x, sign)
+        if sign * score <= 0.0:
+            try:
+                self.n_mistakes += 1
+                self.n_updates += 1
+                self._update(x, sign, score)
+            finally:
+                supports.release()
+        if self._kind == "any" or type(y) is not bool:
+            self._adopt(y)
 
     def _learn(self, x: Features, y: Label) -> Label:
         score = self._step(x, self._sign(y))
@@ -212,8 +251,10 @@ class KernelClassifier(OnlineClassifier):
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example; see `OnlineClassifier`, which takes two calls more."""
+        if self._plain:
+            return self._labels[self._supports.score_of(x) > 0.0]
         self._supports.read(x)
-        return self._labels[self._score() > 0.0]
+        return self._label_of(self._score())
 
     # --- many examples -------------------------------------------------------------------------
 
@@ -221,8 +262,12 @@ class KernelClassifier(OnlineClassifier):
         rows, threshold = table.array, self._update_margin
         if rows is None or threshold is None or checked is None:
             return super()._learn_rows(table, labels, checked)
+        scores = self._scan(table, checked, threshold)
+        if self._kind != "any" and set(map(type, labels)) == {bool}:
+            negative, positive = self._labels
+            return [positive if score > 0.0 else negative for score in scores]
         predictions = []
-        for label, score in zip(labels, self._scan(rows, checked, threshold), strict=True):
+        for label, score in zip(labels, scores, strict=True):
             predictions.append(self._labels[score > 0.0])
             if self._kind == "any" or type(label) is not bool:
                 self._adopt(label)
@@ -231,22 +276,60 @@ class KernelClassifier(OnlineClassifier):
     def _score_rows(self, table: Table) -> list[float]:
         if table.array is None or self._update_margin is None:
             return super()._score_rows(table)
-        return list(self._scan(table.array, None, self._update_margin))
+        scores = array("d", bytes(8 * len(table)))
+        self._supports.scan(table.array, 0, None, scores, 0.0)
+        return list(scores)
 
-    def _scan(self, rows: Rows, signs: list[float] | None, threshold: float) -> Iterator[float]:
-        """Score of each row, which is learnt right after it if there are signs."""
-        import numpy as np  # noqa: PLC0415
+    def _decide_rows(self, table: Table) -> Sequence[float]:
+        if table.array is None or self._update_margin is None:
+            return self._score_rows(table)
+        return self._scan(table, None, self._update_margin)
 
-        scores = np.empty(len(rows))
-        numbers = None if signs is None else np.array(signs, dtype=np.int8)
-        start = 0
-        while start < len(rows):
-            stop = self._supports.scan(rows, start, numbers, scores, threshold)
-            if signs is not None and stop < len(rows):
-                self._step(rows.row(stop), signs[stop])
-                stop += 1
-            yield from scores[start:stop].tolist()
-            start = stop
+    def _scan(
+        self, table: Table, signs: Sequence[float] | None, threshold: float
+    ) -> Sequence[float]:
+        """Score of each row, of the right sign; it is learnt after that if there are signs."""
+        from drift.models import _blocks  # noqa: PLC0415  (imports numpy)
+
+        if _blocks.pays(table, self._supports):
+            learn = self._learn_block_row
+            return list(_blocks.scan(table, self._supports, signs, threshold, learn).tolist())
+        rows, supports, stop = table.array, self._supports, 0
+        assert rows is not None  # noqa: S101
+        scores = array("d", bytes(8 * len(rows)))
+        numbers = None if signs is None else array("b", map(int, signs))
+        while stop < len(rows):
+            stop = supports.scan(rows, stop, numbers, scores, threshold)
+            if signs is None or stop == len(rows):
+                continue
+            try:
+                self._learn_row(Row(rows, stop), signs[stop], scores[stop])
+            finally:
+                supports.release()
+            stop += 1
+        return scores
+
+    def _learn_row(self, x: Row, sign: float, score: float) -> None:
+        """Learn the row that was read last, whose margin makes it an update or nearly so."""
+        if not self._plain:
+            self._step(x, sign)
+            return
+        self.n_mistakes += 1
+        self.n_updates += 1
+        self._update(x, sign, score)
+
+    def _learn_block_row(self, x: Row, sign: float, score: float | None) -> None:
+        """Learn a row of a block that may be an update; without a score, find it out."""
+        if score is None or self._needs_score or not self._plain:
+            self._step(x, sign)
+            return
+        supports = self._supports
+        supports.read(x)
+        supports.hold()
+        try:
+            self._learn_row(x, sign, score)
+        finally:
+            supports.release()
 
     # --- labels and bookkeeping ----------------------------------------------------------------
 
@@ -269,6 +352,8 @@ class KernelClassifier(OnlineClassifier):
     def _check_labels(self, labels: Sequence[Label]) -> list[float] | None:
         """Return the labels' signs; None keeps the batch out of compiled code."""
         before = self._kind, self._labels
+        if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
+            return [1.0 if label else -1.0 for label in labels]
         try:
             for label in labels:
                 if self._kind == "any" or type(label) is not bool:

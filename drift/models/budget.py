@@ -60,6 +60,7 @@ class RBP(KernelClassifier):
     """
 
     _shares_supports = True
+    _needs_score = False
 
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
@@ -112,6 +113,7 @@ class LBP(KernelClassifier):
     """
 
     _shares_supports = True
+    _needs_score = False
 
     def __init__(self, budget: int = 100, kernel: Kernel | None = None) -> None:
         check_budget(budget)

@@ -85,14 +85,15 @@ class Forgetron(KernelClassifier):
         # The largest k(x, x): known beforehand, or among the mistakes so far.
         self._scale = getattr(self._supports.kernel, "bound", None) or 0.0
         self._damage = 0.0  # the paper's Q
-        self._norm2 = 0.0  # ||f||^2, for the basic shrinking
+        self._norm2 = 0.0  # ||f||^2, for the basic shrinking only
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
         supports.add(x, sign)
         own = supports.self_kernel()
         self._scale = max(self._scale, own)
-        self._norm2 += 2.0 * sign * score + own
+        if self.shrinking == "basic":
+            self._norm2 += 2.0 * sign * score + own
         if len(supports) > self.budget:
             self._fade_and_evict()
 
@@ -104,10 +105,10 @@ class Forgetron(KernelClassifier):
         score = supports.score()
         if self.shrinking == "basic":
             phi = self._basic_factor(self._norm2 / scale)
+            without = self._norm2 - 2.0 * alpha * score + alpha**2 * supports.self_kernel()
+            self._norm2 = phi**2 * without
         else:
             phi = self._self_tuned_factor(abs(alpha), math.copysign(score, alpha * score) / scale)
-        without = self._norm2 - 2.0 * alpha * score + alpha**2 * supports.self_kernel()
-        self._norm2 = phi**2 * without
         supports.scale(phi)
         supports.remove(0)
 

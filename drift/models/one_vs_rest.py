@@ -104,6 +104,16 @@ class OneVsRest(OnlineClassifier):
 
     def _learn(self, x: Features, y: Label) -> Label:
         check_class(y)
+        if self._shared is None:
+            return self._learn_classes(x, y)
+        store = self._shared.store
+        store.hold()  # from before the scores until the last class has learnt
+        try:
+            return self._learn_classes(x, y)
+        finally:
+            store.release()
+
+    def _learn_classes(self, x: Features, y: Label) -> Label:
         self._read(x)
         scores = self._score()
         predicted = self._label_of(scores)

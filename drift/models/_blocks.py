@@ -1,0 +1,160 @@
+"""Blocks of dense rows against all supports at once, through BLAS.
+
+Where rows have hardly a zero, the one loop that computes scores waits for memory: each row has to
+see every support. A matrix product of rows shows each support to many of them at a time, but its
+rounding depends on the shapes, and a flipped bit may flip a decision. So its scores only decide
+rows that they decide beyond any rounding; the others are scored by the one loop, and so are those
+whose score the update needs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import blas
+
+from drift.models._names import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.models._frames import Table
+    from drift.models._support import SupportSet
+
+__all__ = ["pays", "scan"]
+
+#: Fewer supports than this, rows in a batch, or nonzeros in a row of so many columns are better off
+#: in the one loop.
+LEAST_SUPPORTS = 512
+LEAST_ROWS = 32
+LEAST_DENSITY = 1 / 8
+#: Rows in a block: a matrix of the supports is made for each, and kept up within it.
+BLOCK = 1024
+#: Features in one matrix product: a short chain of roundings leaves fewer rows undecided.
+CHAIN = 112
+#: A matrix of the supports takes at most this many bytes.
+LARGEST = 1 << 28
+
+
+def pays(table: Table, supports: Any) -> bool:
+    """Whether a batch is of the kind that blocks are for."""
+    X, rows = table.dense, table.array
+    store = getattr(supports, "store", None)
+    return (
+        X is not None
+        and rows is not None
+        and store is not None
+        and store.screens
+        and len(supports) >= LEAST_SUPPORTS
+        and len(rows) >= LEAST_ROWS
+        and len(rows.data) >= LEAST_DENSITY * X.size
+        and 4 * rows.width * store.capacity <= LARGEST
+        and not np.isnan(rows.data).any()
+    )
+
+
+class _Block:
+    """Rows scaled as the store scales them, and their inner products with all supports."""
+
+    def __init__(self, X: NDArray[Any], supports: SupportSet) -> None:
+        store, width = supports.store, X.shape[1]
+        X = X.astype(np.float64)
+        self.squares = np.einsum("ij,ij->i", X, X)
+        norms = np.sqrt(self.squares)
+        if not store.normalizes:
+            norms = np.ldexp(1.0, np.frexp(norms)[1])
+        norms[norms == 0.0] = 1.0
+        self.rows = np.divide(X, norms[:, np.newaxis], dtype=np.float32, casting="same_kind")
+        self.capacity = store.capacity
+        matrix = np.zeros((width, self.capacity), dtype=np.float32)
+        n_sparse = store.matrix(matrix, width)
+        self.dots = np.empty((len(X), self.capacity), dtype=np.float32)
+        for first in range(0, width, CHAIN):  # transposed, as BLAS has matrices
+            part = slice(first, first + CHAIN)
+            left, right = matrix[part].T, np.ascontiguousarray(self.rows[:, part]).T
+            beta = 1.0 if first else 0.0
+            blas.sgemm(1.0, left, right, beta=beta, c=self.dots.T, overwrite_c=1)
+        # Roundings one after the other: here, in whatever order a chain is added up; in the one
+        # loop, which adds the products of sixteen dense columns at a time, but singly those of
+        # fewer than 64 (DRIFT_MANY) and of sparse ones.
+        here = CHAIN + -(-width // CHAIN)
+        there = max(width / 16 + 6, 64) + n_sparse + 16
+        self.error = 1.01 * 2.0**-24 * (here + there)
+
+    def replace(self, slot: int, i: int) -> None:
+        """Let row `i` be the support in a slot from the next row on."""
+        self.dots[i + 1 :, slot] = self.rows[i + 1 :] @ self.rows[i]
+
+
+def scan(
+    table: Table,
+    supports: SupportSet,
+    signs: Sequence[float] | None,
+    threshold: float,
+    learn: Callable[[Row, float, float | None], None],
+) -> NDArray[np.float64]:
+    """Decide rows, and let those be learnt that may be updates.
+
+    Parameters
+    ----------
+    table
+        A batch for which it `pays`.
+    supports
+        Supports of the model.
+    signs
+        Sign of each label; None to learn nothing.
+    threshold
+        Margin at or below which a row is an update.
+    learn
+        Called with such a row, its sign, and its score; None for a score that has to be computed.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Scores, exact in their signs only.
+    """
+    supports.hold()  # a block knows of no change but its own
+    try:
+        return _scan(table, supports, signs, threshold, learn)
+    finally:
+        supports.release()
+
+
+def _scan(
+    table: Table,
+    supports: SupportSet,
+    signs: Sequence[float] | None,
+    threshold: float,
+    learn: Callable[[Row, float, float | None], None],
+) -> NDArray[np.float64]:
+    X, rows = table.dense, table.array
+    assert X is not None and rows is not None  # noqa: S101, PT018
+    scores = np.empty(len(rows))
+    marks = None if signs is None else np.array(signs, dtype=np.int8)
+    first = 0
+    while first < len(rows):
+        block = _Block(X[first : first + BLOCK], supports)
+        part = slice(first, first + len(block.rows))
+        mine = None if marks is None else marks[part]
+        i, out = 0, scores[part]
+        while i < len(out) and supports.store.capacity == block.capacity:
+            i = supports.store.screen(
+                block.dots, block.squares, mine, out, i, len(out), threshold, block.error
+            )
+            if i == len(out):
+                break
+            row, rough = Row(rows, first + i), float(out[i])
+            if signs is None or math.isnan(rough):
+                out[i] = supports.score_of(row)
+            if signs is not None:
+                before = len(supports.serials) and supports.serials[-1]
+                learn(row, signs[first + i], None if math.isnan(rough) else rough)
+                if supports.serials[-1] != before and supports.store.capacity == block.capacity:
+                    block.replace(supports.slots[-1], i)
+            i += 1
+        first += i
+    return scores
