@@ -25,7 +25,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from common import machine, stream
+from data import stories
+from machine import machine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -97,7 +98,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, help="JSON file for the figures")
     arguments = parser.parse_args()
-    name, examples = stream()
+    stream = stories()
+    name, examples = stream.name, list(stream.examples())
     codec = JsonCodec()
     values = [codec.encode(Example(x, y)) for x, y in examples]
     count = arguments.examples
