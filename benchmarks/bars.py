@@ -67,7 +67,10 @@ BARS = [
     Bar("start-up", "first prediction over bare Python, ms", "at most", 50.0),
     Bar("start-up", "numpy and pandas imported", "at most", 0.0),
     Bar("rcv1-dicts", "megabytes of RBP poly4 B=2000", "at most", 6.0),
-    Bar("growth-names", "memory at 10^7 names / at 10^5", "at most", 1.0),
+    Bar("start-up", "resident MB of RBP poly4 B=2000", "at most", 6.0),
+    # That at 10^5: up to a hundredth, by which what the supports hold differs from time to time.
+    Bar("growth-names", "memory at 10^7 names / at 10^5", "at most", 1.01),
+    Bar("growth-names", "resident memory at 10^7 names / at 10^5", "at most", 1.01),
 ]
 
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 Table = list[dict[str, Any]]
 
@@ -71,6 +73,9 @@ def dicts(measured: dict[str, Table]) -> Figure | None:
     for panel, name in zip(panels, names, strict=True):
         _dict_panel(panel, measured[name])
         panel.set(title=_DICTS[name], xlabel="budget", xscale="log", yscale="log")
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            _plain(axis)
     panels[0].set_ylabel("predict + learn, us an example")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
@@ -105,10 +110,29 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
         if not row["contender"].startswith("LBP")
     ]
     table = measured["rcv1-error-time"] + slow
-    figure = Figure(figsize=(10, 6.4), layout="constrained")
-    panel = figure.subplots()
-    others = []
+    figure = Figure(figsize=(13, 7), layout="constrained")
+    whole, corner = figure.subplots(1, 2)
+    for panel in (whole, corner):
+        _error_panel(panel, table, names=panel is corner)
+        panel.set(xscale="log", xlabel="predict + learn, us an example")
+        panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        _plain(panel.xaxis)
+    best = sorted(row["error"] for row in table)
+    fast = sorted(_median(row["us"]) for row in table)
+    corner.set_xlim(fast[0] * 0.93, 1.3 * fast[len(fast) * 2 // 3])
+    corner.set_ylim(100 * best[0] - 0.5, 100 * best[len(best) * 3 // 4])
+    whole.margins(x=0.2)
+    whole.set(ylabel="error, %", title="all, others than drift's in red")
+    corner.set_title("the lower left corner; numbers are budgets and tolerances")
+    handles, labels = whole.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+    return figure
+
+
+def _error_panel(panel: Axes, table: Table, *, names: bool) -> None:
+    """Draw lines through the sizes of a model; with `names`, say which size each point is."""
     families: dict[str, Table] = {}
+    others = []
     for row in table:
         family = row["contender"].partition(" B=")[0].partition(" tolerance=")[0]
         (families.setdefault(family, []) if family in _FAMILIES else others).append(row)
@@ -117,19 +141,44 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
         us, errors = [_median(r["us"]) for r in rows], [100 * r["error"] for r in rows]
         panel.plot(us, errors, style, color=colour, label=family, lw=1, ms=5)
         for row, x, y in zip(rows, us, errors, strict=True):
-            size = row["contender"].rpartition("=")[2]
-            panel.annotate(size, (x, y), fontsize=6, xytext=(3, 3), textcoords="offset points")
+            if names:
+                _name(panel, row["contender"].rpartition("=")[2], (x, y), colour)
     for row in others:
         peer = row["contender"].startswith(("River", "VW", "scikit"))
+        colour = "#aa0000" if peer else "black"
         at = _median(row["us"]), 100 * row["error"]
-        panel.plot(*at, "x" if peer else ".", color="#aa0000" if peer else "black")
-        text = row["contender"].replace(" + SGDClassifier, blocks of 100", "")
-        panel.annotate(text, at, fontsize=7, xytext=(5, -3), textcoords="offset points")
-    panel.set(xscale="log", xlabel="predict + learn, us an example", ylabel="error, %")
-    panel.set_title("RCV1, target shifts seven times: the numbers are budgets or tolerances")
-    panel.margins(x=0.15)
-    panel.legend(fontsize=8, ncols=2)
-    return figure
+        panel.plot(*at, "x" if peer else ".", color=colour)
+        if names or not _crowded(at, table):
+            text = row["contender"].replace(" + SGDClassifier, blocks of 100", "")
+            _name(panel, text.replace(" + LogisticRegression", ""), at, colour)
+
+
+def _crowded(at: tuple[float, float], table: Table) -> bool:
+    """Whether many contenders are near a point."""
+    near = [
+        row
+        for row in table
+        if 0.6 < _median(row["us"]) / at[0] < 1.6 and abs(100 * row["error"] - at[1]) < 1.0
+    ]
+    return len(near) > 4
+
+
+def _name(panel: Axes, text: str, at: tuple[float, float], colour: str) -> None:
+    panel.annotate(
+        text,
+        at,
+        fontsize=7,
+        color=colour,
+        xytext=(5, -3),
+        textcoords="offset points",
+        annotation_clip=True,
+    )
+
+
+def _plain(axis: Axis) -> None:
+    """Numbers, not powers of ten."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def growth(measured: dict[str, Table]) -> Figure | None:
@@ -154,6 +203,7 @@ def growth(measured: dict[str, Table]) -> Figure | None:
             panel.set(xscale="log", yscale="log")
             low, high = panel.get_ylim()
             panel.set_ylim(low / 3, high * 3)  # what is flat looks flat
+            _plain(panel.yaxis)
             panel.legend(fontsize=7)
         below.set_xlabel(names[name])
     panels[0][0].set_ylabel("us")

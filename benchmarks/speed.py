@@ -27,6 +27,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
 from bars import judged  # noqa: E402
 from data import Missing  # noqa: E402
 from machine import fingerprint, load_average, machine  # noqa: E402
+from page import update  # noqa: E402
 from report import show_bars, show_scenario  # noqa: E402
 from scenarios import SCENARIOS, Settings  # noqa: E402
 
@@ -41,6 +42,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="run what has results, too")
     parser.add_argument("--output", type=Path, help="results/speed.json, or speed-quick.json")
     parser.add_argument("--figures", type=Path, help="folder of the figures: the output's")
+    parser.add_argument(
+        "--page", type=Path, help="page to put the tables into: docs/performance.md"
+    )
     parser.add_argument("--list", action="store_true", help="list the scenarios and stop")
     chosen = parser.parse_args()
     chosen.output = chosen.output or Path("results", f"speed{'-quick' * chosen.quick}.json")
@@ -50,16 +54,26 @@ def options() -> argparse.Namespace:
 def run(name: str, settings: Settings) -> dict[str, Any]:
     """Run a scenario; its result says where and when it was measured, or why it was not."""
     about = {"code": fingerprint(), "quick": settings.quick, "machine": machine()}
-    started, load = time.perf_counter(), load_average()
+    started, spent, load = time.perf_counter(), processor_seconds(), load_average()
     try:
         result = SCENARIOS[name].run(settings)
     except Missing as missing:
         result = {"skipped": {"all of it": str(missing)}}
     except AssertionError as failure:
         result = {"failed": str(failure)}
-    spent = round(time.perf_counter() - started, 1)
     when = time.strftime("%Y-%m-%d %H:%M")
-    return result | about | {"when": when, "seconds": spent, "load": [load, load_average()]}
+    took = {
+        "when": when,
+        "seconds": round(time.perf_counter() - started, 1),
+        "processor seconds": round(processor_seconds() - spent, 1),
+        "load": [load, load_average()],
+    }
+    return result | about | took
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of those that it has seen end."""
+    return sum(os.times()[:4])
 
 
 def is_done(result: dict[str, Any] | None, settings: Settings) -> bool:
@@ -97,6 +111,8 @@ def main() -> int:
         show_scenario(name, results[name])
     show_bars(judged(results))
     draw(results, chosen.figures or chosen.output.parent)
+    if chosen.page:
+        update(chosen.page, results)
     return int(any("failed" in results[name] for name in names))
 
 

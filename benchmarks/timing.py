@@ -7,12 +7,21 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.console import Console
 from rich.progress import track
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 Figure = dict[str, float]
+
+
+def progress(items: Iterable[Any], label: str) -> Iterable[Any]:
+    """Show how far a loop has come, on a terminal."""
+    console = Console(stderr=True)
+    return track(
+        list(items), label, transient=True, console=console, disable=not console.is_terminal
+    )
 
 
 class Contender(NamedTuple):
@@ -66,7 +75,7 @@ def take_turns(contenders: Mapping[str, Contender], rounds: int, label: str) -> 
     """Time every contender once a round, forwards and backwards in turn."""
     times = Times({name: [] for name in contenders})
     turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
-    for name, _ in track(turns, label, transient=True):
+    for name, _ in progress(turns, label):
         contender = contenders[name]
         times[name].append(1e6 * seconds(contender.start()) / contender.count)
     return times

@@ -37,6 +37,7 @@ SCENARIOS = {
     "a9a-dicts": Scenario("dicts.a9a", "predict + learn dicts: persons, 14 features", 100),
     "mnist-dicts": Scenario("dicts.mnist", "predict + learn dicts: images, 150 pixels", 200),
     "rcv1-progressive": Scenario("dicts.progressive", "through iter_progressive_val_score", 15),
+    "parts": Scenario("parts.parts", "where the time of an example goes", 60),
     "rcv1-arrays": Scenario("arrays.rcv1", "predict_learn_many: CSR, dicts, numpy", 40),
     "mnist-arrays": Scenario("arrays.mnist", "predict_learn_many: CSR, dense, dicts, numpy", 60),
     "dense-arrays": Scenario("arrays.dense", "rows without zeros, against sgemm", 60),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 PREFIX = 1500
-GAMMA = 4.0
+GAMMA = 1.0
 KERNELS: dict[str, Kernel | None] = {"poly4": None, "rbf": RBF(gamma=GAMMA, normalize=True)}
 
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import peers
 from data import Missing, Stream, adults, digits, stories
-from rich.progress import track
 from river import evaluate, metrics
-from timing import Contender, error, figure, prequential, take_turns
+from timing import Contender, error, figure, prequential, progress, take_turns
 from twins import check
 
 from drift.kernels import RBF, Linear
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from scenarios import Settings
 
 BUDGETS = (100, 300, 1000, 2000)
+#: Rows that are timed in a round.
+TIMED = {"rcv1": 4_000, "newswire": 4_000, "a9a": 4_000, "mnist": 2_000}
 #: Rows that peers learn first which take a millisecond or more, and rows that they are timed on.
 SLOW_LEARNT, SLOW_TIMED = 300, 20
 PREFIX = 1500
@@ -67,7 +68,7 @@ def a9a(settings: Settings) -> dict[str, Any]:
 def mnist(settings: Settings) -> dict[str, Any]:
     """Images of 150 pixels out of 784."""
     stream = digits(settings.pick(60_000, 6_000))
-    return measure(settings, stream, kernels(4.0, normalize=True), (*BUDGETS, 5000))
+    return measure(settings, stream, kernels(1.0, normalize=True), (*BUDGETS, 5000))
 
 
 def measure(
@@ -76,10 +77,11 @@ def measure(
     """Every contender on one stream."""
     makers = models(chosen, budgets)
     checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers)
-    split = len(stream) - settings.pick(4_000, 1_000)
+    split = len(stream) - settings.pick(TIMED[stream.name], 1_000)
     learnt, timed = stream.part(0, split), list(stream.part(split).examples())
-    ready = learnt_models(makers, learnt)
-    ready |= as_large(ready["SPA poly4"], learnt)
+    ready = learnt_models(peers.LINEAR | makers, learnt)
+    most = ready["SPA poly4"].n_supports  # SPA has no budget: RBP gets as large a one
+    ready |= learnt_models({"RBP poly4 B=as SPA": lambda: RBP(most, seed=1)}, learnt)
     contenders = {name: _copies(model, timed) for name, model in ready.items()}
     for b in budgets:
         words = peers.vocabulary_of(ready[f"RBP poly4 B={b}"])
@@ -108,23 +110,13 @@ def learnt_models(makers: dict[str, Callable[[], Any]], learnt: Stream) -> dict[
     ready: dict[str, Any] = {}
     as_matrix = learnt.names[0] == 0
     examples = list((learnt.part(max(0, len(learnt) - 5_000)) if as_matrix else learnt).examples())
-    for name, make in track((peers.LINEAR | makers).items(), "learning", transient=True):
+    for name, make in progress(makers.items(), "learning"):
         ready[name] = make()
-        if as_matrix and name in makers:
+        if as_matrix and name not in peers.LINEAR:
             ready[name].learn_many(learnt.rows, learnt.labels)
         else:
             prequential(ready[name], examples)
     return ready
-
-
-def as_large(spa: SPA, learnt: Stream) -> dict[str, Any]:
-    """RBP that holds as many supports as SPA, which has no budget."""
-    twin = RBP(spa.n_supports, seed=1)
-    for x, sign in spa.supports:
-        twin.learn_one(x, sign > 0)
-    for x, y in learnt.part(max(0, len(learnt) - 4_000)).examples():
-        twin.learn_one(x, y)
-    return {"RBP poly4 B=as SPA": twin}
 
 
 def _copies(model: Any, timed: Any) -> Contender:
@@ -214,7 +206,7 @@ def progressive(settings: Settings) -> dict[str, Any]:
     makers = {f"RBP poly4 B={b}": lambda b=b: RBP(b, seed=1) for b in (100, 1000, 2000)}
     checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers)
     split = len(stream) - settings.pick(4_000, 1_000)
-    ready = learnt_models(makers, stream.part(0, split))
+    ready = learnt_models(peers.LINEAR | makers, stream.part(0, split))
     timed = list(stream.part(split).examples())
 
     def start(model: Any) -> Callable[[], object]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import peers
 from data import Missing, Stream, stories
-from rich.progress import track
 from river import linear_model
-from timing import Times, figure, order_of, seconds
+from timing import Times, figure, order_of, progress, seconds
 from twins import check
 
 from drift.kernels import RBF, Linear
@@ -157,7 +156,7 @@ def race(contenders: dict[str, Callable[[], int]], count: int, rounds: int) -> d
     errors: dict[str, float] = {}
     skipped: dict[str, str] = {}
     turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
-    for name, k in track(turns, "error-time: runs", transient=True):
+    for name, k in progress(turns, "error-time: runs"):
         if name in skipped or (k and times[name][0] > SLOW):
             continue
         wrong: list[int] = []

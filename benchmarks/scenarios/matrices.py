@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from data import Examples, stories
-from rich.progress import track
 from scipy.linalg import blas
-from timing import Contender, take_turns
+from timing import Contender, progress, take_turns
 from twins import check
 
 from drift.models import LBSOP, RBSOP, SOP, Projectron, ProjectronPlusPlus
@@ -69,7 +68,7 @@ def second_order(settings: Settings) -> dict[str, Any]:
     examples = list(stream.examples())
     calls = Calls(SIZE)
     contenders: dict[str, Contender] = {}
-    for name, (make, needed) in track(UNAVOIDABLE.items(), "learning", transient=True):
+    for name, (make, needed) in progress(UNAVOIDABLE.items(), "learning"):
         model, rest = filled(make(), examples)
         contenders[f"{name}, {SIZE} supports"] = mistakes(model, rest[:UPDATES])
         contenders[f"{name}: {' + '.join(needed)}"] = blas_calls(calls, needed)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from data import stories
 from machine import ROOT
-from rich.progress import track
-from timing import Times, figure, order_of
+from timing import Times, figure, order_of, progress
 from twins import check
 
 from drift.consumers.checkpoint import Checkpoint, from_bytes, to_bytes
@@ -33,13 +32,13 @@ _CHECKPOINT = (
 )
 _LINEAR = "from river.linear_model import LogisticRegression as L; L().predict_one({'a': 1.0})"
 _HEAVY = f"{_FIRST}; import sys; print(*({{'numpy', 'pandas', 'scipy'}} & set(sys.modules)))"
-#: What a process grows by as a model learns; the examples are there before.
+#: Megabytes by which a process grows for each of ten more models, beside what a model counts.
 _MEMORY = (
-    f"import sys; sys.path.append({str(Path(__file__).parents[1])!r}); "
-    "from data import stories; from machine import resident; from drift.models import RBP; "
-    "examples = list(stories(int(sys.argv[1])).examples()); model = RBP(2000, seed=1); "
-    "before = resident(); [model.learn_one(x, y) for x, y in examples]; "
-    "print(resident() - before, model._raw_memory_usage / 1e6)"
+    "import sys, pathlib; from drift.consumers.checkpoint import from_bytes; "
+    f"sys.path.append({str(Path(__file__).parents[1])!r}); from machine import resident; "
+    "data = pathlib.Path(sys.argv[1]).read_bytes(); models = [from_bytes(data).model]; "
+    "before = resident(); models += [from_bytes(data).model for _ in range(10)]; "
+    "print((resident() - before) / 10, models[0]._raw_memory_usage / 1e6)"
 )
 
 
@@ -73,7 +72,7 @@ def start_up(settings: Settings) -> dict[str, Any]:
         }
         times = in_turns(codes, settings.pick(15, 5))
         loads = loading(path.read_bytes())
-        grown, held = map(float, python(_MEMORY, str(len(stream))).split())
+        grown, held = map(float, python(_MEMORY, str(path)).split())
     heavy = python(_HEAVY).split()
     over = {name: over_bare(times, name) for name in times}
     figures = {
@@ -93,7 +92,7 @@ def start_up(settings: Settings) -> dict[str, Any]:
 def in_turns(codes: dict[str, tuple[str, ...]], rounds: int) -> Times:
     """Microseconds of each process, after one that fills the caches of files."""
     times = Times({name: [] for name in codes})
-    for k in track(range(-1, rounds), "start-up: rounds", transient=True):
+    for k in progress(range(-1, rounds), "start-up: rounds"):
         for name in order_of(k, list(codes)):
             before = children()
             python(*codes[name])
