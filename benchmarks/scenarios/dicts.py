@@ -90,7 +90,7 @@ def measure(
             len(timed),
         )
     slow, skipped = slow_peers(stream, split, chosen["rbf"])
-    times = take_turns(contenders | slow, settings.pick(9, 3), f"{stream.name}: rounds")
+    times = take_turns(contenders | slow, settings.pick(7, 3), f"{stream.name}: rounds")
     errors = {name: error(copy.deepcopy(model), timed) for name, model in ready.items()}
     return {
         "stream": {"name": stream.name, "learnt": split, "timed": len(timed)},

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 BUDGETS = (100, 300, 1000, 2000)
 GAMMA = 2.0
 #: Contenders above this, in microseconds an example, get one round.
-SLOW = 100.0
+SLOW = 60.0
 
 
 def drift_models() -> dict[str, Callable[[], Any]]:
