@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import machine, stream
+from data import stories
+from machine import machine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -218,9 +219,8 @@ def report(
 
 def fill(broker: Broker, count: int) -> str:
     """Make the topics; return the name of the stream that is in them."""
-    name, examples = stream()
-    codec = JsonCodec()
-    values = [codec.encode(Example(x, y)) for x, y in examples]
+    stream, codec = stories(), JsonCodec()
+    values = [codec.encode(Example(x, y)) for x, y in stream.examples()]
     repeated = [values[i % len(values)] for i in range(count)]
     admin = KafkaAdminClient(bootstrap_servers=broker.address)
     for topic, partitions in (("one", 1), ("two", 2), ("out", 2)):
@@ -231,7 +231,7 @@ def fill(broker: Broker, count: int) -> str:
         for partition in range(partitions if topic != "out" else 0):
             produce(broker.address, topic, repeated, partition)
     admin.close()
-    return name
+    return stream.name
 
 
 def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> dict[str, Any]:

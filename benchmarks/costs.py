@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Examples, machine, stream
+from data import Examples, stories
+from machine import machine
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -162,7 +163,8 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=40, help="examples timed in a round")
     parser.add_argument("--output", type=Path, help="JSON file for the figures")
     arguments = parser.parse_args()
-    name, examples = stream()
+    stream = stories()
+    name, examples = stream.name, list(stream.examples())
     sizes = list(SIZES)
     results = measure(examples, sizes, arguments.repeats, arguments.updates)
     report(name, sizes, results)

@@ -1,0 +1,226 @@
+"""Rows of an array against rows as dicts, and against what numpy does with a matrix of supports."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import peers
+from data import Stream, digits, stories
+from scipy.sparse import csr_array
+from timing import Contender, Times, prequential, take_turns
+from twins import check
+
+from drift.kernels import RBF
+from drift.models import RBP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from drift.kernels import Kernel
+    from scenarios import Settings
+
+    Floats = NDArray[np.float32]
+
+PREFIX = 1500
+GAMMA = 1.0
+KERNELS: dict[str, Kernel | None] = {"poly4": None, "rbf": RBF(gamma=GAMMA, normalize=True)}
+
+
+class GemvLoop:
+    """RBP as one writes it in numpy: a float32 matrix of supports, one product for each row.
+
+    It starts from the supports of a model, and is given rows of unit norm.
+    """
+
+    def __init__(self, model: RBP, width: int, index: dict[Any, int]) -> None:
+        self.supports = np.zeros((model.n_supports, width), dtype=np.float32)
+        self.signs = np.zeros(model.n_supports, dtype=np.float32)
+        for i, (x, coefficient) in enumerate(model.supports):
+            for name, value in x.items():
+                self.supports[i, index[name]] = value
+            self.signs[i] = coefficient
+        self.rbf = isinstance(model.kernel, RBF)
+        self.rng = np.random.default_rng(0)
+
+    def run(self, rows: Floats, labels: NDArray[np.bool_]) -> int:
+        """Predict and learn each row; return the mistakes."""
+        mistakes = 0
+        for x, y in zip(rows, labels.tolist(), strict=True):
+            products = self.supports @ x
+            if self.rbf:
+                values = np.exp(2.0 * GAMMA * (products - 1.0))
+            else:
+                values = np.square(np.square(1.0 + products))
+            if bool(self.signs @ values > 0.0) != y:
+                mistakes += 1
+                victim = self.rng.integers(len(self.signs))
+                self.supports[victim], self.signs[victim] = x, 1.0 if y else -1.0
+        return mistakes
+
+
+def unit_rows(stream: Stream) -> Floats:
+    """Rows as a dense float32 matrix of unit norm."""
+    dense = stream.rows.toarray()
+    norms = np.linalg.norm(dense, axis=1, keepdims=True)
+    return np.ascontiguousarray(dense / np.where(norms > 0.0, norms, 1.0), dtype=np.float32)
+
+
+def batches(model: Any, rows: Any, labels: Any) -> Contender:
+    """Learn the rows of an array at once, with a copy of a model."""
+
+    def start() -> Callable[[], object]:
+        copied = copy.deepcopy(model)
+        return lambda: copied.predict_learn_many(rows, labels)
+
+    return Contender(start, len(labels))
+
+
+def dicts(model: Any, examples: list[Any]) -> Contender:
+    """Learn the same rows one by one, as dicts, with a copy of a model."""
+
+    def start() -> Callable[[], object]:
+        copied = copy.deepcopy(model)
+        return lambda: prequential(copied, examples)
+
+    return Contender(start, len(examples))
+
+
+def loops(model: Any, timed: Stream, count: int) -> Contender:
+    """Learn some of the rows with the loop in numpy, which goes on from round to round."""
+    index = {name: j for j, name in enumerate(timed.names)}
+    loop = GemvLoop(model, timed.rows.shape[1], index)
+    rows, labels = unit_rows(timed.part(0, count)), timed.labels[:count]
+    return Contender(lambda: lambda: loop.run(rows, labels), count)
+
+
+def result(stream: Stream, timed: Stream, times: Times, checked: list[str]) -> dict[str, Any]:
+    """What is common to the scenarios of this module."""
+    return {
+        "stream": {"name": stream.name, "timed": len(timed)},
+        "checked": checked,
+        "table": [
+            {
+                "contender": name,
+                "us": times.microseconds(name),
+                "examples/s": times.rate(name, 1.0),
+            }
+            for name in times
+        ],
+    }
+
+
+def numbered(stream: Stream) -> Stream:
+    """The same rows, the columns' numbers as names."""
+    return Stream(stream.name, stream.rows, stream.labels, list(range(stream.rows.shape[1])))
+
+
+def rcv1(settings: Settings) -> dict[str, Any]:
+    """Stories: CSR, dicts, the floor and, at B = 100 and 1,000, a dense matrix of supports."""
+    budgets = (100, 300, 1000, 2000)
+    stream = numbered(stories(settings.pick(20_000, 5_000)))
+    makers = {f"CSR B={b}": lambda b=b: RBP(b, seed=1) for b in budgets}
+    checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers, arrays=True)
+    split = len(stream) - settings.pick(4_000, 1_000)
+    learnt, timed = stream.part(0, split), stream.part(split)
+    contenders: dict[str, Contender] = {}
+    # Words, as in the scenarios on dicts: a string's hash is compared and looked up in memory.
+    words = Stream(timed.name, timed.rows, timed.labels, [f"word{j}" for j in stream.names])
+    examples = list(words.examples())
+    for b in budgets:
+        model, worded = RBP(b, seed=1), RBP(b, seed=1)
+        model.learn_many(learnt.rows, learnt.labels)
+        prequential(worded, Stream("", learnt.rows, learnt.labels, words.names).examples())
+        contenders[f"CSR B={b}"] = batches(model, timed.rows, timed.labels)
+        contenders[f"dicts B={b}"] = dicts(worded, examples)
+        vocabulary = peers.vocabulary_of(worded)
+        contenders[f"floor B={b}"] = Contender(
+            lambda v=vocabulary: lambda: peers.floor(examples, v),  # type: ignore[misc]
+            len(examples),
+        )
+        if b in {100, 1000}:
+            contenders[f"gemv loop B={b}"] = loops(model, timed, 20)
+    times = take_turns(contenders, settings.pick(9, 3), "rcv1-arrays: rounds")
+    figures = {}
+    for b in budgets:
+        figures[f"CSR B={b} / floor B={b}"] = times.ratio(f"CSR B={b}", f"floor B={b}")
+        figures[f"dicts B={b} / CSR B={b}"] = times.ratio(f"dicts B={b}", f"CSR B={b}")
+    return result(stream, timed, times, checked) | {"figures": figures}
+
+
+def mnist(settings: Settings) -> dict[str, Any]:
+    """Images: CSR, dense arrays, dicts and the loop in numpy."""
+    stream = digits(settings.pick(60_000, 6_000))
+    budgets = (1000, 5000)
+    makers = {
+        f"dense {label} B={b}": lambda k=k, b=b: RBP(b, kernel=k, seed=1)
+        for label, k in KERNELS.items()
+        for b in budgets
+    }
+    checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers, arrays=True)
+    split = len(stream) - settings.pick(2_000, 500)
+    learnt, timed = stream.part(0, split), stream.part(split)
+    dense, examples = timed.rows.toarray(), list(timed.examples())
+    contenders: dict[str, Contender] = {}
+    for name, make in makers.items():
+        model, of = make(), name.removeprefix("dense ")
+        model.learn_many(learnt.rows, learnt.labels)
+        contenders[name] = batches(model, dense, timed.labels)
+        contenders[f"CSR {of}"] = batches(model, timed.rows, timed.labels)
+        contenders[f"dicts {of}"] = dicts(model, examples)
+        contenders[f"gemv loop {of}"] = loops(model, timed, settings.pick(500, 100))
+    times = take_turns(contenders, settings.pick(7, 3), "mnist-arrays: rounds")
+    figures = {}
+    for name in makers:
+        of = name.removeprefix("dense ")
+        for way in (name, f"CSR {of}", f"dicts {of}"):
+            figures[f"gemv loop {of} / {way}"] = times.ratio(f"gemv loop {of}", way)
+    return result(stream, timed, times, checked) | {"figures": figures}
+
+
+def dense(settings: Settings) -> dict[str, Any]:
+    """Images on a noisy ground, so that no pixel is zero, against the rate of sgemm."""
+    stream = grounded(digits(settings.pick(60_000, 6_000)))
+    checked = check(
+        stream.part(0, settings.pick(1_000, 400)),
+        {"dense poly4 B=5000": lambda: RBP(5000, seed=1)},
+        arrays=True,
+    )
+    split = len(stream) - settings.pick(1_000, 300)
+    learnt, timed = stream.part(0, split), stream.part(split)
+    model = RBP(5000, seed=1)
+    model.learn_many(learnt.rows, learnt.labels)
+    n_supports, width = model.n_supports, stream.rows.shape[1]
+    rng = np.random.default_rng(0)
+    left = rng.random((512, width), dtype=np.float32)
+    right = rng.random((width, n_supports), dtype=np.float32)
+    rows = timed.rows.toarray()
+    contenders = {
+        "dense poly4 B=5000": batches(model, rows, timed.labels),
+        "gemv loop poly4 B=5000": loops(model, timed, settings.pick(300, 50)),
+        "sgemm": Contender(lambda: lambda: left @ right, len(left)),
+    }
+    times = take_turns(contenders, settings.pick(7, 3), "dense-arrays: rounds")
+    found = result(stream, timed, times, checked)
+    for row in found["table"]:
+        work = 2e-9 * width * n_supports
+        row["GFLOP/s"] = times.rate(row["contender"], work)
+    found["notes"] = [f"{n_supports} supports, {width} features"]
+    name = "dense poly4 B=5000"
+    found["figures"] = {
+        f"share of sgemm's rate, {name.removeprefix('dense ')}": times.ratio("sgemm", name),
+        f"gemv loop poly4 B=5000 / {name}": times.ratio("gemv loop poly4 B=5000", name),
+    }
+    return found
+
+
+def grounded(stream: Stream) -> Stream:
+    """Rows with a little noise in every column: none of them is zero."""
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(0.02, 0.1, size=stream.rows.shape)
+    return Stream(
+        "mnist + noise", csr_array(stream.rows.toarray() + noise), stream.labels, stream.names
+    )

@@ -1,0 +1,153 @@
+"""From a bare Python to a first prediction and to a loaded checkpoint, and what is installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data import stories
+from machine import ROOT
+from timing import Times, figure, order_of, progress
+from twins import check
+
+from drift.consumers.checkpoint import Checkpoint, from_bytes, to_bytes
+from drift.models import RBP
+
+if TYPE_CHECKING:
+    from scenarios import Settings
+
+_BARE = "pass"
+_FIRST = "from drift.models import RBP; RBP().predict_one({'a': 1.0})"
+_CHECKPOINT = (
+    "import sys, pathlib; from drift.consumers.checkpoint import from_bytes; "
+    "from_bytes(pathlib.Path(sys.argv[1]).read_bytes()).model.predict_one({'a': 1.0})"
+)
+_LINEAR = "from river.linear_model import LogisticRegression as L; L().predict_one({'a': 1.0})"
+_HEAVY = f"{_FIRST}; import sys; print(*({{'numpy', 'pandas', 'scipy'}} & set(sys.modules)))"
+#: Megabytes by which a process grows for each of ten more models, beside what a model counts.
+_MEMORY = (
+    "import sys, pathlib; from drift.consumers.checkpoint import from_bytes; "
+    f"sys.path.append({str(Path(__file__).parents[1])!r}); from machine import resident; "
+    "data = pathlib.Path(sys.argv[1]).read_bytes(); models = [from_bytes(data).model]; "
+    "before = resident(); models += [from_bytes(data).model for _ in range(10)]; "
+    "print((resident() - before) / 10, models[0]._raw_memory_usage / 1e6)"
+)
+
+
+def python(code: str, *arguments: str) -> str:
+    """Run a fresh Python; return what it prints."""
+    done = subprocess.run(  # noqa: S603 - the code is above
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def start_up(settings: Settings) -> dict[str, Any]:
+    """Fresh processes, in turns: the processor time that each took."""
+    stream = stories(settings.pick(20_000, 5_000))
+    checked = check(stream.part(0, settings.pick(1_500, 500)), {"RBP": lambda: RBP(2000, seed=1)})
+    model = RBP(2000, seed=1)
+    for x, y in stream.examples():
+        model.learn_one(x, y)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "checkpoint")
+        path.write_bytes(to_bytes(Checkpoint(model, {})))
+        codes = {
+            "bare Python": (_BARE,),
+            "drift: first prediction": (_FIRST,),
+            "drift: checkpoint of B=2000, first prediction": (_CHECKPOINT, str(path)),
+            "River LogisticRegression: first prediction": (_LINEAR,),
+        }
+        times = in_turns(codes, settings.pick(15, 5))
+        loads = loading(path.read_bytes())
+        grown, held = map(float, python(_MEMORY, str(path)).split())
+    heavy = python(_HEAVY).split()
+    over = {name: over_bare(times, name) for name in times}
+    figures = {
+        "first prediction over bare Python, ms": over["drift: first prediction"],
+        "checkpoint over bare Python, ms": over["drift: checkpoint of B=2000, first prediction"],
+        "numpy and pandas imported": figure([len({"numpy", "pandas"} & set(heavy))]),
+        "load of a checkpoint of B=2000, ms": figure(loads),
+        "resident MB of RBP poly4 B=2000": figure([grown]),
+        "counted MB of RBP poly4 B=2000": figure([held]),
+        **{f"MB installed: {name}": figure([size]) for name, size in installed().items()},
+    }
+    table = [{"what": name, "figure": value} for name, value in figures.items()]
+    table += [{"what": f"{name}, ms", "figure": milliseconds(times[name])} for name in times]
+    return {"stream": {"name": stream.name}, "checked": checked, "table": table, "figures": figures}
+
+
+def in_turns(codes: dict[str, tuple[str, ...]], rounds: int) -> Times:
+    """Microseconds of each process, after one that fills the caches of files."""
+    times = Times({name: [] for name in codes})
+    for k in progress(range(-1, rounds), "start-up: rounds"):
+        for name in order_of(k, list(codes)):
+            before = children()
+            python(*codes[name])
+            if k >= 0:
+                times[name].append(1e6 * (children() - before))
+    return times
+
+
+def children() -> float:
+    """Processor seconds of the processes that this one has started and seen end."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def milliseconds(values: list[float]) -> dict[str, float]:
+    """Median and spread, in milliseconds."""
+    return figure([value / 1e3 for value in values])
+
+
+def over_bare(times: Times, name: str) -> dict[str, float]:
+    """Milliseconds beyond the bare Python of the same round."""
+    bare = times["bare Python"]
+    return milliseconds([a - b for a, b in zip(times[name], bare, strict=True)])
+
+
+def loading(data: bytes) -> list[float]:
+    """Milliseconds of loads in this process, which has imported everything."""
+    spent = []
+    for _ in range(9):
+        started = time.perf_counter()
+        from_bytes(data)
+        spent.append(1e3 * (time.perf_counter() - started))
+    return spent
+
+
+def installed() -> dict[str, float]:
+    """Megabytes of drift's own files, and of the packages that it needs."""
+    kept = (".py", ".so", ".pyd", ".typed")
+    files = [path for path in (ROOT / "drift").rglob("*") if path.name.endswith(kept)]
+    needed: dict[str, float] = {}
+    waiting = [requirement_name(text) for text in importlib.metadata.requires("drift") or ()]
+    while waiting:
+        name = waiting.pop()
+        if name is None or name in needed:
+            continue
+        distribution = importlib.metadata.distribution(name)
+        located = [Path(str(file.locate())) for file in distribution.files or ()]
+        needed[name] = sum(p.stat().st_size for p in located if p.is_file()) / 1e6
+        waiting += [requirement_name(text) for text in distribution.requires or ()]
+    own = sum(path.stat().st_size for path in files) / 1e6
+    return {"drift": own, f"its {len(needed)} dependencies": sum(needed.values())}
+
+
+def requirement_name(text: str) -> str | None:
+    """Name in a requirement; None for one of an extra, and for one of another platform."""
+    if re.search(r"extra\s*==|sys_platform|platform_|python_version", text):
+        return None
+    return re.split(r"[\s\[<>=!~;(]", text, maxsplit=1)[0].lower().replace("_", "-")

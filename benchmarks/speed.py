@@ -1,0 +1,131 @@
+"""Speed, side by side: runs the scenarios, prints tables and the bars, writes figures to a file.
+
+    python benchmarks/speed.py                       # all but the long ones, about 15 minutes
+    python benchmarks/speed.py --quick               # small sizes, two minutes: does it run?
+    python benchmarks/speed.py --scenario rcv1-dicts start-up
+
+A scenario whose results are in the output file already, from the same code, versions and machine,
+is not run again, unless it is named or `--again` is given: a run can be interrupted and go on.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
+
+from bars import judged  # noqa: E402
+from data import Missing  # noqa: E402
+from machine import fingerprint, load_average, machine  # noqa: E402
+from page import update  # noqa: E402
+from report import show_bars, show_scenario  # noqa: E402
+from scenarios import SCENARIOS, Settings  # noqa: E402
+
+
+def options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
+    parser.add_argument(
+        "--scenario", nargs="+", choices=SCENARIOS, metavar="NAME", help=", ".join(SCENARIOS)
+    )
+    parser.add_argument("--again", action="store_true", help="run what has results, too")
+    parser.add_argument("--output", type=Path, help="results/speed.json, or speed-quick.json")
+    parser.add_argument("--figures", type=Path, help="folder of the figures: the output's")
+    parser.add_argument(
+        "--page", type=Path, help="page to put the tables into: docs/performance.md"
+    )
+    parser.add_argument("--list", action="store_true", help="list the scenarios and stop")
+    chosen = parser.parse_args()
+    chosen.output = chosen.output or Path("results", f"speed{'-quick' * chosen.quick}.json")
+    return chosen
+
+
+def run(name: str, settings: Settings) -> dict[str, Any]:
+    """Run a scenario; its result says where and when it was measured, or why it was not."""
+    about = {"code": fingerprint(), "quick": settings.quick, "machine": machine()}
+    started, spent, load = time.perf_counter(), processor_seconds(), load_average()
+    try:
+        result = SCENARIOS[name].run(settings)
+    except Missing as missing:
+        result = {"skipped": {"all of it": str(missing)}}
+    except AssertionError as failure:
+        result = {"failed": str(failure)}
+    when = time.strftime("%Y-%m-%d %H:%M")
+    took = {
+        "when": when,
+        "seconds": round(time.perf_counter() - started, 1),
+        "processor seconds": round(processor_seconds() - spent, 1),
+        "load": [load, load_average()],
+    }
+    return result | about | took
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of those that it has seen end."""
+    return sum(os.times()[:4])
+
+
+def is_done(result: dict[str, Any] | None, settings: Settings) -> bool:
+    """Whether a result need not be measured again."""
+    about = {"code": fingerprint(), "quick": settings.quick, "machine": machine()}
+    known = result is not None and "table" in result
+    return known and json.loads(json.dumps(about)).items() <= (result or {}).items()
+
+
+def write(path: Path, results: dict[str, Any]) -> None:
+    """Replace the file by one that is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def main() -> int:
+    """Run the benchmark."""
+    chosen = options()
+    if chosen.list:
+        for name, scenario in SCENARIOS.items():
+            kind = "long, where named only" if scenario.long else ""
+            print(f"{name:24} {scenario.seconds:4} s  {scenario.about} {kind}")
+        return 0
+    settings = Settings(chosen.quick)
+    results = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
+    names = chosen.scenario or [name for name in SCENARIOS if not SCENARIOS[name].long]
+    for i, name in enumerate(names, 1):
+        again = chosen.again or bool(chosen.scenario)
+        if again or not is_done(results.get(name), settings):
+            print(f"[{i}/{len(names)}] {name}: about {SCENARIOS[name].seconds} s", flush=True)
+            results[name] = run(name, settings)
+            write(chosen.output, results)
+        show_scenario(name, results[name])
+    show_bars(judged(results))
+    draw(results, chosen.figures or chosen.output.parent)
+    if chosen.page:
+        update(chosen.page, results)
+    return int(any("failed" in results[name] for name in names))
+
+
+def draw(results: dict[str, Any], folder: Path) -> None:
+    """Draw the figures, where matplotlib is installed."""
+    try:
+        from plots import draw_all  # noqa: PLC0415 - optional
+    except ImportError:
+        print("no figures: matplotlib is not installed (extra: bench)")
+        return
+    for drawn in draw_all(results, folder):
+        print(f"wrote {drawn}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

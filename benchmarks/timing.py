@@ -1,0 +1,104 @@
+"""Contenders that take turns: medians, spread, and ratios within a round."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import track
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+Figure = dict[str, float]
+
+
+def progress(items: Iterable[Any], label: str) -> Iterable[Any]:
+    """Show how far a loop has come, on a terminal."""
+    console = Console(stderr=True)
+    return track(
+        list(items), label, transient=True, console=console, disable=not console.is_terminal
+    )
+
+
+class Contender(NamedTuple):
+    """What is timed, and over how many examples.
+
+    `start` does what must not be timed, such as copying a model, and returns what is.
+    """
+
+    start: Callable[[], Callable[[], object]]
+    count: int
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Processor time of one call, garbage collected before and not during it.
+
+    Everything here runs in one thread, so on an idle machine that is the wall time; on cores that
+    are shared with others it leaves out the time that they were given.
+    """
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def figure(values: list[float]) -> Figure:
+    """Median and spread of a figure."""
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+class Times(dict[str, list[float]]):
+    """Microseconds per example of each contender, in every round."""
+
+    def microseconds(self, name: str) -> Figure:
+        """Median and spread over the rounds."""
+        return figure(self[name])
+
+    def ratio(self, above: str, below: str) -> Figure:
+        """Median and spread of the ratios within each round."""
+        return figure([a / b for a, b in zip(self[above], self[below], strict=True)])
+
+    def rate(self, name: str, work: float) -> Figure:
+        """Units of work a second, when an example takes so many."""
+        return figure([1e6 * work / value for value in self[name]])
+
+
+def take_turns(contenders: Mapping[str, Contender], rounds: int, label: str) -> Times:
+    """Time every contender once a round, forwards and backwards in turn."""
+    times = Times({name: [] for name in contenders})
+    turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
+    for name, _ in progress(turns, label):
+        contender = contenders[name]
+        times[name].append(1e6 * seconds(contender.start()) / contender.count)
+    return times
+
+
+def order_of(k: int, names: list[str]) -> list[str]:
+    """Order of the contenders in round `k`."""
+    return names[::-1] if k % 2 else names
+
+
+def prequential(model: Any, examples: Any) -> None:
+    """Predict each example, then learn it."""
+    predict, learn = model.predict_one, model.learn_one
+    for x, y in examples:
+        predict(x)
+        learn(x, y)
+
+
+def error(model: Any, examples: Any) -> float:
+    """Share of examples that a model predicts wrongly before it learns them."""
+    wrong = count = 0
+    for x, y in examples:
+        wrong += bool(model.predict_one(x)) != y
+        model.learn_one(x, y)
+        count += 1
+    return wrong / count

@@ -1,0 +1,71 @@
+"""The benchmark's scenarios keep their names, its bars lie on them, and its page has the marks."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Import a module of the benchmarks, which are no package, and forget it again."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(ROOT / "benchmarks")):
+            del sys.modules[name]
+
+
+def test_scenarios_keep_their_names(module):
+    assert list(module("scenarios").SCENARIOS) == [
+        "rcv1-dicts",
+        "a9a-dicts",
+        "mnist-dicts",
+        "rcv1-progressive",
+        "parts",
+        "rcv1-arrays",
+        "mnist-arrays",
+        "dense-arrays",
+        "second-order",
+        "rcv1-error-time",
+        "rcv1-error-time-slow",
+        "growth-budget",
+        "growth-nonzeros",
+        "growth-names",
+        "growth-length",
+        "start-up",
+    ]
+
+
+def test_every_bar_lies_on_a_scenario_that_runs_by_default(module):
+    scenarios, bars = module("scenarios").SCENARIOS, module("bars").BARS
+    assert {bar.scenario for bar in bars} <= {n for n, s in scenarios.items() if not s.long}
+
+
+def test_a_bar_is_reached_by_the_median(module):
+    bars = module("bars")
+    bar = bars.BARS[0]
+    figure = {"median": bar.value, "min": 0.0, "max": 1e9}
+    measured = {bar.scenario: {"figures": {bar.figure: figure}}}
+    verdicts = [row["verdict"] for row in bars.judged(measured)]
+    assert verdicts == [True] + ["not measured"] * (len(bars.BARS) - 1)
+    figure["median"] += 0.1
+    assert bars.judged(measured)[0]["verdict"] is False
+
+
+def test_the_page_has_a_place_for_every_table(module):
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    marks = re.findall(r"^<!-- ([\w-]+) -->$", page, re.MULTILINE)
+    assert sorted(marks[::2]) == sorted(module("page")._BLOCKS)
+    assert set(marks[1::2]) == {"end"}
+
+
+def test_the_readme_describes_every_scenario(module):
+    readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    described = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| `.*? \|", readme, re.MULTILINE)))
+    assert set(module("scenarios").SCENARIOS) <= set(described)
