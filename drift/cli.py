@@ -130,7 +130,8 @@ def reproduce(  # noqa: PLR0913, PLR0917
         str | None, typer.Argument(help="The experiment; without one, all are listed.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of the data's files; else one in $DRIFT_DATA.")
+        Path | None,
+        typer.Option(help="Folder of the files, or openml to fetch; else one in $DRIFT_DATA."),
     ] = None,
     quick: Annotated[  # noqa: FBT002
         bool, typer.Option("--quick", help="Few examples, one permutation: under a minute.")

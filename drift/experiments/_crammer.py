@@ -37,7 +37,7 @@ def _crammer(  # noqa: PLR0913, PLR0917 - what differs from set to set
             "MIRA": Contender("MIRA", {"margin": _MARGIN}),
             **sweep("fixed", "MIRA", "budget", budgets, margin=_MARGIN, cache="fixed"),
             "variable": Contender("MIRA", {"margin": _MARGIN, "cache": "variable"}),
-            "variable, half": Contender(
+            "variable at half": Contender(
                 "MIRA", {"margin": _MARGIN, "cache": "variable", "distill_margin": _MARGIN / 2}
             ),
             "SVM": svm,

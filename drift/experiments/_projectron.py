@@ -67,8 +67,8 @@ def _range(  # noqa: PLR0913, PLR0917 - what differs from set to set
     }
     for model in ("Forgetron", "RBP") if target is not None else ("MRBP",):
         contenders |= {
-            f"{model}, {tolerance}": Contender(
-                model, budget_of=f"{projectron}, {tolerance}", series=model
+            f"{model} {tolerance}": Contender(
+                model, budget_of=f"{projectron} {tolerance}", series=model
             )
             for tolerance in tolerances
         }

@@ -32,7 +32,7 @@ ROMMA = {
             "VotedPerceptron": Contender("VotedPerceptron", _BIAS, one_vs_rest=True),
             "ROMMA": _romma(),
             "aggressive ROMMA": _romma(aggressive=True),
-            "aggressive ROMMA, noise 30": _romma(aggressive=True, noise=30.0),
+            "aggressive ROMMA (NC)": _romma(aggressive=True, noise=30.0),
         },
         length=60_000,
         tested=True,
@@ -55,7 +55,7 @@ ROMMA = {
                 "test_error": (2.14, 1.82, 1.71, 1.67),
                 "mistakes": (6077, 7391, 7901, 8139),
             },
-            "aggressive ROMMA, noise 30": {
+            "aggressive ROMMA (NC)": {
                 "test_error": (2.05, 1.76, 1.67, 1.63),
                 "mistakes": (5909, 6979, 7339, 7484),
             },

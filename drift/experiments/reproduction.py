@@ -73,9 +73,9 @@ class Reproduction:
         --------
         >>> from drift.experiments import REPRODUCTIONS
         >>> one = REPRODUCTIONS["crammer-usps"]
-        >>> one.contenders["fixed, 1000"].parameters["budget"]
+        >>> one.contenders["fixed 1000"].parameters["budget"]
         1000
-        >>> one.contenders_of(729)["fixed, 1000"].parameters["budget"]
+        >>> one.contenders_of(729)["fixed 1000"].parameters["budget"]
         100
         """
         share = min(1.0, rows / self.length)
@@ -111,9 +111,9 @@ def sweep(
     --------
     >>> from drift.experiments.reproduction import sweep
     >>> {name: one.parameters for name, one in sweep("LBP", "LBP", "budget", [5, 9]).items()}
-    {'LBP, 5': {'budget': 5}, 'LBP, 9': {'budget': 9}}
+    {'LBP 5': {'budget': 5}, 'LBP 9': {'budget': 9}}
     """
     return {
-        f"{series}, {value}": Contender(model, {**parameters, parameter: value}, series=series)
+        f"{series} {value}": Contender(model, {**parameters, parameter: value}, series=series)
         for value in values
     }

@@ -34,6 +34,8 @@ _LIBSVM = {
 #: Those with two classes, whose labels some packers write as 1, some as +1 and some as 1.0.
 _TWO_CLASSES = ("a9a", "ijcnn1", "news20")
 _SPLITS = {"mnist": mnist, "usps": usps, "letter": letter}
+#: Their names at openml.org, and how many of the rows there are for training: the first ones.
+_OPENML = {"mnist": ("mnist_784", 60_000), "usps": ("USPS", 7_291), "letter": ("letter", 16_000)}
 _NAMES = ("newswire", "rcv1", "reuters21578", "segments", "gaussians", *_LIBSVM, *_SPLITS)
 _N_TARGETS = 4
 _SITE = "Download it (csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
@@ -81,7 +83,8 @@ def load(
         A name of the table, or the path of a LIBSVM file.
     data
         Folder of the files, for the streams that are read from some. None: the folder of that name
-        in the one that the environment variable DRIFT_DATA names.
+        in the one that the environment variable DRIFT_DATA names. ``"openml"``: ``mnist``, ``usps``
+        and ``letter`` as `fetch_openml` gets them.
     n
         Take the first `n` documents only; None: see the table, else all of them.
     seed
@@ -146,7 +149,7 @@ def load_split(
         Files that are missing, malformed or cut short.
     """
     if stream in _SPLITS:
-        training, test = _SPLITS[stream](_folder(stream, data))
+        training, test = _split(stream, data)
     elif stream in _LIBSVM and _LIBSVM[stream][1] is not None:
         folder = _folder(stream, data)
         training, test = (_libsvm(stream, folder, part) for part in (0, 1))
@@ -220,7 +223,7 @@ def _read(stream: str, data: PathLike | None) -> Documents:
     if stream == "reuters21578":
         return read_reuters21578(_folder(stream, data))
     if stream in _SPLITS:
-        return _SPLITS[stream](_folder(stream, data))[0]
+        return _split(stream, data)[0]
     if stream in _LIBSVM:
         return _libsvm(stream, _folder(stream, data), 0)
     if not Path(stream).is_file():
@@ -228,6 +231,15 @@ def _read(stream: str, data: PathLike | None) -> Documents:
         guess = f" (did you mean {near[0]!r}?)" if near else ""
         raise ParameterError(f"no stream {stream!r}{guess}: give {', '.join(_NAMES)} or a file")
     return read_libsvm(stream)
+
+
+def _split(stream: str, data: PathLike | None) -> tuple[Documents, Documents]:
+    if str(data) != "openml":
+        return _SPLITS[stream](_folder(stream, data))
+    name, n = _OPENML[stream]
+    documents = fetch_openml(name)
+    rest = replace(documents, rows=documents.rows[n:], topics=documents.topics[n:])
+    return documents.head(n), rest
 
 
 def _libsvm(stream: str, folder: Path, part: int) -> Documents:

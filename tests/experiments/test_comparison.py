@@ -94,7 +94,7 @@ def test_curves_against_supports_have_three_panels_where_there_is_a_test_part(sw
     names = [bars.get_label() for bars in figure.axes[0].containers]
     assert names == ["free", "fixed", "SVM"]
     line = figure.axes[0].containers[1].lines[0]
-    expected = [[5, rows["fixed, 5"]["test_error"]], [20, rows["fixed, 20"]["test_error"]]]
+    expected = [[5, rows["fixed 5"]["test_error"]], [20, rows["fixed 20"]["test_error"]]]
     assert line.get_xydata().tolist() == expected
     assert [bars.get_label() for bars in figure.axes[1].containers] == ["free", "fixed"]
 

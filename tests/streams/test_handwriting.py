@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drift.errors import DataError, MissingExtraError, ParameterError
-from drift.streams import handwriting, letter, load, load_split, mnist, usps
+from drift.streams import Documents, catalog, handwriting, letter, load, load_split, mnist, usps
 
 PIXELS = np.arange(3 * 28 * 28, dtype=np.uint8).reshape(3, 28, 28)
 DIGITS = np.array([7, 0, 7], dtype=np.uint8)
@@ -134,6 +134,26 @@ def test_load_and_load_split_know_them(digits, monkeypatch):
     monkeypatch.delenv("DRIFT_DATA", raising=False)
     with pytest.raises(ParameterError, match=r"mnist: no data folder is given\. Download its four"):
         load_split("mnist")
+
+
+@pytest.mark.parametrize(
+    ("stream", "name", "n"),
+    [("mnist", "mnist_784", 60_000), ("usps", "USPS", 7_291), ("letter", "letter", 16_000)],
+)
+def test_the_first_rows_at_openml_are_for_training(monkeypatch, stream, name, n):
+    everything = Documents.from_arrays(np.arange(n + 3)[:, None], np.arange(n + 3) % 2, name=name)
+    fetched = []
+
+    def fetch(name):
+        fetched.append(name)
+        return everything
+
+    monkeypatch.setattr(catalog, "fetch_openml", fetch)
+    training, test = load_split(stream, "openml")
+    assert (len(training), test.rows.toarray().ravel().tolist()) == (n, [n, n + 1, n + 2])
+    assert (test.topics == everything.topics[n:]).all()
+    assert len(load(stream, "openml", 5)[0]) == 5
+    assert fetched == [name, name]
 
 
 def test_load_split_of_libsvm_files_writes_two_classes_alike(tmp_path):
