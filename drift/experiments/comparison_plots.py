@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.plots import COLOURS, Canvas, finish
+from drift.experiments.plots import COLOURS, Canvas, finish, log_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +92,7 @@ def against_supports(results: ComparisonResults) -> Figure:
                 panel.errorbar(x, y, yerr=noise, xerr=spread, **style | styles[name])
         panel.set_xlabel("supports")
         panel.set_ylabel(_PANELS[column])
-        panel.set_xscale("log")
+        log_axis(panel, np.unique([max(1.0, row["supports"]) for row in results.table()]))
     return _finished(figure, f"{results.stream}: against supports", panels)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from drift.experiments.records import Record
     from drift.experiments.report import Curves
 
-__all__ = ["COLOURS", "Canvas", "error_over_time", "error_vs_budget", "finish"]
+__all__ = ["COLOURS", "Canvas", "error_over_time", "error_vs_budget", "finish", "log_axis"]
 
 #: Those of Okabe and Ito, which colour-blind readers can tell apart.
 COLOURS = (
@@ -152,18 +152,23 @@ def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence
     panel.plot(budgets, means, label=model, linewidth=1.6, markersize=4, **_STYLES[model])
     low, high = means - deviations, means + deviations
     panel.fill_between(budgets, low, high, color=color, alpha=0.12, linewidth=0)
+    log_axis(panel, budgets)
+
+
+def log_axis(panel: Axes, values: np.ndarray[Any, Any]) -> None:
+    """Make the x axis logarithmic, with ticks at some of the values, which ascend."""
     panel.set_xscale("log")
-    panel.xaxis.set_major_locator(FixedLocator(_ticks(budgets)))
+    panel.xaxis.set_major_locator(FixedLocator(_ticks(values)))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter("{x:.0f}")
 
 
-def _ticks(budgets: np.ndarray[Any, Any]) -> list[float]:
-    """Budgets far enough apart on a logarithmic axis for their numbers not to touch."""
-    ticks = [float(budgets[-1])]
-    for budget in budgets[-2::-1]:
-        if 1.4 * budget <= ticks[-1]:
-            ticks.append(float(budget))
+def _ticks(values: np.ndarray[Any, Any]) -> list[float]:
+    """Values far enough apart on a logarithmic axis for their numbers not to touch."""
+    ticks = [float(values[-1])]
+    for value in values[-2::-1]:
+        if 1.4 * value <= ticks[-1]:
+            ticks.append(float(value))
     return ticks
 
 
