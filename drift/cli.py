@@ -126,14 +126,22 @@ def track(  # noqa: PLR0913, PLR0917
 
 @app.command()
 def reproduce(  # noqa: PLR0913, PLR0917
-    name: Annotated[str, typer.Argument(help="projectron-a9a or projectron-synthetic.")],
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the data's files; else one in $DRIFT_DATA.")
+    name: Annotated[
+        str | None, typer.Argument(help="The experiment; without one, all are listed.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the files, or openml to fetch; else one in $DRIFT_DATA."),
+    ] = None,
+    quick: Annotated[  # noqa: FBT002
+        bool, typer.Option("--quick", help="Few examples, one permutation: under a minute.")
+    ] = False,
     rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
-    permutations: Annotated[int, typer.Option(help="Random orders of the data.")] = 5,
+    permutations: Annotated[
+        int | None, typer.Option(help="Random orders of the data; else as many as the paper.")
+    ] = None,
     models: Annotated[
-        str | None, typer.Option(help="Some of the experiment's; else all of them.")
+        str | None, typer.Option(help="Some of the experiment's models or curves; else all.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
     output: Annotated[
@@ -144,18 +152,24 @@ def reproduce(  # noqa: PLR0913, PLR0917
 
     What the output folder already holds is not computed again. Lists are separated by commas.
     """
-    folder = Path("results", name) if output is None else output
+    folder = output or Path("results", f"{name}-quick" if quick else f"{name}")
     with _answering(folder):
         from rich.console import Console  # noqa: PLC0415
 
         from drift import experiments  # noqa: PLC0415
 
+        if name is None:
+            from drift.experiments.screen import reproductions  # noqa: PLC0415
+
+            Console(width=_WIDE).print(reproductions(experiments.REPRODUCTIONS))
+            return
         results = experiments.reproduce(
             name,
             data=data,
             rows=rows,
             permutations=permutations,
             models=None if models is None else _parts(models),
+            quick=quick,
             jobs=jobs,
             output=folder,
             progress=True,

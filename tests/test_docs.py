@@ -17,7 +17,7 @@ from drift.models import MODELS
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     path
-    for folder in (".", "docs", "datasets", "benchmarks", "notebooks")
+    for folder in (".", "docs", "docs/reproduction", "datasets", "benchmarks", "notebooks")
     for path in (ROOT / folder).glob("*.md")
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -6,12 +6,15 @@
 ['budget 10', 'budget 20']
 """
 
-from drift.experiments.compare import ComparisonResults, Contender, compare
+from drift.experiments.compare import Contender, compare
+from drift.experiments.comparison import ComparisonResults
+from drift.experiments.problem import Problem
 from drift.experiments.records import Record, RunFolder
 from drift.experiments.reproduce import REPRODUCTIONS, reproduce
 from drift.experiments.results import TrackingResults
 from drift.experiments.run import Cell, learn, run_cells
 from drift.experiments.tracking import TRACKING_MODELS, default_budgets, track
+from drift.experiments.trial import Trial
 
 __all__ = [
     "REPRODUCTIONS",
@@ -19,9 +22,11 @@ __all__ = [
     "Cell",
     "ComparisonResults",
     "Contender",
+    "Problem",
     "Record",
     "RunFolder",
     "TrackingResults",
+    "Trial",
     "compare",
     "default_budgets",
     "learn",

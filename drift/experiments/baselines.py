@@ -13,7 +13,7 @@ from river.base import Classifier
 from scipy.sparse import csr_array, issparse
 
 from drift.errors import LabelError, MissingExtraError, ParameterError
-from drift.kernels import DEFAULT_KERNEL
+from drift.kernels import DEFAULT_KERNEL, RBF, Linear, Polynomial
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchSVM", "OnlineMaxMargin"]
 
 _BLOCK = 1_000  # rows predicted at a time
+_CACHE = 1_000  # megabytes of kernel values that the solver keeps
 #: A margin within so much of 1 satisfies its constraint: the solver stops at a tenth of it.
 _SLACK = 1e-4
 
@@ -48,7 +49,8 @@ class BatchSVM:
     Notes
     -----
     It has an intercept, unlike the models of drift. Several classes are decided one against one, by
-    vote, as scikit-learn's ``SVC`` does. Training needs 8 n^2 bytes for n examples.
+    vote, as scikit-learn's ``SVC`` does. With a kernel of one's own training needs 8 n^2 bytes for
+    n examples; those of `drift.kernels` are computed by scikit-learn.
 
     References
     ----------
@@ -92,10 +94,21 @@ class BatchSVM:
         MissingExtraError
             scikit-learn is not installed.
         """
-        self._svc = _svc(self.C)
-        self._rows = _rows(X)
-        self._svc.fit(_gram(self.kernel, self._rows, self._rows), np.asarray(y))
+        native = _native(self.kernel or DEFAULT_KERNEL)
+        self._svc = _svc(self.C, **native)
+        rows = self._rows = self._scaled(_rows(X))
+        self._svc.fit(rows if native else _gram(self.kernel, rows, rows), np.asarray(y))
         return self
+
+    def _scaled(self, rows: csr_array) -> csr_array:
+        """Rows of unit norm where scikit-learn is to compute a kernel of such rows."""
+        kernel = self.kernel or DEFAULT_KERNEL
+        if not (_native(kernel) and getattr(kernel, "normalize", False)):
+            return rows
+        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        scaled = rows.copy()
+        scaled.data /= np.repeat(norms, np.diff(rows.indptr))
+        return scaled
 
     @property
     def n_supports(self) -> int:
@@ -110,6 +123,9 @@ class BatchSVM:
         X
             Examples, dense or sparse, shape (n, d).
         """
+        if _native(self.kernel or DEFAULT_KERNEL):
+            found: NDArray[Any] = self._svc.predict(self._scaled(_rows(X)))
+            return found
         rows, held = _rows(X), self._svc.support_
         supports = self._rows[held]
         predictions = []
@@ -268,7 +284,16 @@ def _svc(C: float, **parameters: Any) -> Any:
         from sklearn.svm import SVC  # noqa: PLC0415 - optional
     except ImportError as error:
         raise MissingExtraError("scikit-learn", "baselines") from error
-    return SVC(C=C, kernel="precomputed", **parameters)
+    return SVC(C=C, **{"kernel": "precomputed", "cache_size": _CACHE} | parameters)
+
+
+def _native(kernel: Kernel) -> dict[str, Any]:
+    """What scikit-learn calls a kernel, over rows scaled to unit norm if need be; else nothing."""
+    if isinstance(kernel, Polynomial):
+        return {"kernel": "poly", "degree": kernel.degree, "coef0": kernel.coef0, "gamma": 1.0}
+    if isinstance(kernel, RBF):
+        return {"kernel": "rbf", "gamma": kernel.gamma}
+    return {"kernel": "linear"} if isinstance(kernel, Linear) else {}
 
 
 def _rows(X: ArrayLike | csr_array) -> csr_array:

@@ -5,33 +5,30 @@ from __future__ import annotations
 import inspect
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from drift.errors import ParameterError
-from drift.experiments._manifest import manifest
+from drift.experiments.comparison import ComparisonResults
+from drift.experiments.problem import Problem
 from drift.experiments.records import RunFolder
-from drift.experiments.report import error, label, mean_and_deviation
-from drift.experiments.run import Cell, run_cells
+from drift.experiments.run import run_cells
+from drift.experiments.trial import SVM, Trial
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS
-from drift.streams import ShiftingStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from os import PathLike
 
-    from rich.console import RenderableType
-
+    from drift.experiments.comparison import Printed
     from drift.experiments.records import Record
     from drift.kernels import Kernel
     from drift.streams import Documents
 
-__all__ = ["ComparisonResults", "Contender", "compare"]
-
-#: Columns of the table that have a mean and a deviation, with their digits.
-_COLUMNS = {"supports": 1, "updates": 1, "seconds": 3}
+__all__ = ["Contender", "compare"]
 
 
 @dataclass(frozen=True)
@@ -41,106 +38,67 @@ class Contender:
     Parameters
     ----------
     model
-        A name in `drift.models.MODELS`.
+        A name in `drift.models.MODELS`; or ``SVM``, scikit-learn's, trained at once.
     parameters
         The model's parameters other than kernel and seed.
     budget_of
         Name of another contender, which runs first: the mean of the supports that it ends with,
         rounded, is this one's budget.
+    one_vs_rest
+        Learn one model for each class, as `drift.models.OneVsRest` does.
+    factor
+        What this one's examples are multiplied by.
+    kernel
+        Its kernel; None: that of the comparison.
+    series
+        The curve against supports that it is a point of; empty: one of its own.
     """
 
     model: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     budget_of: str | None = None
-
-
-@dataclass(frozen=True)
-class ComparisonResults:
-    """Records of a comparison and what they show.
-
-    Print it with `rich.print` for the table that the command line shows.
-
-    Parameters
-    ----------
-    records
-        By contender, one record a permutation.
-    stream
-        What was learnt.
-    sha256
-        Fingerprint of its source.
-    settings
-        What was asked for.
-    seconds
-        Wall time of the call that made this.
-    """
-
-    records: dict[str, list[Record]]
-    stream: str
-    sha256: str
-    settings: dict[str, Any]
-    seconds: float
-
-    def table(self) -> list[dict[str, Any]]:
-        """One row a contender.
-
-        Returns
-        -------
-        list of dict
-            ``contender``, ``parameters``; ``error``, of the predictions before each update, in
-            percent; ``supports`` at the end; ``updates``; ``seconds`` for the whole pass; each with
-            its standard deviation over permutations, as ``..._std``; ``runs``.
-        """
-        return [_row(name, records) for name, records in self.records.items()]
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write ``table.csv`` and ``manifest.json``, and the runs that the folder lacks.
-
-        Parameters
-        ----------
-        path
-            The folder; made if need be.
-        """
-        folder = RunFolder(path)
-        known = folder.read()
-        for record in (record for records in self.records.values() for record in records):
-            if known.setdefault(record["key"], record) is record:
-                folder.append(record)
-        folder.write_table("table.csv", self.table())
-        about = manifest(self.stream, self.sha256, self.settings, self.seconds)
-        folder.write_json("manifest.json", about)
-
-    def __rich__(self) -> RenderableType:
-        from drift.experiments.screen import comparison  # noqa: PLC0415 - rich is for terminals
-
-        return comparison(self)
+    one_vs_rest: bool = False
+    factor: float = 1.0
+    kernel: Kernel | None = None
+    series: str = ""
 
 
 def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     documents: Documents,
-    target: str,
+    target: str | None,
     contenders: Mapping[str, Contender],
     *,
+    test: Documents | None = None,
     kernel: Kernel | None = None,
+    epochs: int = 1,
     permutations: int = 5,
+    printed: Printed | None = None,
     jobs: int = -1,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
 ) -> ComparisonResults:
-    """Run every contender once over each of several permutations of the data.
+    """Run every contender over each of several permutations of the data.
 
     Parameters
     ----------
     documents
         The data.
     target
-        The topic whose documents are the positive examples.
+        The topic whose documents are the positive examples; None: each topic is a class.
     contenders
         By the name that the table gives them.
+    test
+        What every contender is tested on after each epoch; None: nothing.
     kernel
         Kernel between examples; None: each model's default.
+    epochs
+        Passes over the data, in the same order.
     permutations
         Number of random orders of the data, with the seeds 0, 1, ...; the same ones for every
-        contender. Models that draw at random get the same seeds.
+        contender. Models that draw at random get the same seeds. An SVM is trained once.
+    printed
+        What a paper prints, by contender and by column of the table, one number an epoch; it is
+        shown beside what comes out.
     jobs
         Processes at a time; -1: one for each core.
     output
@@ -152,7 +110,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     Returns
     -------
     ComparisonResults
-        Records and their table, in the order of the contenders.
+        Records, tables and figures, in the order of the contenders.
 
     Raises
     ------
@@ -176,24 +134,31 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('Perceptron', '', 2), ('half', 'budget 20', 2)]
     """
     started = time.perf_counter()
-    _refuse(contenders, permutations)
+    _refuse(contenders, permutations, epochs)
     folder = None if output is None else RunFolder(output)
-    stream = ShiftingStream(documents, target)
+    problems = {
+        factor: Problem(documents, target, test, factor)
+        for factor in {one.factor for one in contenders.values()}
+    }
+    settings = _Settings(kernel, permutations, epochs)
     records: dict[str, list[Record]] = {}
     for later in (False, True):
         stage = {n: one for n, one in contenders.items() if (one.budget_of is not None) is later}
-        cells = {
-            name: _cells(one, _parameters(one, records), stream, kernel, permutations)
+        trials = {
+            name: _trials(one, _parameters(one, records), problems[one.factor], settings)
             for name, one in stage.items()
         }
-        queue = [cell for group in cells.values() for cell in group]
-        done = iter(run_cells(queue, documents, folder=folder, jobs=jobs, progress=progress))
-        records |= {name: [next(done) for _ in group] for name, group in cells.items()}
+        queue = [trial for group in trials.values() for trial in group]
+        done = iter(run_cells(queue, folder=folder, jobs=jobs, progress=progress))
+        records |= {name: [next(done) for _ in group] for name, group in trials.items()}
     results = ComparisonResults(
         records={name: records[name] for name in contenders},
+        series={name: one.series for name, one in contenders.items()},
+        printed=printed or {},
         stream=documents.name,
         sha256=documents.sha256,
         settings={"target": target, "permutations": permutations, "rows": len(documents)}
+        | {"test_rows": None if test is None else len(test), "epochs": epochs}
         | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)},
         seconds=time.perf_counter() - started,
     )
@@ -202,12 +167,13 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     return results
 
 
-def _refuse(contenders: Mapping[str, Contender], permutations: int) -> None:
-    if permutations < 1:
-        raise ParameterError(f"permutations must be at least 1, not {permutations}")
+def _refuse(contenders: Mapping[str, Contender], permutations: int, epochs: int) -> None:
+    for name, value in (("permutations", permutations), ("epochs", epochs)):
+        if value < 1:
+            raise ParameterError(f"{name} must be at least 1, not {value}")
     for name, one in contenders.items():
-        if one.model not in MODELS:
-            raise ParameterError(f"no model {one.model!r}: choose among {', '.join(MODELS)}")
+        if one.model not in MODELS and one.model != SVM:
+            raise ParameterError(f"no model {one.model!r}: choose among {', '.join(MODELS)}, {SVM}")
         source = contenders.get(one.budget_of) if one.budget_of is not None else None
         if one.budget_of is not None and (source is None or source.budget_of is not None):
             raise ParameterError(
@@ -223,29 +189,23 @@ def _parameters(one: Contender, records: Mapping[str, Iterable[Record]]) -> dict
     return {"budget": max(1, round(float(np.mean(supports)))), **one.parameters}
 
 
-def _cells(
-    one: Contender,
-    parameters: dict[str, Any],
-    stream: ShiftingStream,
-    kernel: Kernel | None,
-    permutations: int,
-) -> list[Cell]:
+class _Settings(NamedTuple):
+    """What all contenders share."""
+
+    kernel: Kernel | None
+    permutations: int
+    epochs: int
+
+
+def _trials(
+    one: Contender, parameters: dict[str, Any], problem: Problem, settings: _Settings
+) -> list[Trial]:
+    kernel = one.kernel or settings.kernel
+    if one.model == SVM:
+        return [Trial(SVM, parameters, problem, 0, kernel)]
     seeded = "seed" in inspect.signature(MODELS[one.model]).parameters
+    make = partial(Trial, one.model, parameters, problem)
     return [
-        Cell(one.model, parameters, stream, i, kernel, i if seeded else None, permutation=i)
-        for i in range(permutations)
+        make(i, kernel, i if seeded else None, settings.epochs, one.one_vs_rest)
+        for i in range(settings.permutations)
     ]
-
-
-def _row(name: str, records: list[Record]) -> dict[str, Any]:
-    mean, deviation = error(records)
-    row = {
-        "contender": name,
-        "parameters": label(records[0]),
-        "error": round(mean, 3),
-        "error_std": round(deviation, 3),
-    }
-    for column, digits in _COLUMNS.items():
-        mean, deviation = mean_and_deviation([record[column] for record in records])
-        row |= {column: round(mean, digits), f"{column}_std": round(deviation, digits)}
-    return row | {"runs": len(records)}

@@ -1,4 +1,4 @@
-"""Figures of the tracking experiment: the only module that imports matplotlib.
+"""Figures of the tracking experiment, and the only module that imports matplotlib.
 
 Figures are made without pyplot: no window, no global state, Agg when they are saved.
 """
@@ -27,9 +27,15 @@ if TYPE_CHECKING:
     from drift.experiments.records import Record
     from drift.experiments.report import Curves
 
-__all__ = ["error_over_time", "error_vs_budget"]
+__all__ = ["COLOURS", "Canvas", "error_over_time", "error_vs_budget", "finish", "log_axis"]
 
-#: Colours of Okabe and Ito, which colour-blind readers can tell apart; a model keeps its own.
+#: Those of Okabe and Ito, which colour-blind readers can tell apart.
+COLOURS = (
+    *("#000000", "#0072B2", "#D55E00", "#009E73"),
+    *("#CC79A7", "#E69F00", "#56B4E9", "#999999"),
+)
+
+#: A model keeps its own colour.
 _STYLES: dict[str, dict[str, Any]] = {
     "Perceptron": {"color": "#000000", "linestyle": "--"},
     "SPA": {"color": "#CC79A7", "linestyle": "-."},
@@ -47,7 +53,7 @@ _FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Perceptron", "SPA")
 _SECOND_ORDER = ("RBSOP", "LBSOP", "SOP", "LBP", "Perceptron")
 
 
-class _Figure(Figure):
+class Canvas(Figure):
     """A figure that a notebook shows although pyplot is not there to tell it how."""
 
     def _repr_png_(self) -> bytes:
@@ -76,7 +82,7 @@ def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) 
     """
     n_columns = min(2, len(groups))
     n_rows = -(-len(groups) // 2)
-    figure = _Figure(figsize=(1.0 + 4.6 * n_columns, 1.0 + 3.6 * n_rows), layout="constrained")
+    figure = Canvas(figsize=(1.0 + 4.6 * n_columns, 1.0 + 3.6 * n_rows), layout="constrained")
     panels: list[Axes] = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
     for panel, (shifts, curve) in zip(panels, groups.items(), strict=False):
         for model in _SECOND_ORDER if second_order else _FIRST_ORDER:
@@ -94,7 +100,7 @@ def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) 
     for panel in panels[len(groups) :]:
         panel.set_visible(False)
     order = ", second order" if second_order else ""
-    _finish(figure, f"{stream}: error against budget{order}", panels)
+    finish(figure, f"{stream}: error against budget{order}", panels)
     return figure
 
 
@@ -114,7 +120,7 @@ def error_over_time(groups: Curves, stream: str) -> Figure:
         Each model at its best budget or decay; dotted verticals where the target shifts.
     """
     shifts, curve = max(groups.items())
-    figure = _Figure(figsize=(9.0, 4.6), layout="constrained")
+    figure = Canvas(figsize=(9.0, 4.6), layout="constrained")
     panel = figure.subplots()
     n_samples = 0
     for model, style in _STYLES.items():
@@ -135,7 +141,7 @@ def error_over_time(groups: Curves, stream: str) -> Figure:
     panel.set_xlabel("examples")
     panel.set_ylabel("error in the window (%)")
     panel.grid(axis="y", alpha=0.25)
-    _finish(figure, f"{stream}: error over time, {_shifts(shifts)}", [panel])
+    finish(figure, f"{stream}: error over time, {_shifts(shifts)}", [panel])
     return figure
 
 
@@ -146,18 +152,23 @@ def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence
     panel.plot(budgets, means, label=model, linewidth=1.6, markersize=4, **_STYLES[model])
     low, high = means - deviations, means + deviations
     panel.fill_between(budgets, low, high, color=color, alpha=0.12, linewidth=0)
+    log_axis(panel, budgets)
+
+
+def log_axis(panel: Axes, values: np.ndarray[Any, Any]) -> None:
+    """Make the x axis logarithmic, with ticks at some of the values, which ascend."""
     panel.set_xscale("log")
-    panel.xaxis.set_major_locator(FixedLocator(_ticks(budgets)))
+    panel.xaxis.set_major_locator(FixedLocator(_ticks(values)))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter("{x:.0f}")
 
 
-def _ticks(budgets: np.ndarray[Any, Any]) -> list[float]:
-    """Budgets far enough apart on a logarithmic axis for their numbers not to touch."""
-    ticks = [float(budgets[-1])]
-    for budget in budgets[-2::-1]:
-        if 1.4 * budget <= ticks[-1]:
-            ticks.append(float(budget))
+def _ticks(values: np.ndarray[Any, Any]) -> list[float]:
+    """Values far enough apart on a logarithmic axis for their numbers not to touch."""
+    ticks = [float(values[-1])]
+    for value in values[-2::-1]:
+        if 1.4 * value <= ticks[-1]:
+            ticks.append(float(value))
     return ticks
 
 
@@ -165,9 +176,11 @@ def _shifts(shifts: int) -> str:
     return {0: "no shift", 1: "1 shift"}.get(shifts, f"{shifts} shifts")
 
 
-def _finish(figure: Figure, title: str, panels: Sequence[Axes]) -> None:
+def finish(figure: Figure, title: str, panels: Sequence[Axes]) -> None:
+    """Give a figure its title, and below it the legend of the panel that has most."""
     figure.suptitle(title, fontsize=12)
-    handles, labels = panels[0].get_legend_handles_labels()
+    legends = [panel.get_legend_handles_labels() for panel in panels]
+    handles, labels = max(legends, key=lambda legend: len(legend[0]))
     if handles:
         columns = 5 if figure.get_figwidth() > 7 else 3
         figure.legend(

@@ -18,6 +18,8 @@ from drift.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.figure import Figure
+
 __all__ = ["Record", "RunFolder"]
 
 #: One run: what identifies it, its `key`, and what came out.
@@ -134,3 +136,15 @@ class RunFolder:
         """
         text = json.dumps(content, indent=2)
         (self.path / name).write_text(text + "\n", encoding="utf-8")
+
+    def write_figures(self, figures: Mapping[str, Figure]) -> None:
+        """Write figures as PNG and as SVG, replacing what was there.
+
+        Parameters
+        ----------
+        figures
+            By the name of their files, without suffix.
+        """
+        for name, figure in figures.items():
+            figure.savefig(self.path / f"{name}.png", dpi=150)
+            figure.savefig(self.path / f"{name}.svg", metadata={"Date": None})

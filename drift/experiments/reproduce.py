@@ -2,76 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drift.errors import ParameterError
-from drift.experiments.compare import Contender, compare
-from drift.kernels import RBF
-from drift.streams import load
+from drift.experiments._crammer import CRAMMER
+from drift.experiments._projectron import PROJECTRON
+from drift.experiments._romma import ROMMA
+from drift.experiments.compare import compare
+from drift.experiments.reproduction import Reproduction
+from drift.streams import load, load_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from os import PathLike
 
-    from drift.experiments.compare import ComparisonResults
-    from drift.kernels import Kernel
+    from drift.experiments.compare import Contender
+    from drift.experiments.comparison import ComparisonResults
+    from drift.streams import Documents
 
 __all__ = ["REPRODUCTIONS", "Reproduction", "reproduce"]
 
-
-@dataclass(frozen=True)
-class Reproduction:
-    """A table or figure of a paper as data, kernel and contenders.
-
-    Parameters
-    ----------
-    paper
-        Which one it is.
-    stream
-        What `drift.streams.load` takes.
-    target
-        The topic of the positive examples.
-    kernel
-        Kernel between examples.
-    contenders
-        Models with their settings, by name.
-    """
-
-    paper: str
-    stream: str
-    target: str
-    kernel: Kernel
-    contenders: Mapping[str, Contender]
-
-
-def _projectron(figure: int, stream: str, gamma: float, tolerance: float) -> Reproduction:
-    """Make the comparison of Orabona et al.: budgets are what the Projectron ends with."""
-    projection = {"tolerance": tolerance, "squared": True}
-    return Reproduction(
-        paper="F. Orabona, J. Keshet, B. Caputo, Bounded kernel-based online learning, "
-        f"Journal of Machine Learning Research 10 (2009), figure {figure}",
-        stream=stream,
-        target="+1",
-        kernel=RBF(gamma=gamma),
-        contenders={
-            "Perceptron": Contender("Perceptron"),
-            "PassiveAggressive": Contender("PassiveAggressive", {"aggressiveness": 1.0}),
-            "Projectron": Contender("Projectron", projection),
-            "ProjectronPlusPlus": Contender("ProjectronPlusPlus", projection),
-            "Forgetron": Contender("Forgetron", budget_of="Projectron"),
-            "RBP": Contender("RBP", budget_of="Projectron"),
-        },
-    )
-
-
 #: What can be reproduced, by name.
-REPRODUCTIONS = {
-    "projectron-a9a": _projectron(6, "a9a", gamma=0.04, tolerance=0.1),
-    "projectron-synthetic": _projectron(7, "gaussians", gamma=1.0, tolerance=0.04),
-}
+REPRODUCTIONS: dict[str, Reproduction] = {**PROJECTRON, **ROMMA, **CRAMMER}
 
 
 def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
@@ -79,8 +33,9 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     *,
     data: str | PathLike[str] | None = None,
     rows: int | None = None,
-    permutations: int = 5,
+    permutations: int | None = None,
     models: Iterable[str] | None = None,
+    quick: bool = False,
     jobs: int = -1,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
@@ -94,11 +49,16 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     data
         Folder of the data's files; None: see `drift.streams.load`.
     rows
-        Take the first examples only; None: all.
+        Take the first examples only, and at most as many to test on; None: all. Budgets are in
+        proportion.
     permutations
-        Number of random orders of the data; the papers' is 5.
+        Number of random orders of the data; None: the paper's.
     models
-        Contenders to run, by name; those whose supports are another's budget run, too. None: all.
+        Contenders to run, or curves of several, by name; those whose supports are another's budget
+        run, too. None: all.
+    quick
+        Take so few examples, in one order unless `permutations` says otherwise, that it is done
+        within a minute.
     jobs, output, progress
         As for `compare`.
 
@@ -121,29 +81,47 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     if name not in REPRODUCTIONS:
         raise ParameterError(_unknown("experiment", name, REPRODUCTIONS))
     one = REPRODUCTIONS[name]
-    contenders = one.contenders if models is None else _chosen(one.contenders, models)
-    documents, _ = load(one.stream, None if data is None else Path(data), rows)
+    chosen = one.contenders if models is None else _chosen(one.contenders, models)
+    if quick:
+        rows = one.quick_rows if rows is None else rows
+        permutations = 1 if permutations is None else permutations
+    documents, test = _documents(one, None if data is None else Path(data), rows)
+    contenders = one.contenders_of(len(documents))
     return compare(
         documents,
         one.target,
-        contenders,
+        {name: contenders[name] for name in chosen},
+        test=test,
         kernel=one.kernel,
-        permutations=permutations,
+        epochs=one.epochs,
+        permutations=one.permutations if permutations is None else permutations,
+        printed=one.printed,
         jobs=jobs,
         output=output,
         progress=progress,
     )
 
 
-def _chosen(contenders: Mapping[str, Contender], models: Iterable[str]) -> dict[str, Contender]:
-    wanted = set(models)
-    if not wanted:
-        raise ParameterError(f"models is empty: choose among {', '.join(contenders)}")
-    for name in wanted:
-        if name not in contenders:
-            raise ParameterError(_unknown("model", name, contenders))
+def _documents(
+    one: Reproduction, data: Path | None, rows: int | None
+) -> tuple[Documents, Documents | None]:
+    if one.tested:
+        return load_split(one.stream, data, rows, rows)
+    return load(one.stream, data, rows)[0], None
+
+
+def _chosen(contenders: Mapping[str, Contender], models: Iterable[str]) -> list[str]:
+    """Names of the contenders wanted, those they take their budget from included, in order."""
+    asked = set(models)
+    known = [*contenders, *dict.fromkeys(one.series for one in contenders.values() if one.series)]
+    if not asked:
+        raise ParameterError(f"models is empty: choose among {', '.join(known)}")
+    for name in asked:
+        if name not in known:
+            raise ParameterError(_unknown("model", name, known))
+    wanted = {name for name, one in contenders.items() if {name, one.series} & asked}
     wanted |= {contenders[name].budget_of or name for name in wanted}
-    return {name: one for name, one in contenders.items() if name in wanted}
+    return [name for name in contenders if name in wanted]
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -147,13 +147,9 @@ class TrackingResults:
         folder.write_table("claims.csv", [claim._asdict() for claim in self.claims()])
         folder.write_json("manifest.json", self.manifest())
         try:
-            figures = self.figures
+            folder.write_figures(self.figures)
         except MissingExtraError as error:
             warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=2)
-            return
-        for name, figure in figures.items():
-            figure.savefig(folder.path / f"{name}.png", dpi=150)
-            figure.savefig(folder.path / f"{name}.svg", metadata={"Date": None})
 
     def manifest(self) -> dict[str, Any]:
         """How the results came about: versions, parameters, data, machine, wall time."""

@@ -1,40 +1,42 @@
 """Cells in, records out: runs a grid of models and streams on all cores, and never runs one twice.
 
-An experiment is a list of cells; everything about processes, resuming and progress is here.
+An experiment is a list of cells, each a `Cell` of the tracking experiment or a `Trial` of a
+comparison; everything about processes, resuming and progress is here.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import signal
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import csr_array
 
 import drift
 from drift.errors import ParameterError
+from drift.experiments._jobs import Rows, fingerprint
 from drift.experiments._progress import bar
 from drift.kernels import DEFAULT_KERNEL
-from drift.models import MODELS, KernelClassifier, column_type
+from drift.models import MODELS, OneVsRest, column_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
+    from drift.experiments._jobs import Job
     from drift.experiments.records import Record, RunFolder
     from drift.kernels import Kernel
-    from drift.streams import Documents, ShiftingStream
+    from drift.models import KernelClassifier
+    from drift.streams import ShiftingStream
 
-__all__ = ["WINDOWS", "Cell", "learn", "run_cells"]
+__all__ = ["WINDOWS", "Cell", "learn", "run_cells", "updates"]
 
 #: Windows of equal length that a run's error is recorded in: every 1250 of 20,000 examples.
 WINDOWS = 16
@@ -60,8 +62,6 @@ class Cell:
         Of a model that draws at random; None for the others.
     chunk
         Number of the one chunk to learn, afresh; None for the whole stream.
-    permutation
-        Seed of a random order of the examples; None for the stream's own order.
 
     Examples
     --------
@@ -80,7 +80,6 @@ class Cell:
     kernel: Kernel | None = None
     seed: int | None = None
     chunk: int | None = None
-    permutation: int | None = None
 
     @property
     def start(self) -> int:
@@ -93,9 +92,9 @@ class Cell:
         return len(self.stream.y) if self.chunk is None else self.start + self.stream.chunk_size
 
     @property
-    def part(self) -> slice:
-        """The examples, as a slice of the stream."""
-        return slice(self.start, self.stop)
+    def n_examples(self) -> int:
+        """Number of examples to be learnt."""
+        return self.stop - self.start
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -106,7 +105,7 @@ class Cell:
     @cached_property
     def identity(self) -> Record:
         """Everything that the result depends on."""
-        identity = {
+        return {
             "model": self.model,
             "parameters": self.parameters,
             "seed": self.seed,
@@ -121,15 +120,11 @@ class Cell:
             "start": self.start,
             "stop": self.stop,
         }
-        if self.permutation is not None:
-            identity["permutation"] = self.permutation
-        return identity
 
     @cached_property
     def key(self) -> str:
         """Fingerprint of the identity: 16 hexadecimal digits."""
-        text = json.dumps(self.identity, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return fingerprint(self.identity)
 
     def make(self) -> KernelClassifier:
         """Make the model, which has learnt nothing.
@@ -142,25 +137,43 @@ class Cell:
         seed = {} if self.seed is None else {"seed": self.seed}
         return MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
 
+    def task(self) -> Callable[[KernelClassifier], Record]:
+        """Return what a worker calls with the model."""
+        # Workers cut their part themselves: parts cut here would be so many more memory maps.
+        rows, y = Rows.of(self.stream.documents.rows), self.stream.y[self.start : self.stop]
+        return partial(_learn_part, rows, self.start, y)
 
-def learn(model: KernelClassifier, X: csr_array, y: NDArray[np.bool_]) -> Record:
+
+def _learn_part(rows: Rows, start: int, y: NDArray[np.bool_], model: KernelClassifier) -> Record:
+    return learn(model, rows.part(start, start + len(y)), y)
+
+
+def updates(model: Any) -> int:
+    """Number of examples that changed a model; over all classes, that of `OneVsRest`."""
+    models = model.models.values() if isinstance(model, OneVsRest) else [model]
+    return sum(one.n_updates for one in models)
+
+
+def learn(model: Any, X: csr_array, y: NDArray[Any], windows: int = WINDOWS) -> Record:
     """Test, then train, on every example in turn.
 
     Parameters
     ----------
     model
-        It learns.
+        It learns: any of `drift.models`.
     X
         Examples, shape (n_samples, n_features).
     y
         Labels, shape (n_samples,).
+    windows
+        Number of equal parts of the stream that errors and supports are recorded in.
 
     Returns
     -------
     dict
         ``n_samples``; ``mistakes``, the wrong predictions; ``supports`` held at the end;
-        ``updates``; ``seconds``, for all examples; ``window_errors``, the share of mistakes in each
-        of `WINDOWS` equal parts of the stream.
+        ``updates``; ``seconds`` of processor time, for all examples; ``window_errors``, the share
+        of mistakes in each part of the stream, and ``window_supports``, those held at its end.
 
     Examples
     --------
@@ -168,28 +181,35 @@ def learn(model: KernelClassifier, X: csr_array, y: NDArray[np.bool_]) -> Record
     >>> from drift.experiments import learn
     >>> from drift.models import Perceptron
     >>> result = learn(Perceptron(), np.array([[1.0, 0], [0, 1.0], [1, 1]]), np.array([1, 0, 0]))
-    >>> result["mistakes"], result["supports"], result["window_errors"]
-    (2, 3, [1.0, 1.0, 0.0])
+    >>> result["mistakes"], result["window_supports"], result["window_errors"]
+    (2, [1, 2, 3], [1.0, 1.0, 0.0])
     """
-    started = time.perf_counter()
-    predictions = model.predict_learn_many(X, y)
-    seconds = time.perf_counter() - started
-    wrong = predictions != y
-    edges = np.linspace(0, len(y), min(WINDOWS, len(y)) + 1).round().astype(int)
-    windows = [wrong[start:stop].mean() for start, stop in pairwise(edges)]
+    edges = np.linspace(0, len(y), min(windows, len(y)) + 1).round().astype(int).tolist()
+    mistakes, supports = [], []
+    seconds = 0.0
+    for start, stop in pairwise(edges):
+        part = X[start:stop]
+        started = time.process_time()
+        predictions = model.predict_learn_many(part, y[start:stop])
+        seconds += time.process_time() - started
+        mistakes.append(int((predictions != y[start:stop]).sum()))
+        supports.append(model.n_supports)
+    lengths = np.diff(edges).tolist()
     return {
         "n_samples": len(y),
-        "mistakes": int(wrong.sum()),
+        "mistakes": sum(mistakes),
         "supports": model.n_supports,
-        "updates": model.n_updates,
+        "updates": updates(model),
         "seconds": round(seconds, 6),
-        "window_errors": [round(float(error), 6) for error in windows],
+        "window_errors": [
+            round(wrong / length, 6) for wrong, length in zip(mistakes, lengths, strict=True)
+        ],
+        "window_supports": supports,
     }
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    documents: Documents,
+    cells: Sequence[Job],
     *,
     folder: RunFolder | None = None,
     jobs: int = -1,
@@ -204,8 +224,6 @@ def run_cells(
     ----------
     cells
         What to run; those with equal keys run once.
-    documents
-        What all of the cells' streams are made of.
     folder
         Where runs are looked up and appended; None: neither.
     jobs
@@ -216,7 +234,7 @@ def run_cells(
     Returns
     -------
     list of dict
-        One a cell, in their order: `Cell.identity`, `Cell.key` and what `learn` returns.
+        One a cell, in their order: its identity, its key and what came out.
 
     Raises
     ------
@@ -225,67 +243,35 @@ def run_cells(
     """
     if jobs == 0:
         raise ParameterError("jobs must be a number of processes or -1 for all cores, not 0")
-    for point in {(cell.model, *cell.parameters.items()): cell for cell in cells}.values():
-        point.make()
     done = folder.read() if folder is not None else {}
     missing = {cell.key: cell for cell in cells if cell.key not in done}
-    queue = sorted(missing.values(), key=lambda cell: cell.start - cell.stop)
+    for point in {_setting(cell): cell for cell in cells}.values():
+        point.make()
+    queue = sorted(missing.values(), key=lambda cell: -cell.n_examples)
     with bar(queue, progress) as advance:
-        for key, result in _results(queue, documents, jobs):
+        for key, result in _results(queue, jobs):
             record = {**missing[key].identity, "key": key, **result}
             if folder is not None:
                 folder.append(record)
             done[key] = record
-            advance(record["n_samples"])
+            advance(missing[key].n_examples)
     return [done[cell.key] for cell in cells]
 
 
-class _Rows(NamedTuple):
-    """What every worker needs; joblib hands the arrays over as one memory map."""
-
-    data: NDArray[np.float64]
-    indices: NDArray[Any]
-    indptr: NDArray[Any]
-    width: int
-    parent: int
-
-    def part(self, start: int, stop: int) -> csr_array:
-        """Rows from `start` to `stop`, not copied."""
-        indptr = self.indptr[start : stop + 1]
-        entries = slice(indptr[0], indptr[-1])
-        arrays = self.data[entries], self.indices[entries], indptr - indptr[0]
-        return csr_array(arrays, shape=(stop - start, self.width), copy=False)
+def _setting(cell: Job) -> str:
+    """What decides whether a model can be made."""
+    return repr([cell.identity["model"], cell.identity["parameters"]])
 
 
-def _results(
-    queue: Sequence[Cell], documents: Documents, jobs: int
-) -> Iterator[tuple[str, Record]]:
+def _results(queue: Sequence[Job], jobs: int) -> Iterator[tuple[str, Record]]:
     """Results as they come, with their cells' keys."""
-    matrix = documents.rows
-    # Workers cut their part themselves: parts cut here would be so many more memory maps.
-    rows = _Rows(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1], os.getpid())
-    tasks = (
-        delayed(_run)(
-            cell.key, cell.make(), rows, cell.start, cell.stream.y[cell.part], cell.permutation
-        )
-        for cell in queue
-    )
+    parent = os.getpid()
+    tasks = (delayed(_run)(cell.key, cell.make(), cell.task(), parent) for cell in queue)
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
 
 
-def _run(  # noqa: PLR0913, PLR0917 - what a worker is sent
-    key: str,
-    model: KernelClassifier,
-    rows: _Rows,
-    start: int,
-    y: NDArray[np.bool_],
-    permutation: int | None,
-) -> tuple[str, Record]:
-    if os.getpid() != rows.parent:
+def _run(key: str, model: Any, task: Callable[[Any], Record], parent: int) -> tuple[str, Record]:
+    if os.getpid() != parent:
         # The terminal sends Ctrl-C to every process; the parent alone answers, and ends these.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    X = rows.part(start, start + len(y))
-    if permutation is not None:
-        order = np.random.default_rng(permutation).permutation(len(y))
-        X, y = X[order], y[order]
-    return key, learn(model, X, y)
+    return key, task(model)

@@ -9,15 +9,16 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
     from drift.experiments.claims import Claim
-    from drift.experiments.compare import ComparisonResults
+    from drift.experiments.comparison import ComparisonResults
+    from drift.experiments.reproduction import Reproduction
     from drift.experiments.results import TrackingResults
 
-__all__ = ["comparison", "render"]
+__all__ = ["comparison", "render", "reproductions"]
 
 
 def render(results: TrackingResults) -> RenderableType:
@@ -38,7 +39,7 @@ def render(results: TrackingResults) -> RenderableType:
 
 
 def comparison(results: ComparisonResults) -> RenderableType:
-    """One row a contender: mean and deviation over permutations.
+    """One row a contender: mean and deviation over permutations; and one an epoch, if several.
 
     Parameters
     ----------
@@ -46,20 +47,75 @@ def comparison(results: ComparisonResults) -> RenderableType:
         What to show.
     """
     runs = results.settings["permutations"]
-    table = _table(
-        f"{results.stream}: {runs} permutations",
-        ("model", "left"),
-        ("parameters", "left"),
-        ("error %", "right"),
-        ("supports", "right"),
-        ("updates", "right"),
-        ("seconds", "right"),
-    )
-    for row in results.table():
-        error = f"{row['error']:.2f} ± {row['error_std']:.2f}"
-        seconds = f"{row['seconds']:.2f} ± {row['seconds_std']:.2f}"
-        counts = [f"{row[name]:.0f} ± {row[name + '_std']:.0f}" for name in ("supports", "updates")]
-        table.add_row(row["contender"], row["parameters"], error, *counts, seconds)
+    title = f"{results.stream}: {runs} permutations"
+    parts = [_contenders(title, results.table(), _CONTENDERS)]
+    if results.settings["epochs"] > 1:
+        parts.append(_contenders("After each epoch", results.epoch_table(), _EPOCHS))
+    return Group(*parts)
+
+
+#: Columns of the tables of a comparison: heading, and digits; None for what is no number.
+_CONTENDERS: dict[str, tuple[str, int | None]] = {
+    "contender": ("model", None),
+    "parameters": ("parameters", None),
+    "error": ("error %", 2),
+    "test_error": ("test error %", 2),
+    "supports": ("supports", 0),
+    "updates": ("updates", 0),
+    "seconds": ("seconds", 2),
+    "rows_per_second": ("rows/s", 0),
+}
+_EPOCHS: dict[str, tuple[str, int | None]] = {
+    "contender": ("model", None),
+    "epoch": ("epoch", 0),
+    "test_error": ("test error %", 2),
+    "mistakes": ("mistakes", 0),
+    "updates": ("updates", 0),
+    "supports": ("supports", 0),
+}
+
+
+def _contenders(
+    title: str, rows: Sequence[dict[str, Any]], columns: dict[str, tuple[str, int | None]]
+) -> Table:
+    shown = {name: column for name, column in columns.items() if name in rows[0]}
+    headings: list[tuple[str, str]] = []
+    for name, (heading, digits) in shown.items():
+        headings.append((heading, "left" if digits is None else "right"))
+        if f"paper_{name}" in rows[0]:
+            headings.append(("in the paper", "right"))
+    table = _table(title, *headings)
+    for row in rows:
+        cells = []
+        for name, (_, digits) in shown.items():
+            cells.append(_number(row, name, digits))
+            if f"paper_{name}" in row:
+                paper = row[f"paper_{name}"]
+                cells.append("" if paper is None else f"{paper:g}")
+        table.add_row(*cells)
+    return table
+
+
+def _number(row: dict[str, Any], name: str, digits: int | None) -> str:
+    if digits is None or row[name] is None:
+        return row[name] or ""
+    deviation = row.get(f"{name}_std") if row.get("runs", 2) > 1 else None
+    spread = "" if deviation is None else f" ± {deviation:.{digits}f}"
+    return f"{row[name]:.{digits}f}{spread}"
+
+
+def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:
+    """One row an experiment of a paper: what it learns, and where it is printed.
+
+    Parameters
+    ----------
+    known
+        By name.
+    """
+    columns = [(name, "left") for name in ("experiment", "data", "kernel", "paper", "to get")]
+    table = _table("Experiments of the papers", *columns)
+    for name, one in known.items():
+        table.add_row(name, one.stream, repr(one.kernel), one.paper, one.missing)
     return table
 
 

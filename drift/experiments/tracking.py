@@ -177,7 +177,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         cell for model in _BASELINES if model in chosen for cell in _chunks(model, streams, kernel)
     ]
     folder = None if output is None else RunFolder(output)
-    records = run_cells([*cells, *chunks], documents, folder=folder, jobs=jobs, progress=progress)
+    records = run_cells([*cells, *chunks], folder=folder, jobs=jobs, progress=progress)
     results = TrackingResults(
         records=records[: len(cells)],
         chunks=records[len(cells) :],

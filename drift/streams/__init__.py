@@ -16,8 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from drift.streams.catalog import fetch_openml, load, segments
+    from drift.streams.catalog import fetch_openml, load, load_split, segments
     from drift.streams.documents import Documents
+    from drift.streams.handwriting import letter, mnist, usps
     from drift.streams.libsvm import read_libsvm
     from drift.streams.lyrl2004 import read_lyrl2004
     from drift.streams.rcv1v2 import RCV1_TARGETS, fetch_rcv1, rcv1
@@ -34,7 +35,10 @@ __all__ = [
     "fetch_openml",
     "fetch_rcv1",
     "gaussians",
+    "letter",
     "load",
+    "load_split",
+    "mnist",
     "newswire",
     "rcv1",
     "read_libsvm",
@@ -42,11 +46,13 @@ __all__ = [
     "read_reuters21578",
     "segments",
     "tracking_groups",
+    "usps",
 ]
 
 _MODULES = {
-    "catalog": ("fetch_openml", "load", "segments"),
+    "catalog": ("fetch_openml", "load", "load_split", "segments"),
     "documents": ("Documents",),
+    "handwriting": ("letter", "mnist", "usps"),
     "libsvm": ("read_libsvm",),
     "lyrl2004": ("read_lyrl2004",),
     "rcv1v2": ("RCV1_TARGETS", "fetch_rcv1", "rcv1"),

@@ -15,7 +15,7 @@ from drift.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["PathLike", "find_one", "find_path", "read_text", "sha256_of"]
+__all__ = ["PathLike", "find_one", "find_path", "read_bytes", "read_text", "sha256_of"]
 
 PathLike = str | Path
 
@@ -23,8 +23,8 @@ _SUFFIXES = ("", ".xz", ".gz", ".bz2")
 _DECOMPRESS = {".xz": lzma.decompress, ".gz": gzip.decompress, ".bz2": bz2.decompress}
 
 
-def read_text(path: PathLike) -> tuple[bytes, bytes]:
-    """Return a file's bytes as they lie on the disk, and as text after decompression.
+def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
+    """Return a file's bytes as they lie on the disk, and after decompression.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def read_text(path: PathLike) -> tuple[bytes, bytes]:
     Raises
     ------
     DataError
-        The file is missing, empty, damaged or cut short: a compressed file that does not end
-        where its format says, or a text whose last line lacks its newline.
+        The file is missing, empty or damaged: a compressed one that does not end where its format
+        says.
     """
     path = Path(path)
     try:
@@ -43,12 +43,29 @@ def read_text(path: PathLike) -> tuple[bytes, bytes]:
     except OSError as error:
         raise DataError(path, None, f"cannot be read ({error.strerror}): check the path") from error
     try:
-        text = _DECOMPRESS.get(path.suffix, bytes)(raw)
+        content = _DECOMPRESS.get(path.suffix, bytes)(raw)
     except (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error) as error:
         problem = f"the compressed file is cut short or damaged ({error}): fetch it again"
         raise DataError(path, None, problem) from error
-    if not text:
+    if not content:
         raise DataError(path, None, "the file is empty: fetch it again")
+    return raw, content
+
+
+def read_text(path: PathLike) -> tuple[bytes, bytes]:
+    """Return a text file's bytes as `read_bytes` does.
+
+    Parameters
+    ----------
+    path
+        A plain file, or one whose suffix is .xz, .gz or .bz2.
+
+    Raises
+    ------
+    DataError
+        As of `read_bytes`, and if the last line lacks its newline.
+    """
+    raw, text = read_bytes(path)
     if not text.endswith(b"\n"):
         line = text.count(b"\n") + 1
         raise DataError(path, line, "the last line lacks its newline, so the file is cut short")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import MissingExtraError, ParameterError
+from drift.streams._files import find_one
 from drift.streams.documents import Documents
+from drift.streams.handwriting import letter, mnist, usps
 from drift.streams.libsvm import read_libsvm
 from drift.streams.rcv1v2 import RCV1_TARGETS, rcv1
 from drift.streams.reuters import read_reuters21578
@@ -18,12 +21,33 @@ from drift.streams.synthetic import gaussians
 if TYPE_CHECKING:
     from drift.streams._files import PathLike
 
-__all__ = ["fetch_openml", "load", "segments"]
+__all__ = ["fetch_openml", "load", "load_split", "segments"]
 
-_NAMES = ("newswire", "rcv1", "reuters21578", "segments", "a9a", "gaussians")
+#: Sets in LIBSVM's format: files of the training and of the test part, and columns.
+_LIBSVM = {
+    "a9a": ("a9a", "a9a.t", 123),
+    "ijcnn1": ("ijcnn1", "ijcnn1.t", 22),
+    "news20": ("news20.binary", None, 1_355_191),
+    "vehicle": ("combined", "combined.t", 100),
+    "timit": ("timit", "timit.t", 351),
+}
+#: Those with two classes, whose labels some packers write as 1, some as +1 and some as 1.0.
+_TWO_CLASSES = ("a9a", "ijcnn1", "news20")
+_SPLITS = {"mnist": mnist, "usps": usps, "letter": letter}
+#: Their names at openml.org, and how many of the rows there are for training: the first ones.
+_OPENML = {"mnist": ("mnist_784", 60_000), "usps": ("USPS", 7_291), "letter": ("letter", 16_000)}
+_NAMES = ("newswire", "rcv1", "reuters21578", "segments", "gaussians", *_LIBSVM, *_SPLITS)
 _N_TARGETS = 4
+_SITE = "Download it (csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 _SOURCES = {
-    "a9a": "Download it (csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html)",
+    "a9a": f"{_SITE}/binary.html, a9a and a9a.t)",
+    "ijcnn1": f"{_SITE}/binary.html, ijcnn1 and ijcnn1.t)",
+    "news20": f"{_SITE}/binary.html, news20.binary)",
+    "vehicle": f"{_SITE}/multiclass.html, vehicle (combined))",
+    "timit": "Buy the corpus (catalog.ldc.upenn.edu/LDC93S1), make LIBSVM files timit and timit.t",
+    "mnist": "Download its four idx files (yann.lecun.com/exdb/mnist)",
+    "usps": f"{_SITE}/multiclass.html, usps and usps.t)",
+    "letter": "Download it (archive.ics.uci.edu/dataset/59, letter-recognition.data)",
     "rcv1": "Download the LYRL2004 files (jmlr.org/papers/volume5/lewis04a)",
     "reuters21578": "Download it (kdd.ics.uci.edu/databases/reuters21578) and unpack it",
 }
@@ -41,8 +65,15 @@ def load(
     ``rcv1``          `rcv1`, 20,000 unless `n` is given       `RCV1_TARGETS`
     ``reuters21578``  `read_reuters21578`                      its four most frequent topics
     ``segments``      `segments`                               brickface, cement, foliage, grass
-    ``a9a``           UCI Adult: `read_libsvm`                 -1 and +1
     ``gaussians``     `gaussians`, 10,000 unless `n` is given  +1 and -1
+    ``a9a``           UCI Adult: `read_libsvm`                 -1 and +1
+    ``ijcnn1``        LIBSVM's ijcnn1: `read_libsvm`           -1 and +1
+    ``news20``        LIBSVM's news20.binary: `read_libsvm`    -1 and +1
+    ``vehicle``       SensIT Vehicle, combined: `read_libsvm`  its three classes
+    ``timit``         phonemes: `read_libsvm`                  its four most frequent topics
+    ``mnist``         `mnist`, the training part               its four most frequent topics
+    ``usps``          `usps`, the training part                its four most frequent topics
+    ``letter``        `letter`, the training part              its four most frequent topics
     a file's path     `read_libsvm`                            its four most frequent topics
     ================  =======================================  ==================================
 
@@ -51,8 +82,9 @@ def load(
     stream
         A name of the table, or the path of a LIBSVM file.
     data
-        For ``rcv1``, ``reuters21578`` and ``a9a``: the folder of their files. None: the folder of
-        that name in the one that the environment variable DRIFT_DATA names.
+        Folder of the files, for the streams that are read from some. None: the folder of that name
+        in the one that the environment variable DRIFT_DATA names. ``"openml"``: ``mnist``, ``usps``
+        and ``letter`` as `fetch_openml` gets them.
     n
         Take the first `n` documents only; None: see the table, else all of them.
     seed
@@ -93,6 +125,41 @@ def load(
         documents = _read(stream, data)
         targets = documents.most_frequent(_N_TARGETS, n)
     return documents if n is None else documents.head(n), tuple(targets)
+
+
+def load_split(
+    stream: str, data: PathLike | None = None, n: int | None = None, n_test: int | None = None
+) -> tuple[Documents, Documents]:
+    """Documents to train on and documents to test on, as the publishers of a set split it.
+
+    Parameters
+    ----------
+    stream
+        ``mnist``, ``usps``, ``letter``, ``a9a``, ``ijcnn1``, ``vehicle`` or ``timit``.
+    data
+        As for `load`.
+    n, n_test
+        Take the first documents of each part only; None: all.
+
+    Raises
+    ------
+    ParameterError
+        No such stream, or one without a test part; no data folder.
+    DataError
+        Files that are missing, malformed or cut short.
+    """
+    if stream in _SPLITS:
+        training, test = _split(stream, data)
+    elif stream in _LIBSVM and _LIBSVM[stream][1] is not None:
+        folder = _folder(stream, data)
+        training, test = (_libsvm(stream, folder, part) for part in (0, 1))
+    else:
+        names = [name for name, files in _LIBSVM.items() if files[1]] + list(_SPLITS)
+        raise ParameterError(f"{stream!r} has no test part: choose among {', '.join(names)}")
+    return (
+        training if n is None else training.head(n),
+        test if n_test is None else test.head(n_test),
+    )
 
 
 def segments() -> Documents:
@@ -155,8 +222,10 @@ def fetch_openml(
 def _read(stream: str, data: PathLike | None) -> Documents:
     if stream == "reuters21578":
         return read_reuters21578(_folder(stream, data))
-    if stream == "a9a":
-        return _a9a(_folder(stream, data))
+    if stream in _SPLITS:
+        return _split(stream, data)[0]
+    if stream in _LIBSVM:
+        return _libsvm(stream, _folder(stream, data), 0)
     if not Path(stream).is_file():
         near = get_close_matches(stream, _NAMES, n=1)
         guess = f" (did you mean {near[0]!r}?)" if near else ""
@@ -164,11 +233,23 @@ def _read(stream: str, data: PathLike | None) -> Documents:
     return read_libsvm(stream)
 
 
-def _a9a(folder: Path) -> Documents:
-    """Read the training part, whether or not it is compressed."""
-    names = ("a9a", "a9a.xz", "a9a.gz", "a9a.bz2")
-    found = [folder / name for name in names if (folder / name).is_file()]
-    return read_libsvm(found[0] if found else folder / names[0], n_features=123)
+def _split(stream: str, data: PathLike | None) -> tuple[Documents, Documents]:
+    if str(data) != "openml":
+        return _SPLITS[stream](_folder(stream, data))
+    name, n = _OPENML[stream]
+    documents = fetch_openml(name)
+    rest = replace(documents, rows=documents.rows[n:], topics=documents.topics[n:])
+    return documents.head(n), rest
+
+
+def _libsvm(stream: str, folder: Path, part: int) -> Documents:
+    """Read the training part (0) or the test part (1) of a set, whether or not it is compressed."""
+    *files, n_features = _LIBSVM[stream]
+    documents = read_libsvm(find_one(folder, str(files[part])), n_features=int(n_features or 0))
+    if stream not in _TWO_CLASSES:
+        return documents
+    signs = tuple(f"{float(label):+g}" for label in documents.topic_names)
+    return replace(documents, topic_names=signs)
 
 
 def _folder(stream: str, data: PathLike | None) -> Path:

@@ -4,22 +4,13 @@ import json
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from drift.cli import app
 from drift.errors import ParameterError
 from drift.experiments import (
-    REPRODUCTIONS,
-    Cell,
     Contender,
     RunFolder,
     compare,
-    reproduce,
-    run_cells,
 )
-from drift.kernels import RBF
-from drift.models import MODELS, Perceptron
-from drift.streams import ShiftingStream
 
 CONTENDERS = {
     "RBP": Contender("RBP", budget_of="LBP"),  # before the one that it waits for
@@ -31,25 +22,6 @@ CONTENDERS = {
 @pytest.fixture
 def results(documents):
     return compare(documents, "a", CONTENDERS, permutations=3, jobs=1)
-
-
-def test_a_permutation_is_learnt_in_its_own_order(documents):
-    stream = ShiftingStream(documents, "a")
-    cell = Cell("Perceptron", {}, stream, 0, permutation=2)
-    (record,) = run_cells([cell], documents, jobs=1)
-    order = np.random.default_rng(2).permutation(len(documents))
-    y = documents.has("a")[order]
-    wrong = Perceptron().predict_learn_many(documents.rows[order], y) != y
-    assert record["mistakes"] == wrong.sum()
-    assert record["permutation"] == 2
-    assert record["window_errors"][0] == pytest.approx(wrong[:12].mean(), abs=1e-6)
-
-
-def test_the_order_is_in_the_key_where_there_is_one(documents):
-    stream = ShiftingStream(documents, "a")
-    plain, *permuted = (Cell("LBP", {}, stream, 0, permutation=i) for i in (None, 0, 1))
-    assert len({plain.key, *(cell.key for cell in permuted)}) == 3
-    assert "permutation" not in plain.identity
 
 
 def test_every_contender_meets_the_same_permutations(results):
@@ -90,6 +62,8 @@ def test_it_leaves_a_folder_and_goes_on_from_it(tmp_path, documents):
         "runs.jsonl",
         "table.csv",
         "manifest.json",
+        "over_time.png",
+        "over_time.svg",
     }
     assert second.records["LBP"][:1] == first.records["LBP"]  # the seconds, too: not run again
     assert len(RunFolder(tmp_path).read()) == 6
@@ -130,51 +104,3 @@ def test_it_prints_a_table(results):
 def test_what_cannot_be_compared_is_refused(documents, contenders, settings, message):
     with pytest.raises(ParameterError, match=message):
         compare(documents, "a", contenders, jobs=1, **settings)
-
-
-def test_the_projectron_experiments_are_the_papers():
-    a9a, synthetic = (REPRODUCTIONS[f"projectron-{name}"] for name in ("a9a", "synthetic"))
-    assert (a9a.kernel, synthetic.kernel) == (RBF(0.04), RBF(1.0))
-    for one, tolerance in ((a9a, 0.1), (synthetic, 0.04)):
-        for name in ("Projectron", "ProjectronPlusPlus"):
-            assert one.contenders[name].parameters == {"tolerance": tolerance, "squared": True}
-        assert {n for n, c in one.contenders.items() if c.budget_of == "Projectron"} == {
-            "Forgetron",
-            "RBP",
-        }
-
-
-@pytest.mark.skipif("Projectron" not in MODELS, reason="the Projectrons are not in this version")
-def test_the_budgets_follow_the_projectron():
-    few = {"rows": 400, "permutations": 2, "jobs": 1}
-    results = reproduce("projectron-synthetic", models=["RBP"], **few)
-    assert list(results.records) == ["Projectron", "RBP"]
-    supports = [record["supports"] for record in results.records["Projectron"]]
-    assert results.records["RBP"][0]["parameters"] == {"budget": round(np.mean(supports))}
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("projectron", {}, "no experiment 'projectron' .did you mean 'projectron-a9a'"),
-        ("projectron-a9a", {"models": ["perceptron"]}, "no model 'perceptron' .did you mean"),
-        ("projectron-a9a", {"models": []}, "models is empty: choose among Perceptron"),
-        ("projectron-a9a", {"data": "nowhere"}, "the folder nowhere does not exist"),
-    ],
-)
-def test_what_cannot_be_reproduced_is_refused(name, settings, message):
-    with pytest.raises(ParameterError, match=message):
-        reproduce(name, **settings)
-
-
-def test_the_command(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    arguments = ["reproduce", "projectron-synthetic", "--rows", "200", "--permutations", "2"]
-    arguments += ["--models", "Perceptron, PassiveAggressive", "--jobs", "1"]
-    shown = CliRunner().invoke(app, arguments)
-    assert shown.exit_code == 0, shown.stderr
-    assert "gaussians: 2 permutations" in shown.stdout
-    assert "in results/projectron-synthetic: manifest.json, runs.jsonl, table.csv" in shown.stdout
-    shown = CliRunner().invoke(app, ["reproduce", "projectron-nothing"])
-    assert shown.exit_code == 2
-    assert shown.stderr.startswith("error: no experiment")

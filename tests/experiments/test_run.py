@@ -38,9 +38,9 @@ def learnt(monkeypatch):
     """Lengths of what is learnt from now on in this process."""
     lengths = []
 
-    def spy(model, X, y):
+    def spy(model, X, y, *windows):
         lengths.append(len(y))
-        return learn(model, X, y)
+        return learn(model, X, y, *windows)
 
     monkeypatch.setattr(run_module, "learn", spy)
     return lengths
@@ -60,6 +60,7 @@ def test_learn_counts_wrong_predictions_and_where_they_were():
         "supports": 5,
         "updates": 5,
         "window_errors": [0.5, 0, 0, 0, 0.5, 0, 0, 0, 1.0, 0, 0, 0, 0, 0, 0, 0],
+        "window_supports": [1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 5, 5, 5, 5],
     }
 
 
@@ -73,11 +74,11 @@ def test_windows_cover_the_stream(n):
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_river_counts_the_same_mistakes(model, documents, stream):
+def test_river_counts_the_same_mistakes(model, stream):
     known = inspect.signature(MODELS[model]).parameters
     parameters = PARAMETERS.get(model, {"budget": 12} if "budget" in known else {})
     cell = Cell(model, parameters, stream, 0, seed=3 if "seed" in known else None)
-    (record,) = run_cells([cell], documents, jobs=1)
+    (record,) = run_cells([cell], jobs=1)
     metric = metrics.Accuracy()
     river_model = cell.make()
     evaluate.progressive_val_score(stream, river_model, metric)
@@ -89,7 +90,7 @@ def test_river_counts_the_same_mistakes(model, documents, stream):
 
 
 def test_a_chunk_is_learnt_afresh(documents, stream):
-    (record,) = run_cells([Cell("Perceptron", {}, stream, 0, chunk=2)], documents, jobs=1)
+    (record,) = run_cells([Cell("Perceptron", {}, stream, 0, chunk=2)], jobs=1)
     y = documents.has("c")[100:150]
     model = Perceptron()
     wrong = model.predict_learn_many(documents.rows[100:150], y) != y
@@ -97,23 +98,23 @@ def test_a_chunk_is_learnt_afresh(documents, stream):
     assert (record["mistakes"], record["supports"]) == (wrong.sum(), model.n_supports)
 
 
-def test_records_come_in_the_order_of_the_cells_on_any_number_of_cores(documents, cells):
-    alone = run_cells(cells, documents, jobs=1)
+def test_records_come_in_the_order_of_the_cells_on_any_number_of_cores(cells):
+    alone = run_cells(cells, jobs=1)
     assert [record["key"] for record in alone] == [cell.key for cell in cells]
-    assert no_seconds(run_cells(cells, documents, jobs=2)) == no_seconds(alone)
+    assert no_seconds(run_cells(cells, jobs=2)) == no_seconds(alone)
 
 
-def test_a_second_call_computes_only_what_is_missing(tmp_path, documents, cells, learnt):
+def test_a_second_call_computes_only_what_is_missing(tmp_path, cells, learnt):
     folder = RunFolder(tmp_path)
-    first = run_cells(cells[:2], documents, folder=folder, jobs=1)
+    first = run_cells(cells[:2], folder=folder, jobs=1)
     assert learnt == [200, 200]
-    assert run_cells(cells, documents, folder=folder, jobs=1)[:2] == first
+    assert run_cells(cells, folder=folder, jobs=1)[:2] == first
     assert learnt[2:] == [50, 50, 50, 50]
-    run_cells(cells, documents, folder=folder, jobs=1)
+    run_cells(cells, folder=folder, jobs=1)
     assert len(learnt) == 6
 
 
-def test_a_break_loses_only_what_is_in_flight(tmp_path, documents, cells, learnt):
+def test_a_break_loses_only_what_is_in_flight(tmp_path, cells, learnt):
     folder = RunFolder(tmp_path)
     append = folder.append
 
@@ -124,15 +125,15 @@ def test_a_break_loses_only_what_is_in_flight(tmp_path, documents, cells, learnt
 
     folder.append = interrupted
     with pytest.raises(KeyboardInterrupt):
-        run_cells(cells, documents, folder=folder, jobs=1)
+        run_cells(cells, folder=folder, jobs=1)
     assert len(RunFolder(tmp_path).read()) == 3
-    resumed = run_cells(cells, documents, folder=RunFolder(tmp_path), jobs=1)
+    resumed = run_cells(cells, folder=RunFolder(tmp_path), jobs=1)
     assert len(learnt) == 6
-    assert no_seconds(resumed) == no_seconds(run_cells(cells, documents, jobs=1))
+    assert no_seconds(resumed) == no_seconds(run_cells(cells, jobs=1))
 
 
-def test_the_longest_are_run_first_and_equal_ones_once(documents, cells, learnt):
-    run_cells([*cells[::-1], *cells], documents, jobs=1)
+def test_the_longest_are_run_first_and_equal_ones_once(cells, learnt):
+    run_cells([*cells[::-1], *cells], jobs=1)
     assert learnt == [200, 200, 50, 50, 50, 50]
 
 
@@ -161,22 +162,22 @@ def test_everything_that_matters_is_in_the_key(documents, stream):
     assert Cell("LBP", {"budget": 5}, stream, 0).key == cells[0].key
 
 
-def test_records_survive_json(documents, cells):
-    records = run_cells(cells[:1], documents, jobs=1)
+def test_records_survive_json(cells):
+    records = run_cells(cells[:1], jobs=1)
     assert json.loads(json.dumps(records)) == records
 
 
-def test_what_cannot_run_is_refused_before_anything_runs(documents, stream, learnt):
+def test_what_cannot_run_is_refused_before_anything_runs(stream, learnt):
     good, bad = (Cell("LBP", {"budget": budget}, stream, 0) for budget in (5, 0))
     with pytest.raises(ParameterError, match="budget must be an integer of at least 1, not 0"):
-        run_cells([good, bad], documents, jobs=1)
+        run_cells([good, bad], jobs=1)
     with pytest.raises(ParameterError, match="-1 for all cores, not 0"):
-        run_cells([good], documents, jobs=0)
+        run_cells([good], jobs=0)
     assert learnt == []
 
 
-def test_progress_is_shown_on_stderr(documents, cells, capsys):
-    run_cells(cells, documents, jobs=1, progress=True)
+def test_progress_is_shown_on_stderr(cells, capsys):
+    run_cells(cells, jobs=1, progress=True)
     shown = capsys.readouterr()
     assert "6 of 6 runs" in shown.err
     assert shown.out == ""

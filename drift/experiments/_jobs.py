@@ -1,0 +1,79 @@
+"""What a run is to those who run it, and the rows of a data set as every worker gets them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from drift.experiments.records import Record
+
+__all__ = ["Job", "Rows", "fingerprint"]
+
+
+class Job(Protocol):
+    """What `run_cells` runs, in a process of its own maybe."""
+
+    @property
+    def identity(self) -> Record:
+        """Everything that the result depends on."""
+
+    @property
+    def key(self) -> str:
+        """Fingerprint of the identity."""
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples to be learnt, by which runs are ordered and progress is told."""
+
+    def make(self) -> Any:
+        """Make the model, which has learnt nothing."""
+
+    def task(self) -> Callable[[Any], Record]:
+        """Return what is sent to a worker, to be called there with the model."""
+
+
+def fingerprint(identity: Record) -> str:
+    """Return 16 hexadecimal digits that tell an identity from all others.
+
+    Examples
+    --------
+    >>> from drift.experiments._jobs import fingerprint
+    >>> fingerprint({"model": "LBP", "seed": 1}) == fingerprint({"seed": 1, "model": "LBP"})
+    True
+    """
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Rows(NamedTuple):
+    """A CSR matrix in its parts, whose large arrays joblib hands over as one memory map each."""
+
+    data: NDArray[np.float64]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+    width: int
+
+    @classmethod
+    def of(cls, matrix: csr_array) -> Rows:
+        """Take a matrix apart, not copied."""
+        return cls(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1])
+
+    def part(self, start: int, stop: int) -> csr_array:
+        """Rows from `start` to `stop`, not copied."""
+        indptr = self.indptr[start : stop + 1]
+        entries = slice(indptr[0], indptr[-1])
+        arrays = self.data[entries], self.indices[entries], indptr - indptr[0]
+        return csr_array(arrays, shape=(stop - start, self.width), copy=False)
+
+    def all(self) -> csr_array:
+        """All rows, not copied."""
+        return self.part(0, len(self.indptr) - 1)

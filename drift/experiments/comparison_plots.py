@@ -1,0 +1,137 @@
+"""Figures of a comparison; matplotlib itself is imported by `drift.experiments.plots` alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.experiments.plots import COLOURS, Canvas, finish, log_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from drift.experiments.comparison import ComparisonResults
+    from drift.experiments.records import Record
+
+__all__ = ["against_supports", "by_epoch", "over_time"]
+
+_MARKERS = "os^vDPX*"
+#: Columns that are drawn against supports, with the axis of each: the rows of Crammer's figure 4.
+_PANELS = {
+    "test_error": "test error (%)",
+    "error": "online error (%)",
+    "updates": "updates (insertions)",
+}
+
+
+def over_time(results: ComparisonResults) -> Figure:
+    """Error so far and supports held, against examples: the Projectron's figures 6 and 7.
+
+    Parameters
+    ----------
+    results
+        Means over permutations are drawn.
+    """
+    figure = Canvas(figsize=(10.2, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    styles = _styles(results.records)
+    for name, records in results.records.items():
+        drawn = [record for record in records if "window_errors" in record]
+        if drawn:
+            n, windows = drawn[0]["n_samples"], len(drawn[0]["window_errors"])
+            ends = np.linspace(0, n, windows + 1).round()
+            errors = np.mean([record["window_errors"] for record in drawn], axis=0)
+            so_far = 100 * np.cumsum(errors * np.diff(ends)) / ends[1:]
+            supports = np.mean([record["window_supports"] for record in drawn], axis=0)
+            for panel, values in ((left, so_far), (right, supports)):
+                style = {**styles[name], "markevery": 0.1}
+                panel.plot(ends[1:], values, label=name, linewidth=1.5, markersize=4, **style)
+    left.set_ylabel("average online error (%)")
+    right.set_ylabel("supports")
+    right.set_yscale("log")
+    for panel in (left, right):
+        panel.set_xlabel("examples")
+    return _finished(figure, f"{results.stream}: error and supports over time", [left, right])
+
+
+def against_supports(results: ComparisonResults) -> Figure:
+    """Error against supports, a curve a series and a point a contender that has none.
+
+    Parameters
+    ----------
+    results
+        Means over permutations are drawn, and bars of one standard deviation to both sides.
+
+    Returns
+    -------
+    Figure
+        A panel for the online error; where there is a test part, three, as in figure 4 of Crammer,
+        Kandola and Singer: test error, online error, updates.
+    """
+    columns = list(_PANELS) if results.is_tested else ["error"]
+    figure = Canvas(figsize=(1.4 + 4.4 * len(columns), 4.6), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(1, len(columns), squeeze=False).flat)
+    curves: dict[str, list[dict[str, Any]]] = {}
+    for row in results.table():
+        curves.setdefault(results.series[row["contender"]] or row["contender"], []).append(row)
+    styles = _styles(curves)
+    for panel, column in zip(panels, columns, strict=True):
+        for name, rows in curves.items():
+            points = sorted(
+                (row["supports"], row[column], row["supports_std"], row[f"{column}_std"])
+                for row in rows
+                if row[column] is not None
+            )
+            if points:
+                x, y, spread, noise = np.array(points).T
+                style: dict[str, Any] = {"label": name, "linewidth": 1.5, "markersize": 5}
+                panel.errorbar(x, y, yerr=noise, xerr=spread, **style | styles[name])
+        panel.set_xlabel("supports")
+        panel.set_ylabel(_PANELS[column])
+        log_axis(panel, np.unique([max(1.0, row["supports"]) for row in results.table()]))
+    return _finished(figure, f"{results.stream}: against supports", panels)
+
+
+def by_epoch(results: ComparisonResults) -> Figure:
+    """Test error after each epoch, and the paper's where it prints one.
+
+    Parameters
+    ----------
+    results
+        Means over permutations are drawn; a paper's numbers dotted, in the same colour.
+    """
+    figure = Canvas(figsize=(7.2, 4.8), layout="constrained")
+    panel = figure.subplots()
+    styles = _styles(results.records)
+    for name, style in styles.items():
+        rows = [row for row in results.epoch_table() if row["contender"] == name]
+        epochs = [row["epoch"] for row in rows]
+        if rows:
+            errors = [row["test_error"] for row in rows]
+            panel.plot(epochs, errors, label=name, linewidth=1.5, markersize=5, **style)
+        printed = results.printed.get(name, {}).get("test_error", ())
+        if len(printed) == len(epochs):
+            panel.plot(epochs, printed, linestyle=":", linewidth=1.2, color=style["color"])
+    panel.set_xlabel("epochs")
+    panel.set_ylabel("test error (%); dotted: in the paper")
+    panel.set_xticks(range(1, results.settings["epochs"] + 1))
+    return _finished(figure, f"{results.stream}: test error by epoch", [panel])
+
+
+def _styles(names: Mapping[str, Any] | dict[str, list[Record]]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"color": COLOURS[i % len(COLOURS)], "marker": _MARKERS[i % len(_MARKERS)]}
+        for i, name in enumerate(names)
+    }
+
+
+def _finished(figure: Figure, title: str, panels: list[Axes]) -> Figure:
+    for panel in panels:
+        panel.grid(alpha=0.25)
+        panel.set_axisbelow(True)
+    finish(figure, title, panels)
+    return figure

@@ -1,0 +1,144 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from drift.errors import ParameterError
+from drift.experiments import Problem, RunFolder, Trial, run_cells
+from drift.kernels import Linear, Polynomial
+from drift.models import MRBP, OneVsRest, Perceptron, VotedPerceptron
+from drift.streams import Documents
+
+
+@pytest.fixture
+def test_part():
+    rng = np.random.default_rng(6)
+    topics = rng.integers(0, 4, 50)
+    X = rng.random((50, 12)) * (rng.random((50, 12)) < 0.4)
+    X[np.arange(50), topics] += 1.0
+    return Documents.from_arrays(X, ["abcd"[topic] for topic in topics], name="others")
+
+
+def one(*trial, **more):
+    (record,) = run_cells([Trial(*trial, **more)], jobs=1)
+    return record
+
+
+def test_a_permutation_is_learnt_in_its_own_order(documents):
+    record = one("Perceptron", {}, Problem(documents, "a"), 2)
+    order = np.random.default_rng(2).permutation(len(documents))
+    y = documents.has("a")[order]
+    model = Perceptron()
+    wrong = model.predict_learn_many(documents.rows[order], y) != y
+    assert record["mistakes"] == wrong.sum()
+    assert (record["permutation"], record["updates"]) == (2, model.n_updates)
+    assert record["window_errors"][0] == pytest.approx(wrong[:4].mean(), abs=1e-6)
+    assert record["window_supports"][-1] == record["supports"] == model.n_supports
+
+
+def test_every_epoch_goes_on_in_the_same_order_and_is_tested(documents, test_part):
+    record = one("Perceptron", {"bias": True}, Problem(documents, "b", test_part), 1, epochs=3)
+    order = np.random.default_rng(1).permutation(len(documents))
+    model, X, y = Perceptron(bias=True), documents.rows[order], documents.has("b")[order]
+    for state in record["by_epoch"]:
+        model.learn_many(X, y)
+        wrong = model.predict_many(test_part.rows) != test_part.has("b")
+        assert state["test_error"] == pytest.approx(100 * wrong.mean())
+        counts = (state["mistakes"], state["updates"], state["supports"])
+        assert counts == (model.n_mistakes, model.n_updates, model.n_supports)
+    assert len(record["by_epoch"]) == record["epochs"] == 3
+    assert record["test_error"] == record["by_epoch"][-1]["test_error"]
+    assert record["supports"] == model.n_supports
+
+
+@pytest.mark.parametrize("model", [Perceptron(), VotedPerceptron()])
+def test_one_against_the_rest_counts_over_all_classes(documents, test_part, model):
+    name = type(model).__name__
+    record = one(name, {}, Problem(documents, None, test_part), 0, one_vs_rest=True)
+    order = np.random.default_rng(0).permutation(len(documents))
+    y = np.array([min(topics) for _, topics in documents])[order]
+    twin = OneVsRest(model)
+    twin.learn_many(documents.rows[order], y)
+    (state,) = record["by_epoch"]
+    models = twin.models.values()
+    assert state["mistakes"] == sum(one.n_mistakes for one in models)
+    assert state["updates"] == record["updates"] == sum(one.n_updates for one in models)
+    wrong = [twin.predict_one(x) not in topics for x, topics in test_part]
+    assert record["test_error"] == pytest.approx(100 * np.mean(wrong))
+
+
+def test_classes_named_0_and_1_are_classes_all_the_same(documents):
+    numbered = Documents(documents.rows, documents.topics, ("1", "0", "-1", "3"))
+    lettered = one("ProjectronPlusPlus", {"tolerance": 0.4}, Problem(documents), 0)
+    record = one("ProjectronPlusPlus", {"tolerance": 0.4}, Problem(numbered), 0)
+    for name in ("mistakes", "supports", "updates"):
+        assert record[name] == lettered[name]
+
+
+def test_a_factor_scales_what_is_learnt_and_what_is_tested(documents, test_part):
+    kernel = Polynomial(degree=2)
+    scaled = [
+        Documents(part.rows / 8, part.topics, part.topic_names) for part in (documents, test_part)
+    ]
+    first = one("ROMMA", {}, Problem(documents, "a", test_part, factor=1 / 8), 0, kernel)
+    second = one("ROMMA", {}, Problem(scaled[0], "a", scaled[1]), 0, kernel)
+    for name in ("mistakes", "supports", "test_error"):
+        assert first[name] == second[name]
+    assert first["key"] != second["key"]
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, 0.5, normalize=True)])
+def test_an_svm_is_scikit_learns(documents, test_part, kernel):
+    record = one("SVM", {"C": 2.0}, Problem(documents, None, test_part), 0, kernel)
+    X, Z = documents.rows.toarray(), test_part.rows.toarray()
+    if kernel != Linear():
+        X, Z = (part / np.linalg.norm(part, axis=1)[:, None] for part in (X, Z))
+    power, constant = (1, 0.0) if kernel == Linear() else (3, 0.5)
+    svc = SVC(C=2.0, kernel="precomputed").fit(
+        (X @ X.T + constant) ** power, [min(topics) for _, topics in documents]
+    )
+    wrong = svc.predict((Z @ X.T + constant) ** power) != [min(topics) for _, topics in test_part]
+    assert record["test_error"] == pytest.approx(100 * wrong.mean())
+    assert record["supports"] == len(svc.support_)
+    assert "mistakes" not in record
+
+
+def test_everything_that_matters_is_in_the_key(documents, test_part):
+    problem = Problem(documents, "a", test_part)
+    trials = [
+        Trial("Perceptron", {}, problem, 0),
+        Trial("Perceptron", {"bias": True}, problem, 0),
+        Trial("Perceptron", {}, problem, 1),
+        Trial("Perceptron", {}, problem, 0, Linear()),
+        Trial("Perceptron", {}, problem, 0, epochs=2),
+        Trial("Perceptron", {}, problem, 0, one_vs_rest=True),
+        Trial("RBP", {}, problem, 0, seed=0),
+        Trial("RBP", {}, problem, 0, seed=1),
+        Trial("Perceptron", {}, Problem(documents, "b", test_part), 0),
+        Trial("Perceptron", {}, Problem(documents, "a", test_part.head(9)), 0),
+        Trial("Perceptron", {}, Problem(documents, "a"), 0),
+        Trial("Perceptron", {}, Problem(documents.head(99), "a", test_part), 0),
+        Trial("Perceptron", {}, Problem(documents, "a", test_part, factor=2.0), 0),
+    ]
+    assert len({trial.key for trial in trials}) == len(trials)
+
+
+def test_trials_run_on_two_cores_and_resume(tmp_path, documents, test_part):
+    problem = Problem(documents, None, test_part)
+    trials = [Trial("MRBP", {"budget": b}, problem, i, None, i) for b in (9, 30) for i in (0, 1)]
+    first = run_cells(trials, folder=RunFolder(tmp_path), jobs=2)
+    assert json.loads(json.dumps(first)) == first
+    assert run_cells(trials, folder=RunFolder(tmp_path), jobs=1) == first
+    model, order = MRBP(9, seed=1), np.random.default_rng(1).permutation(len(documents))
+    predicted = model.predict_learn_many(documents.rows[order], problem.y[order])
+    assert first[1]["mistakes"] == (predicted != problem.y[order]).sum()
+
+
+def test_what_is_no_problem_is_refused(documents, test_part):
+    several = Documents.from_pairs([({"x": 1}, ["a", "b"])])
+    with pytest.raises(ParameterError, match="pairs has documents with no topic or several"):
+        Problem(several)
+    narrow = Documents(test_part.rows[:, :3], test_part.topics, test_part.topic_names)
+    with pytest.raises(ParameterError, match="has 3 columns and stories 12"):
+        Problem(documents, "a", narrow)
