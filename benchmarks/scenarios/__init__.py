@@ -35,7 +35,7 @@ class Scenario(NamedTuple):
 SCENARIOS = {
     "rcv1-dicts": Scenario("dicts.rcv1", "predict + learn dicts: stories, 77 words", 90),
     "a9a-dicts": Scenario("dicts.a9a", "predict + learn dicts: persons, 14 features", 70),
-    "mnist-dicts": Scenario("dicts.mnist", "predict + learn dicts: images, 150 pixels", 150),
+    "mnist-dicts": Scenario("dicts.mnist", "predict + learn dicts: images, 150 pixels", 200),
     "rcv1-progressive": Scenario("dicts.progressive", "through iter_progressive_val_score", 15),
     "parts": Scenario("parts.parts", "where the time of an example goes", 40),
     "rcv1-arrays": Scenario("arrays.rcv1", "predict_learn_many: CSR, dicts, numpy", 20),
