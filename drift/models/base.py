@@ -17,9 +17,9 @@ import math
 from array import array
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from drift.errors import LabelError, ParameterError
+from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
-from drift.models._contract import OnlineClassifier
+from drift.models._labels import SIGNS, BinaryLabels
 from drift.models._names import Row
 from drift.models._support import SupportSet
 
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier", "check_budget", "check_number"]
-
-#: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
-_SIGNS: dict[str, dict[Label, float]] = {
-    "any": {0: -1.0, 1: 1.0, -1: -1.0},
-    "0/1": {0: -1.0, 1: 1.0},
-    "-1/+1": {-1: -1.0, 1: 1.0},
-}
 
 
 def check_number(name: str, value: float, *, least: float = 0.0, above: bool = False) -> None:
@@ -69,15 +62,7 @@ def check_budget(budget: int) -> None:
         raise ParameterError(f"budget must be an integer of at least 1, not {budget!r}")
 
 
-def _probability(score: float) -> float:
-    """Logistic function, to full precision on both sides."""
-    if score >= 0:
-        return 1.0 / (1.0 + math.exp(-score))
-    odds = math.exp(score) if score > -700 else 0.0
-    return odds / (1.0 + odds)
-
-
-class KernelClassifier(OnlineClassifier):
+class KernelClassifier(BinaryLabels):
     """Binary classifier whose hypothesis is a kernel expansion over supports.
 
     Labels may be bool, 0/1 or -1/+1 (numpy's too); predictions come back in the kind of label that
@@ -139,14 +124,13 @@ class KernelClassifier(OnlineClassifier):
                 f"kernel must be called as kernel(dot, sq_a, sq_b), as those of drift.kernels are, "
                 f"not {kernel!r}"
             )
+        super().__init__()
         self.kernel = kernel
         self.n_mistakes = 0
         self.n_updates = 0
         self._supports = SupportSet(
             DEFAULT_KERNEL if kernel is None else kernel, budget, wide=self._wide
         )
-        self._kind = "any"
-        self._labels: tuple[Label, Label] = (False, True)
 
     # --- hooks ---------------------------------------------------------------------------------
 
@@ -208,7 +192,7 @@ class KernelClassifier(OnlineClassifier):
             self._learn(x, y)
             return
         try:
-            sign = _SIGNS[self._kind][y]
+            sign = SIGNS[self._kind][y]
         except (KeyError, TypeError):
             sign = self._sign(y)
         supports = self._supports
@@ -331,53 +315,7 @@ class KernelClassifier(OnlineClassifier):
         finally:
             supports.release()
 
-    # --- labels and bookkeeping ----------------------------------------------------------------
-
-    def _sign(self, y: Label) -> float:
-        """Sign of a label; changes nothing."""
-        try:
-            return _SIGNS[self._kind][y]
-        except (KeyError, TypeError):
-            pass
-        if not any(y is sign or y == sign for sign in (-1, 0, 1)):
-            raise LabelError(
-                f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for other labels or more than "
-                "two, wrap this model in drift.models.OneVsRest"
-            )
-        raise LabelError(
-            f"label {y!r:.80} does not go with the labels learnt so far, "
-            f"{self._labels[0]!r} and {self._labels[1]!r}"
-        )
-
-    def _check_labels(self, labels: Sequence[Label]) -> list[float] | None:
-        """Return the labels' signs; None keeps the batch out of compiled code."""
-        before = self._kind, self._labels
-        if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
-            return [1.0 if label else -1.0 for label in labels]
-        try:
-            for label in labels:
-                if self._kind == "any" or type(label) is not bool:
-                    self._sign(label)
-                    self._adopt(label)
-            return [self._sign(label) for label in labels]
-        finally:
-            self._kind, self._labels = before
-
-    def _label_of(self, score: float) -> Label:
-        return self._labels[score > 0.0]
-
-    def _probabilities(self, score: float) -> dict[Label, float]:
-        return {self._labels[0]: _probability(-score), self._labels[1]: _probability(score)}
-
-    def _adopt(self, y: Label) -> None:
-        """Predict from now on in the kind of label that `y` is."""
-        truth = type(y).__name__ in {"bool", "bool_"}
-        if y == -1:
-            self._kind, self._labels = "-1/+1", (-1, 1)
-        elif y == 0 or truth:
-            self._kind, self._labels = "0/1", (False, True) if truth else (0, 1)
-        elif self._kind != "-1/+1":  # 1 may turn out to go with 0 or with -1
-            self._labels = (0, 1)
+    # --- the supports ---------------------------------------------------------------------------
 
     @property
     def n_supports(self) -> int:
