@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift.errors import MissingExtraError, ParameterError
+from drift.errors import ParameterError
 from drift.experiments._manifest import manifest
 from drift.experiments.records import RunFolder
 from drift.experiments.report import label, mean_and_deviation
@@ -183,19 +182,13 @@ class ComparisonResults:
             matplotlib is not installed.
         """
         folder = RunFolder(path)
-        known = folder.read()
-        for record in (record for records in self.records.values() for record in records):
-            if known.setdefault(record["key"], record) is record:
-                folder.append(record)
+        folder.append_missing(record for records in self.records.values() for record in records)
         folder.write_table("table.csv", self.table())
         if self.settings["epochs"] > 1:
             folder.write_table("epochs.csv", self.epoch_table())
         about = manifest(self.stream, self.sha256, self.settings, self.seconds)
         folder.write_json("manifest.json", about)
-        try:
-            folder.write_figures(self.figures)
-        except MissingExtraError as error:
-            warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=2)
+        folder.write_figures(lambda: self.figures)
 
     def __rich__(self) -> RenderableType:
         from drift.experiments.screen import comparison  # noqa: PLC0415 - rich is for terminals

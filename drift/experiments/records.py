@@ -13,10 +13,10 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift.errors import DataError, ParameterError
+from drift.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
@@ -108,6 +108,13 @@ class RunFolder:
         with self.runs.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
+    def append_missing(self, records: Iterable[Record]) -> None:
+        """Add the runs among `records` whose keys the folder lacks."""
+        known = self.read()
+        for record in records:
+            if known.setdefault(record["key"], record) is record:
+                self.append(record)
+
     def write_table(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write rows as CSV, replacing what was there.
 
@@ -137,14 +144,24 @@ class RunFolder:
         text = json.dumps(content, indent=2)
         (self.path / name).write_text(text + "\n", encoding="utf-8")
 
-    def write_figures(self, figures: Mapping[str, Figure]) -> None:
+    def write_figures(self, draw: Callable[[], Mapping[str, Figure]]) -> None:
         """Write figures as PNG and as SVG, replacing what was there.
 
         Parameters
         ----------
-        figures
-            By the name of their files, without suffix.
+        draw
+            Returns them by the name of their files, without suffix.
+
+        Warns
+        -----
+        RuntimeWarning
+            matplotlib is not installed: there are no figures.
         """
+        try:
+            figures = draw()
+        except MissingExtraError as error:
+            warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=3)
+            return
         for name, figure in figures.items():
             figure.savefig(self.path / f"{name}.png", dpi=150)
             figure.savefig(self.path / f"{name}.svg", metadata={"Date": None})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from drift.errors import MissingExtraError, ParameterError
+from drift.errors import ParameterError
 from drift.experiments._manifest import manifest
 from drift.experiments.claims import Claim, claims
 from drift.experiments.records import RunFolder
@@ -138,18 +137,12 @@ class TrackingResults:
             matplotlib is not installed.
         """
         folder = RunFolder(path)
-        known = folder.read()
-        for record in [*self.records, *self.chunks]:
-            if known.setdefault(record["key"], record) is record:
-                folder.append(record)
+        folder.append_missing([*self.records, *self.chunks])
         folder.write_table("table.csv", self.table())
         folder.write_table("chunks.csv", self.chunk_table())
         folder.write_table("claims.csv", [claim._asdict() for claim in self.claims()])
         folder.write_json("manifest.json", self.manifest())
-        try:
-            folder.write_figures(self.figures)
-        except MissingExtraError as error:
-            warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=2)
+        folder.write_figures(lambda: self.figures)
 
     def manifest(self) -> dict[str, Any]:
         """How the results came about: versions, parameters, data, machine, wall time."""
