@@ -82,7 +82,8 @@ class _Block:
         # loop, which adds the products of sixteen dense columns at a time, but singly those of
         # fewer than 64 (DRIFT_MANY) and of sparse ones.
         here = CHAIN + -(-width // CHAIN)
-        there = max(width / 16 + 6, 64) + n_sparse + 16
+        chunks = -(-width // 1024)  # DRIFT_CHUNK
+        there = max(width / 16 + 6 * chunks, 64) + 64 * (chunks - 1) + n_sparse + 16
         self.error = 1.01 * 2.0**-24 * (here + there)
 
     def replace(self, slot: int, i: int) -> None:
