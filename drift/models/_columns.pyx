@@ -239,7 +239,7 @@ cdef class ColumnStore:
         for j in range(self.capacity):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
-        size += (self.vocabulary.mask + 1) * 24  # a place is a pointer, a hash and a column
+        size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
         size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 4 * sizeof(double) + real)
         size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
         return object.__sizeof__(self) + size
