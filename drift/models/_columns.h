@@ -169,13 +169,16 @@ DRIFT_CLONES static double drift_slope(const double *weight, const float *dots, 
     return degree * sum[0];
 }
 
-/* A column of floats into a zeroed line with a place for each slot. */
+/* A column of floats, NULL for an empty one, into a line with a place for each slot. */
 static void drift_spread(const DriftColumn *c, float *line, int n) {
-    const DriftCell_float *cells = c->room == 1 ? &c->one : (const DriftCell_float *)c->block;
-    if (drift_is_dense(c)) {
+    const DriftCell_float *cells;
+    if (c && drift_is_dense(c)) {
         memcpy(line, c->block, (size_t)n * sizeof *line);
         return;
     }
+    memset(line, 0, (size_t)n * sizeof *line);
+    if (!c) return;
+    cells = c->room == 1 ? &c->one : (const DriftCell_float *)c->block;
     for (int e = 0; e < c->size; e++) line[cells[e].slot] = cells[e].value;
 }
 

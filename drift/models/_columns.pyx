@@ -842,13 +842,12 @@ cdef class ColumnStore:
         return self.normalize
 
     def matrix(self, out, int width):
-        """Write the supports, as scaled, into a zeroed float32 matrix of `width` rows by `capacity`.
+        """Write the supports, as scaled, into a float32 matrix of `width` rows by `capacity`.
 
         Returns the number of sparse columns.
         """
         cdef Py_buffer view
         cdef int f, sparse = 0, n = self.capacity
-        cdef float *line
         cdef DriftColumn *column
         self.check_holder()
         self.index(width)
@@ -857,12 +856,9 @@ cdef class ColumnStore:
             if view.len < <Py_ssize_t>width * n * <Py_ssize_t>sizeof(float):
                 raise ValueError(f"{width} columns of {n} slots and {view.len} bytes")
             for f in range(width):
-                if self.column_of[f] < 0:
-                    continue
-                line = <float *>view.buf + <Py_ssize_t>f * n
-                column = &self.columns[self.column_of[f]]
-                drift_spread(column, line, n)
-                sparse += not drift_is_dense(column)
+                column = &self.columns[self.column_of[f]] if self.column_of[f] >= 0 else NULL
+                drift_spread(column, <float *>view.buf + <Py_ssize_t>f * n, n)
+                sparse += column != NULL and not drift_is_dense(column)
         finally:
             PyBuffer_Release(&view)
         return sparse

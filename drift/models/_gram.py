@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GramFactor", "InverseGram"]
 
-#: After so many supports the inverse is checked, and computed afresh if it is off by more than this.
+#: After so many supports the inverse is checked, and computed afresh if it is off by more.
 _CHECK_EVERY = 64
 _TOLERANCE = 1e-8
 
