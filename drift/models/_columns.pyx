@@ -520,21 +520,6 @@ cdef class ColumnStore:
             raise culprit({indices[k]: data[k] for k in range(size)})
         return 0
 
-    cdef void foresee(self, const int32_t *indices, const int64_t *indptr, int i, int stop) noexcept:
-        """Ask for what the next rows of an array will need, while this one is worked on."""
-        cdef int64_t k
-        cdef int j
-        if self.column_of == NULL or i + 2 >= stop:
-            return
-        for k in range(indptr[i + 2], indptr[i + 3]):
-            j = self.column_of[indices[k]]
-            if j >= 0:
-                DRIFT_PREFETCH(&self.columns[j])
-        for k in range(indptr[i + 1], indptr[i + 2]):
-            j = self.column_of[indices[k]]
-            if j >= 0:
-                drift_prefetch_head(&self.columns[j])
-
     cdef int read_row_of(self, row) except -1:
         """Read a `Row`."""
         cdef Py_buffer indptr, indices, data
@@ -807,12 +792,6 @@ cdef class ColumnStore:
         PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
         try:
             while i < stop:
-                self.foresee(
-                    <int32_t *>indices.buf,
-                    <int64_t *>indptr.buf,
-                    i,
-                    stop,
-                )
                 self.read_row(
                     <int32_t *>indices.buf + (<int64_t *>indptr.buf)[i],
                     <double *>data.buf + (<int64_t *>indptr.buf)[i],

@@ -121,7 +121,7 @@ class InverseGram:
         for matrix in (self._inverse, self._gram):
             matrix[slot, :slot] = 0.0
             matrix[slot:, slot] = 0.0
-        return column / column[slot]
+        return column / float(column[slot])
 
     def _add(self, factor: float, direction: Array) -> None:
         self._inverse = linalg.blas.dsyr(factor, direction, lower=1, a=self._inverse, overwrite_a=1)
