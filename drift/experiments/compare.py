@@ -74,6 +74,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     permutations: int = 5,
     printed: Printed | None = None,
     jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
 ) -> ComparisonResults:
@@ -101,6 +103,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         shown beside what comes out.
     jobs
         Processes at a time; -1: one for each core.
+    backend, address
+        Where they run, as for `run_cells`: ``loky``, ``dask`` or ``ray``.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
         kept; `ComparisonResults.save` still can.
@@ -141,6 +145,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         for factor in {one.factor for one in contenders.values()}
     }
     settings = _Settings(kernel, permutations, epochs)
+    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     records: dict[str, list[Record]] = {}
     for later in (False, True):
         stage = {n: one for n, one in contenders.items() if (one.budget_of is not None) is later}
@@ -149,7 +154,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
             for name, one in stage.items()
         }
         queue = [trial for group in trials.values() for trial in group]
-        done = iter(run_cells(queue, folder=folder, jobs=jobs, progress=progress))
+        done = iter(run_cells(queue, folder=folder, progress=progress, **where))
         records |= {name: [next(done) for _ in group] for name, group in trials.items()}
     results = ComparisonResults(
         records={name: records[name] for name in contenders},

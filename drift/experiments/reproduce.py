@@ -37,6 +37,8 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     models: Iterable[str] | None = None,
     quick: bool = False,
     jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
 ) -> ComparisonResults:
@@ -59,7 +61,7 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     quick
         Take so few examples, in one order unless `permutations` says otherwise, that it is done
         within a minute.
-    jobs, output, progress
+    jobs, backend, address, output, progress
         As for `compare`.
 
     Raises
@@ -97,6 +99,8 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
         permutations=one.permutations if permutations is None else permutations,
         printed=one.printed,
         jobs=jobs,
+        backend=backend,
+        address=address,
         output=output,
         progress=progress,
     )
