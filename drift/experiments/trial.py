@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 import drift
 from drift.experiments._jobs import Rows, fingerprint
 from drift.experiments.baselines import BatchSVM
+from drift.experiments.progressive import learn_one_by_one
+from drift.experiments.rivals import RIVALS, resetting
 from drift.experiments.run import learn, updates
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS, OneVsRest, column_type
@@ -41,13 +44,15 @@ class Trial:
     Parameters
     ----------
     model
-        A name in `drift.models.MODELS`, or ``SVM``, which is trained at once.
+        A name in `drift.models.MODELS`; ``SVM``, which is trained at once; or one of River's models
+        in `drift.experiments.rivals.RIVALS`, which learn one by one.
     parameters
         The model's parameters other than kernel and seed.
     problem
         What it learns.
     permutation
-        Seed of the order of the examples, the same in every epoch.
+        Seed of the order of the examples, the same in every epoch; None: their own order, one by
+        one, as dicts, with the memory measured.
     kernel
         Kernel between examples; None for the model's default.
     seed
@@ -56,6 +61,8 @@ class Trial:
         Number of passes over the examples.
     one_vs_rest
         Learn one model for each class, as `drift.models.OneVsRest` does.
+    adwin
+        Start afresh where ADWIN finds that the error has changed; one by one only.
 
     Examples
     --------
@@ -70,11 +77,12 @@ class Trial:
     model: str
     parameters: dict[str, Any]
     problem: Problem
-    permutation: int
+    permutation: int | None
     kernel: Kernel | None = None
     seed: int | None = None
     epochs: int = 1
     one_vs_rest: bool = False
+    adwin: bool = False
 
     @property
     def n_examples(self) -> int:
@@ -95,7 +103,15 @@ class Trial:
             **self.problem.identity,
             "epochs": self.epochs,
             "permutation": self.permutation,
-        }
+        } | self._beyond
+
+    @property
+    def _beyond(self) -> Record:
+        """What only runs with River's models or detectors depend on."""
+        if not self.adwin and self.model not in RIVALS:
+            return {}
+        kernel = {"kernel": None} if self.model in RIVALS else {}
+        return {"river": version("river"), "adwin": self.adwin, **kernel}
 
     @cached_property
     def key(self) -> str:
@@ -113,13 +129,19 @@ class Trial:
         seed = {} if self.seed is None else {"seed": self.seed}
         if self.model == SVM:
             return BatchSVM(kernel=self.kernel, **self.parameters)
-        model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
-        return OneVsRest(model) if self.one_vs_rest else model
+        if self.model in RIVALS:
+            model = RIVALS[self.model](**self.parameters, **seed)
+        else:
+            model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
+        model = OneVsRest(model) if self.one_vs_rest else model
+        return resetting(model) if self.adwin else model
 
     def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
         """Return what a worker calls with the model, and the arguments that come after it."""
         problem = self.problem
         data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
+        if self.permutation is None:
+            return _learn_stream, (problem.names, *data)
         test = problem.test_part
         if test is not None:
             data += (test[1], *Rows.of(test[0]))
@@ -138,6 +160,10 @@ def _parts(data: Sequence[Any]) -> tuple[_Part, _Part | None]:
         (data[i], Rows(*data[i + 1 : i + each]).all()) for i in range(0, len(data), each)
     )
     return learnt, tested[0] if tested else None
+
+
+def _learn_stream(model: Any, names: Any, y: NDArray[Any], *rows: Any) -> Record:
+    return learn_one_by_one(model, Rows(*rows).all(), y, names, _WINDOWS)
 
 
 def _learn_epochs(model: Any, permutation: int, epochs: int, *data: Any) -> Record:
