@@ -91,6 +91,12 @@ def track(  # noqa: PLR0913, PLR0917
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the streams.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
+    backend: Annotated[
+        str, typer.Option(help="Where they run: loky, on this machine; dask or ray, on a cluster.")
+    ] = "loky",
+    address: Annotated[
+        str | None, typer.Option(help="The cluster's; else one is started on this machine.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder of the results; else results/track-<stream>.")
     ] = None,
@@ -117,6 +123,8 @@ def track(  # noqa: PLR0913, PLR0917
             seeds=seeds,
             seed=seed,
             jobs=jobs,
+            backend=backend,
+            address=address,
             output=folder,
             progress=True,
         )
@@ -144,6 +152,12 @@ def reproduce(  # noqa: PLR0913, PLR0917
         str | None, typer.Option(help="Some of the experiment's models or curves; else all.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one for each core.")] = -1,
+    backend: Annotated[
+        str, typer.Option(help="Where they run: loky, on this machine; dask or ray, on a cluster.")
+    ] = "loky",
+    address: Annotated[
+        str | None, typer.Option(help="The cluster's; else one is started on this machine.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder of the results; else results/<name>.")
     ] = None,
@@ -171,6 +185,8 @@ def reproduce(  # noqa: PLR0913, PLR0917
             models=None if models is None else _parts(models),
             quick=quick,
             jobs=jobs,
+            backend=backend,
+            address=address,
             output=folder,
             progress=True,
         )

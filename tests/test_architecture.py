@@ -58,6 +58,8 @@ OWNERS = {
     "pandas": set(),
     "kafka": {"drift.consumers.kafka", "drift.consumers.topics", "drift.testing._clients"},
     "confluent_kafka": {"drift.testing._mock"},
+    "distributed": {"drift.experiments._backend"},
+    "ray": {"drift.experiments._backend"},
     "orjson": {"drift.consumers._json"},
     "prometheus_client": {"drift.consumers._exporter"},
 }

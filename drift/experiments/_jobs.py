@@ -37,8 +37,12 @@ class Job(Protocol):
     def make(self) -> Any:
         """Make the model, which has learnt nothing."""
 
-    def task(self) -> Callable[[Any], Record]:
-        """Return what is sent to a worker, to be called there with the model."""
+    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
+        """Return what a worker calls with the model, and the arguments that come after it.
+
+        Large arrays are arguments of their own, the same objects in all jobs on a data set: so
+        every backend of joblib hands them to a worker once.
+        """
 
 
 def fingerprint(identity: Record) -> str:
@@ -55,7 +59,7 @@ def fingerprint(identity: Record) -> str:
 
 
 class Rows(NamedTuple):
-    """A CSR matrix in its parts, whose large arrays joblib hands over as one memory map each."""
+    """A CSR matrix in its parts, which are the arguments that workers are sent."""
 
     data: NDArray[np.float64]
     indices: NDArray[Any]

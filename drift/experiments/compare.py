@@ -14,13 +14,14 @@ from drift.errors import ParameterError
 from drift.experiments.comparison import ComparisonResults
 from drift.experiments.problem import Problem
 from drift.experiments.records import RunFolder
+from drift.experiments.rivals import RIVALS
 from drift.experiments.run import run_cells
 from drift.experiments.trial import SVM, Trial
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from os import PathLike
 
     from drift.experiments.comparison import Printed
@@ -38,7 +39,8 @@ class Contender:
     Parameters
     ----------
     model
-        A name in `drift.models.MODELS`; or ``SVM``, scikit-learn's, trained at once.
+        A name in `drift.models.MODELS`; ``SVM``, scikit-learn's, trained at once; or, on a stream,
+        one of River's in `drift.experiments.rivals.RIVALS`.
     parameters
         The model's parameters other than kernel and seed.
     budget_of
@@ -52,6 +54,8 @@ class Contender:
         Its kernel; None: that of the comparison.
     series
         The curve against supports that it is a point of; empty: one of its own.
+    adwin
+        On a stream: start afresh where ADWIN finds that the error has changed.
     """
 
     model: str
@@ -61,6 +65,7 @@ class Contender:
     factor: float = 1.0
     kernel: Kernel | None = None
     series: str = ""
+    adwin: bool = False
 
 
 def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
@@ -72,8 +77,11 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     kernel: Kernel | None = None,
     epochs: int = 1,
     permutations: int = 5,
+    as_stream: bool = False,
     printed: Printed | None = None,
     jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
 ) -> ComparisonResults:
@@ -96,11 +104,17 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     permutations
         Number of random orders of the data, with the seeds 0, 1, ...; the same ones for every
         contender. Models that draw at random get the same seeds. An SVM is trained once.
+    as_stream
+        Take the documents in their own order instead, one after the other as dicts, which River's
+        models need, too; measure the memory. `permutations` is then the number of runs, with the
+        seeds 0, 1, ..., of models that draw at random; the others run once.
     printed
         What a paper prints, by contender and by column of the table, one number an epoch; it is
         shown beside what comes out.
     jobs
         Processes at a time; -1: one for each core.
+    backend, address
+        Where they run, as for `run_cells`: ``loky``, ``dask`` or ``ray``.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
         kept; `ComparisonResults.save` still can.
@@ -134,13 +148,14 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('Perceptron', '', 2), ('half', 'budget 20', 2)]
     """
     started = time.perf_counter()
-    _refuse(contenders, permutations, epochs)
+    settings = _Settings(kernel, permutations, epochs, as_stream)
+    _refuse(contenders, settings, test)
     folder = None if output is None else RunFolder(output)
     problems = {
         factor: Problem(documents, target, test, factor)
         for factor in {one.factor for one in contenders.values()}
     }
-    settings = _Settings(kernel, permutations, epochs)
+    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     records: dict[str, list[Record]] = {}
     for later in (False, True):
         stage = {n: one for n, one in contenders.items() if (one.budget_of is not None) is later}
@@ -149,7 +164,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
             for name, one in stage.items()
         }
         queue = [trial for group in trials.values() for trial in group]
-        done = iter(run_cells(queue, folder=folder, jobs=jobs, progress=progress))
+        done = iter(run_cells(queue, folder=folder, progress=progress, **where))
         records |= {name: [next(done) for _ in group] for name, group in trials.items()}
     results = ComparisonResults(
         records={name: records[name] for name in contenders},
@@ -159,7 +174,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         sha256=documents.sha256,
         settings={"target": target, "permutations": permutations, "rows": len(documents)}
         | {"test_rows": None if test is None else len(test), "epochs": epochs}
-        | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)},
+        | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)}
+        | {"as_stream": as_stream},
         seconds=time.perf_counter() - started,
     )
     if folder is not None:
@@ -167,13 +183,28 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     return results
 
 
-def _refuse(contenders: Mapping[str, Contender], permutations: int, epochs: int) -> None:
-    for name, value in (("permutations", permutations), ("epochs", epochs)):
+class _Settings(NamedTuple):
+    """What all contenders share."""
+
+    kernel: Kernel | None
+    permutations: int
+    epochs: int
+    as_stream: bool
+
+
+def _refuse(
+    contenders: Mapping[str, Contender], settings: _Settings, test: Documents | None
+) -> None:
+    for name, value in (("permutations", settings.permutations), ("epochs", settings.epochs)):
         if value < 1:
             raise ParameterError(f"{name} must be at least 1, not {value}")
+    if settings.as_stream and (settings.epochs > 1 or test is not None):
+        raise ParameterError("a stream passes once and has no test part: no epochs, and no test")
+    known = [*MODELS, *RIVALS] if settings.as_stream else [*MODELS, SVM]
     for name, one in contenders.items():
-        if one.model not in MODELS and one.model != SVM:
-            raise ParameterError(f"no model {one.model!r}: choose among {', '.join(MODELS)}, {SVM}")
+        if one.model not in known or (one.adwin and not settings.as_stream):
+            hint = "compare as_stream, or " if one.model in RIVALS or one.adwin else ""
+            raise ParameterError(f"no model {one.model!r}: {hint}choose among {', '.join(known)}")
         source = contenders.get(one.budget_of) if one.budget_of is not None else None
         if one.budget_of is not None and (source is None or source.budget_of is not None):
             raise ParameterError(
@@ -189,23 +220,17 @@ def _parameters(one: Contender, records: Mapping[str, Iterable[Record]]) -> dict
     return {"budget": max(1, round(float(np.mean(supports)))), **one.parameters}
 
 
-class _Settings(NamedTuple):
-    """What all contenders share."""
-
-    kernel: Kernel | None
-    permutations: int
-    epochs: int
-
-
 def _trials(
     one: Contender, parameters: dict[str, Any], problem: Problem, settings: _Settings
 ) -> list[Trial]:
     kernel = one.kernel or settings.kernel
     if one.model == SVM:
         return [Trial(SVM, parameters, problem, 0, kernel)]
-    seeded = "seed" in inspect.signature(MODELS[one.model]).parameters
-    make = partial(Trial, one.model, parameters, problem)
-    return [
-        make(i, kernel, i if seeded else None, settings.epochs, one.one_vs_rest)
-        for i in range(settings.permutations)
-    ]
+    made: Callable[..., Any] = RIVALS[one.model] if one.model in RIVALS else MODELS[one.model]
+    seeded = "seed" in inspect.signature(made).parameters
+    make = partial(Trial, one.model, parameters, problem, one_vs_rest=one.one_vs_rest)
+    runs = range(settings.permutations)
+    if settings.as_stream:
+        seeds: Iterable[int | None] = runs if seeded else [None]
+        return [make(None, kernel, seed, adwin=one.adwin) for seed in seeds]
+    return [make(i, kernel, i if seeded else None, settings.epochs) for i in runs]

@@ -32,12 +32,18 @@ _COLUMNS: dict[str, tuple[Callable[[Record], float], int]] = {
     "supports": (itemgetter("supports"), 1),
     "updates": (itemgetter("updates"), 1),
     "seconds": (itemgetter("seconds"), 3),
+    "megabytes": (lambda record: record["bytes"] / 1e6, 4),
+    "microseconds": (lambda record: 1e6 * record["seconds"] / record["n_samples"], 2),
 }
+#: Those of them that a stream has.
+_STREAM = ("error", "supports", "megabytes", "microseconds")
 #: Figures by the name that `ComparisonResults.plot` takes, and the name of their file.
 _FIGURES = {
     "time": "over_time",
     "supports": "against_supports",
     "epochs": "test_error_by_epoch",
+    "cost": "against_cost",
+    "windows": "error_over_time",
 }
 
 
@@ -84,9 +90,11 @@ class ComparisonResults:
             part; ``supports`` at the end; ``updates``; ``seconds`` of processor time for learning;
             each with its standard deviation over permutations, as ``..._std``, and None where a
             contender has no such number; ``rows_per_second`` of learning; ``paper_...`` for each
-            column that is printed; ``runs``.
+            column that is printed; ``runs``. Of a stream ``megabytes``, the most that the model
+            took, and ``microseconds`` for predicting and learning an example, in place of updates
+            and seconds.
         """
-        columns = [name for name in _COLUMNS if name != "test_error" or self.is_tested]
+        columns = self._columns
         printed = [name for name in columns if any(name in one for one in self.printed.values())]
         rows = []
         for name, records in self.records.items():
@@ -133,6 +141,18 @@ class ComparisonResults:
         """Whether there is a test part."""
         return self.settings["test_rows"] is not None
 
+    @property
+    def _columns(self) -> list[str]:
+        if self.is_stream:
+            return list(_STREAM)
+        kept = [name for name in _COLUMNS if name in {"error", "supports"} or name not in _STREAM]
+        return [name for name in kept if name != "test_error" or self.is_tested]
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the documents came in their own order, one by one."""
+        return bool(self.settings["as_stream"])
+
     def plot(self, figure: str) -> Figure:
         """Draw a figure.
 
@@ -141,6 +161,8 @@ class ComparisonResults:
         figure
             ``"time"``: error and supports over time. ``"supports"``: error, and where there is a
             test part test error and updates, against supports. ``"epochs"``: test error by epoch.
+            Of a stream ``"cost"``: error against memory, and against time; and ``"windows"``: error
+            over time of the contenders that are best on the whole.
 
         Raises
         ------
@@ -157,12 +179,18 @@ class ComparisonResults:
             return comparison_plots.against_supports(self)
         if figure == "epochs":
             return comparison_plots.by_epoch(self)
+        if self.is_stream and figure == "cost":
+            return comparison_plots.against_cost(self)
+        if self.is_stream and figure == "windows":
+            return comparison_plots.in_windows(self)
         raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
 
     @property
     def figures(self) -> dict[str, Figure]:
         """Figures by the name of their file: those that these results are enough for."""
-        if self.settings["epochs"] > 1:
+        if self.is_stream:
+            wanted = ["cost", "windows"]
+        elif self.settings["epochs"] > 1:
             wanted = ["epochs"] if self.is_tested else []
         else:
             wanted = ["supports"] if any(self.series.values()) else ["time"]

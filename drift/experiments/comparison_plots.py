@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from drift.experiments.comparison import ComparisonResults
     from drift.experiments.records import Record
 
-__all__ = ["against_supports", "by_epoch", "over_time"]
+__all__ = ["against_cost", "against_supports", "by_epoch", "in_windows", "over_time"]
 
 _MARKERS = "os^vDPX*"
 #: Columns that are drawn against supports, with the axis of each: the rows of Crammer's figure 4.
@@ -26,6 +27,11 @@ _PANELS = {
     "error": "online error (%)",
     "updates": "updates (insertions)",
 }
+#: Columns that an error on a stream is drawn against, and ticks of its axis.
+_COSTS = {"megabytes": "memory (MB)", "microseconds": "time an example (µs)"}
+_PERCENT = (0.5, 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50)
+#: Contenders whose error over time is drawn: more hide each other.
+_BEST = 6
 
 
 def over_time(results: ComparisonResults) -> Figure:
@@ -75,9 +81,7 @@ def against_supports(results: ComparisonResults) -> Figure:
     columns = list(_PANELS) if results.is_tested else ["error"]
     figure = Canvas(figsize=(1.4 + 4.4 * len(columns), 4.6), layout="constrained")
     panels: list[Axes] = list(figure.subplots(1, len(columns), squeeze=False).flat)
-    curves: dict[str, list[dict[str, Any]]] = {}
-    for row in results.table():
-        curves.setdefault(results.series[row["contender"]] or row["contender"], []).append(row)
+    curves = _curves(results)
     styles = _styles(curves)
     for panel, column in zip(panels, columns, strict=True):
         for name, rows in curves.items():
@@ -94,6 +98,67 @@ def against_supports(results: ComparisonResults) -> Figure:
         panel.set_ylabel(_PANELS[column])
         log_axis(panel, np.unique([max(1.0, row["supports"]) for row in results.table()]))
     return _finished(figure, f"{results.stream}: against supports", panels)
+
+
+def against_cost(results: ComparisonResults) -> Figure:
+    """Error on a stream against memory, and against time: a curve a series, else a point.
+
+    Parameters
+    ----------
+    results
+        Of a stream. Means over runs are drawn.
+    """
+    figure = Canvas(figsize=(12.0, 7.6), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
+    curves = _curves(results)
+    styles = _styles(curves)
+    for panel, (column, heading) in zip(panels, _COSTS.items(), strict=True):
+        for name, rows in curves.items():
+            points = sorted((row[column], row["error"]) for row in rows)
+            style: dict[str, Any] = {"label": name, "linewidth": 1.2, "markersize": 5}
+            # River's are hollow, so that the two kinds can be told apart at a glance.
+            style |= {"markerfacecolor": "none"} if name.startswith("River") else {}
+            panel.plot(*zip(*points, strict=True), **style | styles[name])
+        panel.set_xscale("log")
+        panel.set_xlabel(heading)
+    _log_errors(panels[0])
+    panels[0].set_ylabel("online error (%)")
+    title = f"{results.stream}, {results.settings['target']}: error against memory and time"
+    return _finished(figure, title, panels, columns=4)  # the names of River's models are long
+
+
+def in_windows(results: ComparisonResults) -> Figure:
+    """Error in each part of a stream, of the contenders whose error on all of it is least.
+
+    Parameters
+    ----------
+    results
+        Means over runs are drawn.
+    """
+    figure = Canvas(figsize=(10.2, 4.8), layout="constrained")
+    panel = figure.subplots()
+    best = sorted(results.table(), key=itemgetter("error"))[:_BEST]
+    drawn = {row["contender"]: results.records[row["contender"]] for row in best}
+    styles = _styles(drawn)
+    for name, records in drawn.items():
+        errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
+        middles = (np.arange(len(errors)) + 0.5) * records[0]["n_samples"] / len(errors)
+        panel.plot(middles, errors, label=name, linewidth=1.2, markersize=4, **styles[name])
+    panel.set_xlabel("examples")
+    panel.set_ylabel("error in the window (%)")
+    title = (
+        f"{results.stream}, {results.settings['target']}: error over time of the {len(best)} best"
+    )
+    return _finished(figure, title, [panel], columns=3)
+
+
+def _log_errors(panel: Axes) -> None:
+    """Make the y axis logarithmic, with round numbers of percent."""
+    panel.set_yscale("log")
+    low, high = panel.get_ylim()
+    panel.set_yticks([], minor=True)
+    panel.set_yticks([tick for tick in _PERCENT if low <= tick <= high])
+    panel.yaxis.set_major_formatter("{x:g}")
 
 
 def by_epoch(results: ComparisonResults) -> Figure:
@@ -122,16 +187,28 @@ def by_epoch(results: ComparisonResults) -> Figure:
     return _finished(figure, f"{results.stream}: test error by epoch", [panel])
 
 
+def _curves(results: ComparisonResults) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the table by curve."""
+    curves: dict[str, list[dict[str, Any]]] = {}
+    for row in results.table():
+        curves.setdefault(results.series[row["contender"]] or row["contender"], []).append(row)
+    return curves
+
+
 def _styles(names: Mapping[str, Any] | dict[str, list[Record]]) -> dict[str, dict[str, Any]]:
     return {
-        name: {"color": COLOURS[i % len(COLOURS)], "marker": _MARKERS[i % len(_MARKERS)]}
+        # From the ninth on colours come again, with other markers.
+        name: {
+            "color": COLOURS[i % len(COLOURS)],
+            "marker": _MARKERS[(i + i // len(COLOURS)) % len(_MARKERS)],
+        }
         for i, name in enumerate(names)
     }
 
 
-def _finished(figure: Figure, title: str, panels: list[Axes]) -> Figure:
+def _finished(figure: Figure, title: str, panels: list[Axes], columns: int = 0) -> Figure:
     for panel in panels:
         panel.grid(alpha=0.25)
         panel.set_axisbelow(True)
-    finish(figure, title, panels)
+    finish(figure, title, panels, columns)
     return figure

@@ -176,13 +176,16 @@ def _shifts(shifts: int) -> str:
     return {0: "no shift", 1: "1 shift"}.get(shifts, f"{shifts} shifts")
 
 
-def finish(figure: Figure, title: str, panels: Sequence[Axes]) -> None:
-    """Give a figure its title, and below it the legend of the panel that has most."""
+def finish(figure: Figure, title: str, panels: Sequence[Axes], columns: int = 0) -> None:
+    """Give a figure its title, and below it the legend of the panel that has most.
+
+    The legend has as many columns as the figure has room for, unless told otherwise.
+    """
     figure.suptitle(title, fontsize=12)
     legends = [panel.get_legend_handles_labels() for panel in panels]
     handles, labels = max(legends, key=lambda legend: len(legend[0]))
     if handles:
-        columns = 5 if figure.get_figwidth() > 7 else 3
+        columns = columns or (5 if figure.get_figwidth() > 7 else 3)
         figure.legend(
             handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
         )

@@ -88,6 +88,16 @@ class Problem:
         return self._scaled(self.documents.rows)
 
     @cached_property
+    def names(self) -> NDArray[Any] | None:
+        """Names of the features, shape (d,); None: ints from 0."""
+        known = self.documents.feature_names
+        if known is None:
+            return None
+        names = np.empty(len(known), dtype=object)  # np.array would look into names that are tuples
+        names[:] = known
+        return names
+
+    @cached_property
     def test_part(self) -> tuple[csr_array, NDArray[Any]] | None:
         """Rows and labels to test on."""
         if self.test is None:

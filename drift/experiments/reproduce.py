@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from drift.errors import ParameterError
+from drift.experiments._beyond import BEYOND
 from drift.experiments._crammer import CRAMMER
 from drift.experiments._projectron import PROJECTRON
 from drift.experiments._romma import ROMMA
 from drift.experiments.compare import compare
 from drift.experiments.reproduction import Reproduction
-from drift.streams import load, load_split
+from drift.streams import ShiftingStream, load, load_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["REPRODUCTIONS", "Reproduction", "reproduce"]
 
 #: What can be reproduced, by name.
-REPRODUCTIONS: dict[str, Reproduction] = {**PROJECTRON, **ROMMA, **CRAMMER}
+REPRODUCTIONS: dict[str, Reproduction] = {**PROJECTRON, **ROMMA, **CRAMMER, **BEYOND}
 
 
 def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
@@ -37,6 +41,8 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     models: Iterable[str] | None = None,
     quick: bool = False,
     jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
 ) -> ComparisonResults:
@@ -59,7 +65,7 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     quick
         Take so few examples, in one order unless `permutations` says otherwise, that it is done
         within a minute.
-    jobs, output, progress
+    jobs, backend, address, output, progress
         As for `compare`.
 
     Raises
@@ -86,17 +92,21 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
         rows = one.quick_rows if rows is None else rows
         permutations = 1 if permutations is None else permutations
     documents, test = _documents(one, None if data is None else Path(data), rows)
+    documents, target = _asked(documents, one.target)
     contenders = one.contenders_of(len(documents))
     return compare(
         documents,
-        one.target,
+        target,
         {name: contenders[name] for name in chosen},
         test=test,
         kernel=one.kernel,
         epochs=one.epochs,
         permutations=one.permutations if permutations is None else permutations,
+        as_stream=one.as_stream,
         printed=one.printed,
         jobs=jobs,
+        backend=backend,
+        address=address,
         output=output,
         progress=progress,
     )
@@ -108,6 +118,17 @@ def _documents(
     if one.tested:
         return load_split(one.stream, data, rows, rows)
     return load(one.stream, data, rows)[0], None
+
+
+def _asked(
+    documents: Documents, target: str | tuple[str, ...] | None
+) -> tuple[Documents, str | None]:
+    """Documents and their target; several become one topic, which is each of them in its part."""
+    if not isinstance(target, tuple):
+        return documents, target
+    stream, name = ShiftingStream(documents, target), ", then ".join(target)
+    topics = stream.y[:, np.newaxis]
+    return replace(stream.documents, topics=topics, topic_names=(name,)), name
 
 
 def _chosen(contenders: Mapping[str, Contender], models: Iterable[str]) -> list[str]:

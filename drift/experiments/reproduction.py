@@ -27,7 +27,8 @@ class Reproduction:
     stream
         What `drift.streams.load` takes, or `drift.streams.load_split` where there is a test part.
     target
-        The topic of the positive examples; None: each topic is a class.
+        The topic of the positive examples; None: each topic is a class; several: asked for one
+        after the other, over equal parts of the stream.
     kernel
         Kernel between examples.
     contenders
@@ -39,7 +40,10 @@ class Reproduction:
     epochs
         Passes over the examples.
     permutations
-        Random orders of the examples, as many as the paper has.
+        Random orders of the examples, as many as the paper has; of a stream, runs of the models
+        that draw at random.
+    as_stream
+        Whether the examples come in their own order, one by one, as in `compare`.
     printed
         Numbers of the paper, by contender and column, one an epoch.
     quick_rows
@@ -50,13 +54,14 @@ class Reproduction:
 
     paper: str
     stream: str
-    target: str | None
+    target: str | tuple[str, ...] | None
     kernel: Kernel
     contenders: Mapping[str, Contender]
     length: int
     tested: bool = False
     epochs: int = 1
     permutations: int = 5
+    as_stream: bool = False
     printed: Printed = field(default_factory=dict)
     quick_rows: int = 1_000
     missing: str = ""

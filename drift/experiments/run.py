@@ -9,23 +9,25 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 import drift
 from drift.errors import ParameterError
+from drift.experiments import _backend
 from drift.experiments._jobs import Rows, fingerprint
 from drift.experiments._progress import bar
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS, OneVsRest, column_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
@@ -137,15 +139,17 @@ class Cell:
         seed = {} if self.seed is None else {"seed": self.seed}
         return MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
 
-    def task(self) -> Callable[[KernelClassifier], Record]:
-        """Return what a worker calls with the model."""
-        # Workers cut their part themselves: parts cut here would be so many more memory maps.
-        rows, y = Rows.of(self.stream.documents.rows), self.stream.y[self.start : self.stop]
-        return partial(_learn_part, rows, self.start, y)
+    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
+        """Return what a worker calls with the model, and the arguments that come after it."""
+        # Workers cut their part themselves: parts cut here would be so many more arrays to send.
+        rows = Rows.of(self.stream.documents.rows)
+        return _learn_part, (self.start, self.stop, self.stream.y, *rows)
 
 
-def _learn_part(rows: Rows, start: int, y: NDArray[np.bool_], model: KernelClassifier) -> Record:
-    return learn(model, rows.part(start, start + len(y)), y)
+def _learn_part(
+    model: KernelClassifier, start: int, stop: int, y: NDArray[np.bool_], *rows: Any
+) -> Record:
+    return learn(model, Rows(*rows).part(start, stop), y[start:stop])
 
 
 def updates(model: Any) -> int:
@@ -208,11 +212,13 @@ def learn(model: Any, X: csr_array, y: NDArray[Any], windows: int = WINDOWS) -> 
     }
 
 
-def run_cells(
+def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
     cells: Sequence[Job],
     *,
     folder: RunFolder | None = None,
     jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
     progress: bool = False,
 ) -> list[Record]:
     """Run the cells that the folder lacks, the longest first, and return the records of all.
@@ -227,7 +233,14 @@ def run_cells(
     folder
         Where runs are looked up and appended; None: neither.
     jobs
-        Processes at a time; -1: one for each core, 1: none but this one.
+        Processes at a time; -1: one for each core, 1: none but this one. Of a Dask cluster that is
+        there already all cores are used.
+    backend
+        Where they run: ``loky``, on this machine; ``dask`` or ``ray``, on such a cluster, for which
+        drift has extras of these names. Records do not depend on it, apart from their times.
+    address
+        Of the cluster, as its scheduler or its head printed it; None: the one that this process is
+        connected to, else one of this machine, which is stopped at the end.
     progress
         Show a bar with the time left, on stderr.
 
@@ -239,8 +252,12 @@ def run_cells(
     Raises
     ------
     ParameterError
-        `jobs` is 0, or a parameter that a model refuses; nothing has run then.
+        `jobs` is 0, no such backend, nothing answers at `address`, or a parameter that a model
+        refuses; nothing has run then.
+    MissingExtraError
+        The backend is not installed.
     """
+    _backend.refuse(backend, address)
     if jobs == 0:
         raise ParameterError("jobs must be a number of processes or -1 for all cores, not 0")
     done = folder.read() if folder is not None else {}
@@ -248,8 +265,9 @@ def run_cells(
     for point in {_setting(cell): cell for cell in cells}.values():
         point.make()
     queue = sorted(missing.values(), key=lambda cell: -cell.n_examples)
-    with bar(queue, progress) as advance:
-        for key, result in _results(queue, jobs):
+    results = closing(_results(queue, jobs, backend, address))
+    with results as arriving, bar(queue, progress) as advance:
+        for key, result in arriving:
             record = {**missing[key].identity, "key": key, **result}
             if folder is not None:
                 folder.append(record)
@@ -263,15 +281,28 @@ def _setting(cell: Job) -> str:
     return repr([cell.identity["model"], cell.identity["parameters"]])
 
 
-def _results(queue: Sequence[Job], jobs: int) -> Iterator[tuple[str, Record]]:
+def _results(
+    queue: Sequence[Job], jobs: int, backend: str, address: str | None
+) -> Generator[tuple[str, Record]]:
     """Results as they come, with their cells' keys."""
-    parent = os.getpid()
-    tasks = (delayed(_run)(cell.key, cell.make(), cell.task(), parent) for cell in queue)
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
+    if not queue:
+        return
+    # The terminal sends Ctrl-C to the processes of this machine, too; a cluster has its own ways.
+    parent = os.getpid() if backend == "loky" else None
+    with _backend.backend(backend, address, jobs):
+        tasks = (delayed(_run)(cell.key, parent, cell.make(), *_flat(cell)) for cell in queue)
+        yield from _backend.gathered(tasks, backend, jobs)
 
 
-def _run(key: str, model: Any, task: Callable[[Any], Record], parent: int) -> tuple[str, Record]:
-    if os.getpid() != parent:
-        # The terminal sends Ctrl-C to every process; the parent alone answers, and ends these.
+def _flat(cell: Job) -> tuple[Any, ...]:
+    function, arguments = cell.task()
+    return function, *arguments
+
+
+def _run(
+    key: str, parent: int | None, model: Any, function: Callable[..., Record], *arguments: Any
+) -> tuple[str, Record]:
+    if parent is not None and os.getpid() != parent:
+        # The parent alone answers Ctrl-C, and ends these.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return key, task(model)
+    return key, function(model, *arguments)

@@ -47,7 +47,8 @@ def comparison(results: ComparisonResults) -> RenderableType:
         What to show.
     """
     runs = results.settings["permutations"]
-    title = f"{results.stream}: {runs} permutations"
+    what = "runs of what draws at random" if results.is_stream else "permutations"
+    title = f"{results.stream}: {runs} {what}"
     parts = [_contenders(title, results.table(), _CONTENDERS)]
     if results.settings["epochs"] > 1:
         parts.append(_contenders("After each epoch", results.epoch_table(), _EPOCHS))
@@ -63,6 +64,8 @@ _CONTENDERS: dict[str, tuple[str, int | None]] = {
     "supports": ("supports", 0),
     "updates": ("updates", 0),
     "seconds": ("seconds", 2),
+    "megabytes": ("MB", 3),
+    "microseconds": ("µs/example", 1),
     "rows_per_second": ("rows/s", 0),
 }
 _EPOCHS: dict[str, tuple[str, int | None]] = {

@@ -94,6 +94,8 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     seed: int = 0,
     kernel: Kernel | None = None,
     jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
 ) -> TrackingResults:
@@ -128,6 +130,8 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         Kernel between examples; None: the paper's, ``(1 + <x, z>)^4`` on unit-norm examples.
     jobs
         Processes at a time; -1: one for each core.
+    backend, address
+        Where they run, as for `run_cells`: ``loky``, ``dask`` or ``ray``.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
         kept; `TrackingResults.save` still can.
@@ -177,7 +181,8 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         cell for model in _BASELINES if model in chosen for cell in _chunks(model, streams, kernel)
     ]
     folder = None if output is None else RunFolder(output)
-    records = run_cells([*cells, *chunks], folder=folder, jobs=jobs, progress=progress)
+    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
+    records = run_cells([*cells, *chunks], folder=folder, progress=progress, **where)
     results = TrackingResults(
         records=records[: len(cells)],
         chunks=records[len(cells) :],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +13,17 @@ import numpy as np
 import drift
 from drift.experiments._jobs import Rows, fingerprint
 from drift.experiments.baselines import BatchSVM
+from drift.experiments.progressive import learn_one_by_one
+from drift.experiments.rivals import RIVALS, resetting
 from drift.experiments.run import learn, updates
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS, OneVsRest, column_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from drift.experiments.problem import Problem
     from drift.experiments.records import Record
@@ -40,13 +44,15 @@ class Trial:
     Parameters
     ----------
     model
-        A name in `drift.models.MODELS`, or ``SVM``, which is trained at once.
+        A name in `drift.models.MODELS`; ``SVM``, which is trained at once; or one of River's models
+        in `drift.experiments.rivals.RIVALS`, which learn one by one.
     parameters
         The model's parameters other than kernel and seed.
     problem
         What it learns.
     permutation
-        Seed of the order of the examples, the same in every epoch.
+        Seed of the order of the examples, the same in every epoch; None: their own order, one by
+        one, as dicts, with the memory measured.
     kernel
         Kernel between examples; None for the model's default.
     seed
@@ -55,6 +61,8 @@ class Trial:
         Number of passes over the examples.
     one_vs_rest
         Learn one model for each class, as `drift.models.OneVsRest` does.
+    adwin
+        Start afresh where ADWIN finds that the error has changed; one by one only.
 
     Examples
     --------
@@ -69,11 +77,12 @@ class Trial:
     model: str
     parameters: dict[str, Any]
     problem: Problem
-    permutation: int
+    permutation: int | None
     kernel: Kernel | None = None
     seed: int | None = None
     epochs: int = 1
     one_vs_rest: bool = False
+    adwin: bool = False
 
     @property
     def n_examples(self) -> int:
@@ -94,7 +103,15 @@ class Trial:
             **self.problem.identity,
             "epochs": self.epochs,
             "permutation": self.permutation,
-        }
+        } | self._beyond
+
+    @property
+    def _beyond(self) -> Record:
+        """What only runs with River's models or detectors depend on."""
+        if not self.adwin and self.model not in RIVALS:
+            return {}
+        kernel = {"kernel": None} if self.model in RIVALS else {}
+        return {"river": version("river"), "adwin": self.adwin, **kernel}
 
     @cached_property
     def key(self) -> str:
@@ -112,29 +129,48 @@ class Trial:
         seed = {} if self.seed is None else {"seed": self.seed}
         if self.model == SVM:
             return BatchSVM(kernel=self.kernel, **self.parameters)
-        model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
-        return OneVsRest(model) if self.one_vs_rest else model
+        if self.model in RIVALS:
+            model = RIVALS[self.model](**self.parameters, **seed)
+        else:
+            model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
+        model = OneVsRest(model) if self.one_vs_rest else model
+        return resetting(model) if self.adwin else model
 
-    def task(self) -> Callable[[Any], Record]:
-        """Return what a worker calls with the model."""
+    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
+        """Return what a worker calls with the model, and the arguments that come after it."""
         problem = self.problem
+        data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
+        if self.permutation is None:
+            return _learn_stream, (problem.names, *data)
         test = problem.test_part
-        parts = None if test is None else (Rows.of(test[0]), test[1])
-        rows = Rows.of(problem.rows)
+        if test is not None:
+            data += (test[1], *Rows.of(test[0]))
         if self.model == SVM:
-            return partial(_fit, rows, problem.y, parts)
-        return partial(_learn_epochs, rows, problem.y, parts, self.permutation, self.epochs)
+            return _fit, data
+        return _learn_epochs, (self.permutation, self.epochs, *data)
 
 
-_Test = tuple[Rows, "NDArray[Any]"] | None
+_Part = tuple["NDArray[Any]", "csr_array"]
 
 
-def _learn_epochs(  # noqa: PLR0913, PLR0917 - what a worker is sent
-    rows: Rows, y: NDArray[Any], test: _Test, permutation: int, epochs: int, model: Any
-) -> Record:
+def _parts(data: Sequence[Any]) -> tuple[_Part, _Part | None]:
+    """Labels and rows to learn and to test on, of what `Trial.task` sends."""
+    each = 1 + len(Rows._fields)
+    learnt, *tested = (
+        (data[i], Rows(*data[i + 1 : i + each]).all()) for i in range(0, len(data), each)
+    )
+    return learnt, tested[0] if tested else None
+
+
+def _learn_stream(model: Any, names: Any, y: NDArray[Any], *rows: Any) -> Record:
+    return learn_one_by_one(model, Rows(*rows).all(), y, names, _WINDOWS)
+
+
+def _learn_epochs(model: Any, permutation: int, epochs: int, *data: Any) -> Record:
     """Learn, test after every epoch, and say how errors and supports grew in the first."""
+    (y, X), test = _parts(data)
     order = np.random.default_rng(permutation).permutation(len(y))
-    X, y = rows.all()[order], y[order]
+    X, y = X[order], y[order]
     record = learn(model, X, y, _WINDOWS)
     seconds = record["seconds"]
     states = [_state(model, seconds) | _tested(model.predict_many, test)]
@@ -158,21 +194,22 @@ def _state(model: Any, seconds: float) -> Record:
     }
 
 
-def _tested(predict: Callable[[Any], Any], test: _Test) -> Record:
+def _tested(predict: Callable[[Any], Any], test: _Part | None) -> Record:
     """Error on the test part in percent, and the time that it took; nothing without such a part."""
     if test is None:
         return {}
-    rows, y = test
+    y, rows = test
     started = time.process_time()
-    wrong = int((predict(rows.all()) != y).sum())
+    wrong = int((predict(rows) != y).sum())
     seconds = time.process_time() - started
     return {"test_error": round(100 * wrong / len(y), 4), "test_seconds": round(seconds, 6)}
 
 
-def _fit(rows: Rows, y: NDArray[Any], test: _Test, model: BatchSVM) -> Record:
+def _fit(model: BatchSVM, *data: Any) -> Record:
     """Train at once: there is no order of the examples, and no prediction before the end."""
+    (y, X), test = _parts(data)
     started = time.process_time()
-    model.fit(rows.all(), y)
+    model.fit(X, y)
     seconds = round(time.process_time() - started, 6)
     result = {"n_samples": len(y), "supports": model.n_supports, "seconds": seconds}
     return result | _tested(model.predict, test)

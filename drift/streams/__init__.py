@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from drift.streams.catalog import fetch_openml, load, load_split, segments
     from drift.streams.documents import Documents
+    from drift.streams.electricity import read_elec
     from drift.streams.handwriting import letter, mnist, usps
     from drift.streams.libsvm import read_libsvm
     from drift.streams.lyrl2004 import read_lyrl2004
@@ -41,6 +42,7 @@ __all__ = [
     "mnist",
     "newswire",
     "rcv1",
+    "read_elec",
     "read_libsvm",
     "read_lyrl2004",
     "read_reuters21578",
@@ -52,6 +54,7 @@ __all__ = [
 _MODULES = {
     "catalog": ("fetch_openml", "load", "load_split", "segments"),
     "documents": ("Documents",),
+    "electricity": ("read_elec",),
     "handwriting": ("letter", "mnist", "usps"),
     "libsvm": ("read_libsvm",),
     "lyrl2004": ("read_lyrl2004",),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import MissingExtraError, ParameterError
 from drift.streams._files import find_one
 from drift.streams.documents import Documents
+from drift.streams.electricity import read_elec
 from drift.streams.handwriting import letter, mnist, usps
 from drift.streams.libsvm import read_libsvm
 from drift.streams.rcv1v2 import RCV1_TARGETS, rcv1
@@ -36,7 +37,7 @@ _TWO_CLASSES = ("a9a", "ijcnn1", "news20")
 _SPLITS = {"mnist": mnist, "usps": usps, "letter": letter}
 #: Their names at openml.org, and how many of the rows there are for training: the first ones.
 _OPENML = {"mnist": ("mnist_784", 60_000), "usps": ("USPS", 7_291), "letter": ("letter", 16_000)}
-_NAMES = ("newswire", "rcv1", "reuters21578", "segments", "gaussians", *_LIBSVM, *_SPLITS)
+_NAMES = ("newswire", "rcv1", "reuters21578", "elec", "segments", "gaussians", *_LIBSVM, *_SPLITS)
 _N_TARGETS = 4
 _SITE = "Download it (csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 _SOURCES = {
@@ -49,6 +50,7 @@ _SOURCES = {
     "usps": f"{_SITE}/multiclass.html, usps and usps.t)",
     "letter": "Download it (archive.ics.uci.edu/dataset/59, letter-recognition.data)",
     "rcv1": "Download the LYRL2004 files (jmlr.org/papers/volume5/lewis04a)",
+    "elec": "Download elec.csv (github.com/scikit-multiflow/streaming-datasets)",
     "reuters21578": "Download it (kdd.ics.uci.edu/databases/reuters21578) and unpack it",
 }
 
@@ -64,6 +66,7 @@ def load(
     ``newswire``      `newswire`, 8,000 unless `n` is given    `NEWSWIRE_TARGETS`
     ``rcv1``          `rcv1`, 20,000 unless `n` is given       `RCV1_TARGETS`
     ``reuters21578``  `read_reuters21578`                      its four most frequent topics
+    ``elec``          `read_elec`                              0 and 1
     ``segments``      `segments`                               brickface, cement, foliage, grass
     ``gaussians``     `gaussians`, 10,000 unless `n` is given  +1 and -1
     ``a9a``           UCI Adult: `read_libsvm`                 -1 and +1
@@ -222,6 +225,8 @@ def fetch_openml(
 def _read(stream: str, data: PathLike | None) -> Documents:
     if stream == "reuters21578":
         return read_reuters21578(_folder(stream, data))
+    if stream == "elec":
+        return read_elec(_folder(stream, data))
     if stream in _SPLITS:
         return _split(stream, data)[0]
     if stream in _LIBSVM:

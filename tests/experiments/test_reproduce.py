@@ -9,12 +9,14 @@ from typer.testing import CliRunner
 from drift.cli import app
 from drift.errors import ParameterError
 from drift.experiments import REPRODUCTIONS, Contender, reproduce, reproduction
+from drift.experiments.rivals import RIVALS
 from drift.kernels import RBF, Polynomial
 from drift.models import MODELS
 from drift.streams import Documents
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
 TWO_CLASSES = {"a9a", "gaussians", "ijcnn1", "news20", "vehicle"}
+TOPICS = {"elec": ("0", "1"), "reuters21578": ("earn", "acq", "money-fx", "crude")}
 PROJECTRONS = ("Projectron", "ProjectronPlusPlus")
 
 
@@ -22,6 +24,10 @@ PROJECTRONS = ("Projectron", "ProjectronPlusPlus")
 def test_every_model_of_an_experiment_can_be_made(name):
     one = REPRODUCTIONS[name]
     for contender in one.contenders.values():
+        if contender.model in RIVALS:
+            assert one.as_stream
+            RIVALS[contender.model](**contender.parameters)
+            continue
         assert contender.model in MODELS or contender.model == "SVM"
         budget = {} if contender.budget_of is None else {"budget": 9}
         if contender.model != "SVM":
@@ -72,6 +78,31 @@ def test_crammers_figure_is_the_papers(stream, permutations):
     assert one.contenders["variable at half"].parameters["distill_margin"] == 0.005
 
 
+def test_beyond_the_papers_the_same_contenders_meet_river_on_every_stream():
+    streams = {name: one for name, one in REPRODUCTIONS.items() if name.startswith("beyond")}
+    assert {one.stream for one in streams.values()} == {"elec", "reuters21578"}
+    for one in streams.values():
+        assert one.as_stream
+        assert not one.tested
+        models = {contender.model for contender in one.contenders.values()}
+        assert set(RIVALS) < models
+        assert {"LBP", "RBP", "Forgetron", "SPA", "PassiveAggressive", "LBSOP"} < models
+        for name, contender in one.contenders.items():
+            assert contender.adwin == name.endswith("ADWIN")
+            assert not name.endswith(" tuned") or contender.parameters
+
+
+@pytest.mark.usefixtures("small")
+def test_several_targets_are_asked_for_one_after_the_other():
+    few = {"models": ["River NoChangeClassifier"], "rows": 400, "jobs": 1}
+    (record,) = reproduce("beyond-reuters-shifts", **few).records["River NoChangeClassifier"]
+    assert record["target"] == "earn, then acq, then money-fx, then crude"
+    x = np.random.default_rng(3).random((400, 5))[:, 0]
+    labels = np.floor(4 * x) == np.repeat(range(4), 100)
+    # The first prediction is None, every other one the label before.
+    assert record["mistakes"] == 1 + (labels[1:] != labels[:-1]).sum()
+
+
 def test_fewer_examples_have_budgets_in_proportion():
     few = REPRODUCTIONS["crammer-mnist"].contenders_of(600)
     assert few["fixed 2000"].parameters == {"margin": 0.01, "cache": "fixed", "budget": 20}
@@ -97,7 +128,7 @@ def small(monkeypatch):
     def load(stream, _, n, *_more):
         rng = np.random.default_rng(3)
         X = rng.random((400, 5))
-        names = ("-1", "+1", "3") if stream in TWO_CLASSES else "abcdef"
+        names = ("-1", "+1", "3") if stream in TWO_CLASSES else TOPICS.get(stream, "abcdef")
         labels = [names[k] for k in (X[:, 0] * len(names)).astype(int)]
         documents = Documents.from_arrays(X, labels, name=stream)
         return documents.head(n), Documents.from_arrays(X[:80], labels[:80], name="test")
@@ -116,7 +147,7 @@ def test_the_quick_form_of_each_runs(name, tmp_path):
     assert {len(records) for records in results.records.values()} == {1}
     assert results.settings["rows"] == 400
     assert results.is_tested == one.tested
-    assert len(list(tmp_path.glob("*.svg"))) == 1
+    assert len(list(tmp_path.glob("*.svg"))) == (2 if one.as_stream else 1)
 
 
 HERE = [

@@ -1,0 +1,202 @@
+import gc
+import sys
+
+import numpy as np
+import pytest
+from river import evaluate, linear_model, metrics
+from river.drift import ADWIN
+from scipy.sparse import csr_array
+
+from drift.errors import ParameterError
+from drift.experiments import Contender, Problem, Trial, compare, learn, run_cells
+from drift.experiments.progressive import learn_one_by_one, memory
+from drift.experiments.rivals import RIVALS, resetting
+from drift.kernels import Linear
+from drift.models import LBP, MODELS, Perceptron
+from drift.streams import Documents
+
+CONTENDERS = {
+    "LBP": Contender("LBP", {"budget": 9}),
+    "RBP": Contender("RBP", {"budget": 9}),
+    "tree": Contender("River HoeffdingAdaptiveTreeClassifier", {"grace_period": 50}),
+    "linear": Contender("River LogisticRegression", {"learning_rate": 0.1}, adwin=True),
+    "last": Contender("River NoChangeClassifier"),
+}
+
+
+@pytest.fixture
+def results(documents):
+    return compare(documents, "a", CONTENDERS, as_stream=True, permutations=2, jobs=1)
+
+
+def test_it_is_what_a_batch_learns(documents):
+    y = documents.has("a")
+    batch, one_by_one = LBP(9), LBP(9)
+    expected = learn(batch, documents.rows, y)
+    result = learn_one_by_one(one_by_one, documents.rows, y, windows=16)
+    for name in ("n_samples", "mistakes", "supports", "updates", "window_errors"):
+        assert result[name] == expected[name]
+    assert one_by_one.n_mistakes == batch.n_mistakes
+    assert len(result["window_bytes"]) == 16
+    assert result["bytes"] == max(result["window_bytes"]) > 0
+    assert result["seconds"] > 0
+
+
+@pytest.mark.parametrize("name", sorted(RIVALS))
+def test_river_counts_the_same_mistakes(documents, name):
+    y, made = documents.has("b"), RIVALS[name]
+    seed = {"seed": 3} if "Tree" in name else {}
+    result = learn_one_by_one(made(**seed), documents.rows, y)
+    metric = metrics.Accuracy()
+    stream = zip(documents.features(), y.tolist(), strict=True)
+    evaluate.progressive_val_score(stream, made(**seed), metric)
+    # River leaves out the first prediction of a model that knows no class yet.
+    right = round(metric.cm.total_weight * metric.get())
+    assert 200 - result["mistakes"] == right
+    assert "supports" not in result
+
+
+def test_features_have_the_names_of_the_documents():
+    stories = Documents.from_pairs([({"oil": 1.0}, ["a"]), ({"gas": 2.0, "oil": 1.0}, ["b"])])
+    model = linear_model.LogisticRegression()
+    learn_one_by_one(model, stories.rows, stories.has("a"), Problem(stories, "a").names)
+    assert set(model.weights) == {"oil", "gas"}
+    assert Problem(Documents.from_arrays([[1.0]], [1])).names is None
+
+
+def test_memory_of_what_is_held():
+    class Holder:
+        __slots__ = ("held",)
+
+    holder = Holder()
+    holder.held = [b"x" * 1_000]
+    size = sys.getsizeof(holder) + sys.getsizeof(holder.held) + sys.getsizeof(holder.held[0])
+    assert memory(holder) == size
+    holder.held += [holder.held[0], holder]
+    list_ = sys.getsizeof(holder.held)
+    assert memory(holder) == sys.getsizeof(holder) + list_ + sys.getsizeof(holder.held[0])
+
+
+def test_memory_of_an_array_counts_once():
+    holder = {"a": np.zeros(1_000)}
+    assert 8_000 < memory(holder) < 8_600
+    base = np.zeros(1_000)
+    assert 4_000 < memory({"a": base[:500]}) < 4_600
+
+
+def test_memory_of_weights_that_python_does_not_see():
+    model = linear_model.LogisticRegression()
+    before = memory(model)
+    names = [f"word {i}" for i in range(1_000)]
+    model.learn_one(dict.fromkeys(names, 1.0), True)
+    weights = sys.getsizeof(dict.fromkeys(names)) + 1_000 * sys.getsizeof(1.0)
+    grown = memory(model) - before
+    assert grown == pytest.approx(weights + sum(map(sys.getsizeof, names)), rel=0.01)
+    assert not any(isinstance(one, str) for one in gc.get_referents(model._weights))
+
+
+def test_a_model_starts_afresh_where_adwin_finds_a_change():
+    # A label that never changes, and then one that nobody can predict.
+    y = np.arange(2_000) >= 1_000
+    y &= np.random.default_rng(0).random(2_000) < 0.5
+    result = learn_one_by_one(resetting(Perceptron(Linear())), csr_array(np.ones((2_000, 1))), y)
+    model, detector, mistakes, resets = Perceptron(Linear()), ADWIN(), 0, 0
+    for label in y.tolist():
+        wrong = model.predict_one({0: 1.0}) != label
+        mistakes += wrong
+        detector.update(wrong)
+        if detector.drift_detected:
+            model, resets = Perceptron(Linear()), resets + 1
+        model.learn_one({0: 1.0}, label)
+    assert resets > 0
+    assert result["mistakes"] == mistakes
+
+
+def test_documents_come_in_their_own_order(documents):
+    (record,) = run_cells([Trial("River NoChangeClassifier", {}, Problem(documents, "a"), None)])
+    y = documents.has("a")
+    assert record["mistakes"] == 1 + (y[1:] != y[:-1]).sum()
+    assert (record["permutation"], record["kernel"]) == (None, None)
+
+
+def test_keys_of_other_trials_are_as_they_were(documents):
+    identity = Trial("LBP", {"budget": 9}, Problem(documents, "a"), 0).identity
+    assert not {"river", "adwin"} & set(identity)
+
+
+def test_everything_that_matters_is_in_the_key(documents):
+    problem = Problem(documents, "a")
+    trials = [
+        Trial("LBP", {"budget": 9}, problem, 0),
+        Trial("LBP", {"budget": 9}, problem, None),
+        Trial("LBP", {"budget": 9}, problem, None, adwin=True),
+        Trial("River Perceptron", {}, problem, None),
+        Trial("River Perceptron", {}, problem, None, adwin=True),
+        Trial("Perceptron", {}, problem, None),
+    ]
+    assert len({trial.key for trial in trials}) == len(trials)
+
+
+def test_only_what_draws_at_random_runs_again(results):
+    assert {name: len(records) for name, records in results.records.items()} == {
+        "LBP": 1,
+        "RBP": 2,
+        "tree": 2,
+        "linear": 1,
+        "last": 1,
+    }
+    assert [record["seed"] for record in results.records["tree"]] == [0, 1]
+
+
+def test_the_table_has_memory_and_time_and_the_figure_both(results):
+    rows = {row["contender"]: row for row in results.table()}
+    record = results.records["LBP"][0]
+    assert rows["LBP"]["megabytes"] == pytest.approx(record["bytes"] / 1e6, abs=1e-4)
+    assert rows["LBP"]["microseconds"] == pytest.approx(1e6 * record["seconds"] / 200, abs=0.01)
+    assert rows["tree"]["supports"] is None
+    assert not {"updates", "seconds", "test_error"} & set(rows["LBP"])
+    left, right = results.plot("cost").axes
+    labels = [line.get_label() for line in left.get_lines()]
+    assert labels == list(CONTENDERS)
+    for panel, column in ((left, "megabytes"), (right, "microseconds")):
+        (point,) = panel.get_lines()[0].get_xydata().tolist()
+        assert point == [rows["LBP"][column], rows["LBP"]["error"]]
+
+
+def test_the_error_of_each_window_is_drawn_for_the_best(results):
+    lines = results.plot("windows").axes[0].get_lines()
+    ranked = sorted(results.table(), key=lambda row: row["error"])
+    assert [line.get_label() for line in lines] == [row["contender"] for row in ranked]
+    shown = lines[0].get_xydata()
+    errors = [record["window_errors"] for record in results.records[ranked[0]["contender"]]]
+    assert shown[:, 1].tolist() == pytest.approx((100 * np.mean(errors, axis=0)).tolist())
+    assert shown[0, 0] == 2.0  # the middle of the first of 50 windows of 4
+
+
+def test_it_goes_on_from_a_folder_on_two_cores(tmp_path, documents, results):
+    settings = {"as_stream": True, "output": tmp_path}
+    first = compare(documents, "a", CONTENDERS, permutations=1, jobs=2, **settings)
+    second = compare(documents, "a", CONTENDERS, permutations=2, jobs=1, **settings)
+    assert second.records["tree"][:1] == first.records["tree"]
+    for name, records in results.records.items():
+        mistakes = [record["mistakes"] for record in records]
+        assert [record["mistakes"] for record in second.records[name]] == mistakes
+    assert (tmp_path / "against_cost.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("contender", "settings", "message"),
+    [
+        (Contender("River Perceptron"), {}, "no model 'River Perceptron': compare as_stream, or"),
+        (Contender("LBP", adwin=True), {}, "no model 'LBP': compare as_stream, or choose among"),
+        (Contender("SVM"), {"as_stream": True}, "no model 'SVM': choose among ALMA2"),
+        (Contender("LBP"), {"as_stream": True, "epochs": 2}, "a stream passes once"),
+    ],
+)
+def test_what_cannot_be_a_stream_is_refused(documents, contender, settings, message):
+    with pytest.raises(ParameterError, match=message):
+        compare(documents, "a", {"one": contender}, jobs=1, **settings)
+
+
+def test_no_rival_has_the_name_of_a_model():
+    assert not set(RIVALS) & set(MODELS)
