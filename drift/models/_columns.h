@@ -327,7 +327,7 @@ static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, con
         n_dense += !columns[ids[t]].room;
     }
     group = n_dense >= DRIFT_MANY ? 16 : 4;
-    memset(acc, 0, (size_t)n * sizeof(REAL));
+    if (n) memset(acc, 0, (size_t)n * sizeof(REAL)); /* without slots there is no block */
     for (int t = 0; t < count; t++) {
         DriftColumn *c = &columns[ids[t]];
         if (n > 512 && t + 2 < count) drift_prefetch_rest(&columns[ids[t + 2]], sizeof(DRIFT_CELL));

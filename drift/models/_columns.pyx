@@ -691,7 +691,8 @@ cdef class ColumnStore:
         if serial != self.serial or n != self.used:
             raise RuntimeError(IN_USE)
         PyObject_GetBuffer(result, &view, PyBUF_SIMPLE)
-        memcpy(self.row, view.buf, n * sizeof(double))
+        if n:
+            memcpy(self.row, view.buf, n * sizeof(double))
         PyBuffer_Release(&view)
         for n in range(self.used, self.padded()):
             self.row[n] = 0.0
@@ -736,7 +737,8 @@ cdef class ColumnStore:
         PyObject_GetBuffer(row, &view, PyBUF_WRITABLE)
         try:
             self.check_room(&view)
-            memcpy(view.buf, self.row, self.used * sizeof(double))
+            if self.used:
+                memcpy(view.buf, self.row, self.used * sizeof(double))
         finally:
             PyBuffer_Release(&view)
         return self.used
