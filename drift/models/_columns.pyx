@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The column store: support vectors by feature, so that a score touches only what an example has.
 
 One column per feature holds the supports' values for it, sparse while few supports have the feature
@@ -10,6 +10,7 @@ by a power of two to a norm in [1/2, 1), which is exact and keeps float32 far fr
 `scale` takes the slot back. Everything else (norms, coefficients, kernel values) is double.
 """
 
+cimport cython
 from cpython.float cimport PyFloat_AsDouble, PyFloat_Check
 from cpython.long cimport PyLong_AsLong, PyLong_Check
 from cpython.object cimport PyObject
@@ -1257,6 +1258,7 @@ cdef class ColumnStore:
             "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
         }
 
+    @cython.binding(True)  # or it cannot be a class method under the limited API
     @classmethod
     def restore(cls, kernel, limit, state):
         """Build the store that gave `state`."""
