@@ -34,6 +34,8 @@ LEAST_ROWS = 32
 LEAST_DENSITY = 1 / 8
 #: Rows in a block: a matrix of the supports is made for each, and kept up within it.
 BLOCK = 1024
+#: Rows in a chunk of a block: what supports that came in before it change is made up for at once.
+CHUNK = 128
 #: Features in one matrix product: a short chain of roundings leaves fewer rows undecided.
 CHAIN = 112
 #: A matrix of the supports takes at most this many bytes.
@@ -70,7 +72,7 @@ class _Block:
         norms[norms == 0.0] = 1.0
         self.rows = np.divide(X, norms[:, np.newaxis], dtype=np.float32, casting="same_kind")
         self.capacity = store.capacity
-        matrix = np.zeros((width, self.capacity), dtype=np.float32)
+        matrix = np.empty((width, self.capacity), dtype=np.float32)
         n_sparse = store.matrix(matrix, width)
         self.dots = np.empty((len(X), self.capacity), dtype=np.float32)
         for first in range(0, width, CHAIN):  # transposed, as BLAS has matrices
@@ -82,12 +84,30 @@ class _Block:
         # loop, which adds the products of sixteen dense columns at a time, but singly those of
         # fewer than 64 (DRIFT_MANY) and of sparse ones.
         here = CHAIN + -(-width // CHAIN)
-        there = max(width / 16 + 6, 64) + n_sparse + 16
+        chunks = -(-width // 1024)  # DRIFT_CHUNK
+        there = max(width / 16 + 6 * chunks, 64) + 64 * (chunks - 1) + n_sparse + 16
         self.error = 1.01 * 2.0**-24 * (here + there)
+        self._newest: dict[int, int] = {}  # the row in each slot that was replaced
+        self._stop = 0  # of the chunk
+
+    def ready(self, i: int) -> int:
+        """Bring the inner products of row `i` up to date; return up to which row they are."""
+        if i == self._stop:
+            self._stop = min(i + CHUNK, len(self.rows))
+            if self._newest:
+                self._put(i, list(self._newest), list(self._newest.values()))
+        return self._stop
 
     def replace(self, slot: int, i: int) -> None:
         """Let row `i` be the support in a slot from the next row on."""
-        self.dots[i + 1 :, slot] = self.rows[i + 1 :] @ self.rows[i]
+        self._newest[slot] = i
+        self._put(i + 1, [slot], [i])
+
+    def _put(self, first: int, slots: list[int], supports: list[int]) -> None:
+        """Set inner products between rows of the chunk, and rows that are supports."""
+        rows, columns = self.rows[first : self._stop], self.rows[supports]
+        chains = (slice(k, k + CHAIN) for k in range(0, rows.shape[1], CHAIN))
+        self.dots[first : self._stop, slots] = sum(rows[:, k] @ columns[:, k].T for k in chains)
 
 
 def scan(
@@ -142,11 +162,12 @@ def _scan(
         mine = None if marks is None else marks[part]
         i, out = 0, scores[part]
         while i < len(out) and supports.store.capacity == block.capacity:
+            stop = block.ready(i)
             i = supports.store.screen(
-                block.dots, block.squares, mine, out, i, len(out), threshold, block.error
+                block.dots, block.squares, mine, out, i, stop, threshold, block.error
             )
-            if i == len(out):
-                break
+            if i == stop:
+                continue
             row, rough = Row(rows, first + i), float(out[i])
             if signs is None or math.isnan(rough):
                 out[i] = supports.score_of(row)

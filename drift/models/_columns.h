@@ -54,6 +54,8 @@ static inline void *drift_grow(void *old, size_t before, size_t after) {
 }
 
 #define DRIFT_LANES 16 /* slots come in multiples of this, so that no loop over slots has a tail */
+#define DRIFT_CHUNK 1024 /* columns that are looked at together */
+#define DRIFT_AHEAD 4 /* sparse columns that are asked for before their turn */
 
 enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
 
@@ -67,9 +69,10 @@ typedef struct {
     double value;
 } DriftCell_double;
 
-/* One feature's values over the slots. Sparse: `size` cells in a block with room for `room`; a single
-   small cell lies in the column itself (room == 1), as most features have only one. Dense (room == 0
-   and a block): one real per slot of the store. */
+/* One feature's values over the slots. Sparse: `size` cells in a block with room for `room`, a multiple
+   of four; a single small cell lies in the column itself (room == 1), as most features have only one.
+   Room that is not needed holds cells of slot -1 and value 0, so that cells can be taken four at a
+   time. Dense (room == 0 and a block): one real per slot of the store. */
 typedef struct {
     union {
         void *block;
@@ -95,14 +98,22 @@ static inline void drift_clear(DriftColumn *c) {
     memset(c, 0, sizeof *c);
 }
 
+/* Room for so many cells, and some more. */
+static inline int drift_room(int size) { return (size + size / 4 + 3) & ~3; }
+
 /* A sparse column's cells come from the second-level cache or beyond: ask for them in time. */
 static inline void drift_prefetch_head(const DriftColumn *c) {
     DRIFT_PREFETCH(c->room == 1 ? (const void *)c : c->block);
 }
 
-static inline void drift_prefetch_rest(const DriftColumn *c, int cell) {
-    int bytes = c->room > 1 ? c->size * cell : 0;
-    for (int line = 64; line < bytes; line += 64) DRIFT_PREFETCH((const char *)c->block + line);
+/* The lines behind the first, as many as most columns have: to ask for just those that there are
+   takes a branch that is guessed wrong every time. */
+static inline void drift_prefetch_lines(const void *block) {
+    for (int line = 1; line < 4; line++) DRIFT_PREFETCH((const char *)block + 64 * line);
+}
+
+static inline void drift_prefetch_rest(const DriftColumn *c) {
+    drift_prefetch_lines(c->room > 1 ? c->block : (const void *)c);
 }
 
 /* A sum over slots in fixed lanes. A result within `rounding`, a share `tie` of its terms' sizes, is
@@ -156,7 +167,7 @@ DRIFT_CLONES static double drift_slope(const double *weight, const float *dots, 
     double sum[DRIFT_LANES] = {0};
     for (int first = 0; first < n; first += DRIFT_LANES)
         for (int lane = 0; lane < DRIFT_LANES; lane++) {
-            double s = scale[first + lane] * point;
+            double s = scale ? scale[first + lane] * point : 1.0;
             double base = fabs(dots[first + lane] * s + c) + error * s, power = 1.0;
             for (int k = 1; k < degree; k++) power *= base;
             sum[lane] += fabs(weight[first + lane]) * power * s;
@@ -165,13 +176,16 @@ DRIFT_CLONES static double drift_slope(const double *weight, const float *dots, 
     return degree * sum[0];
 }
 
-/* A column of floats into a zeroed line with a place for each slot. */
+/* A column of floats, NULL for an empty one, into a line with a place for each slot. */
 static void drift_spread(const DriftColumn *c, float *line, int n) {
-    const DriftCell_float *cells = c->room == 1 ? &c->one : (const DriftCell_float *)c->block;
-    if (drift_is_dense(c)) {
+    const DriftCell_float *cells;
+    if (c && drift_is_dense(c)) {
         memcpy(line, c->block, (size_t)n * sizeof *line);
         return;
     }
+    memset(line, 0, (size_t)n * sizeof *line);
+    if (!c) return;
+    cells = c->room == 1 ? &c->one : (const DriftCell_float *)c->block;
     for (int e = 0; e < c->size; e++) line[cells[e].slot] = cells[e].value;
 }
 
@@ -204,19 +218,31 @@ DRIFT_CLONES static void drift_rbf_exact(double *row, const double *squared, dou
     DRIFT_EXP(14)
 }
 
-/* Order of the columns `ids` as positions into them, by digits from the lowest: as few as there can
-   be of at most 8 bits, and those as short as that allows. */
+/* Sort keys, whose upper halves are no larger than `largest` and whose lower ones ascend. Few are
+   inserted one by one; many go by digits from the lowest, back and forth between two arrays. */
 static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest) {
-    int bits = 1, passes, digit;
-    while (bits < 32 && largest >> bits) bits++;
-    passes = (bits + 7) / 8;
-    digit = (bits + passes - 1) / passes;
-    for (int shift = 32; passes--; shift += digit) {
-        int start[257] = {0}, base = 1 << digit;
+    int bits = 2, digit;
+    if (n <= 32) {
+        for (int i = 1; i < n; i++) {
+            uint64_t key = keys[i];
+            int j = i;
+            for (; j && keys[j - 1] > key; j--) keys[j] = keys[j - 1];
+            keys[j] = key;
+        }
+        return;
+    }
+    while (bits < 32 && largest >> bits) bits += 2;
+    if (bits > 16) bits = (bits + 3) & ~3;
+    digit = bits > 16 ? bits / 4 : bits / 2; /* two or four digits of at most 8 bits */
+    for (int shift = 32; shift < 32 + bits; shift += digit) {
+        int start[257], base = 1 << digit;
+        uint64_t *sorted = spare;
+        memset(start, 0, (size_t)(base + 1) * sizeof *start);
         for (int i = 0; i < n; i++) start[((keys[i] >> shift) & (base - 1)) + 1]++;
         for (int b = 0; b < base; b++) start[b + 1] += start[b];
-        for (int i = 0; i < n; i++) spare[start[(keys[i] >> shift) & (base - 1)]++] = keys[i];
-        memcpy(keys, spare, (size_t)n * sizeof *keys);
+        for (int i = 0; i < n; i++) sorted[start[(keys[i] >> shift) & (base - 1)]++] = keys[i];
+        spare = keys;
+        keys = sorted;
     }
 }
 
@@ -228,6 +254,8 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 
 #define DRIFT_CELL DRIFT_NAME(DriftCell)
 #define DRIFT_CELLS DRIFT_NAME(drift_cells)
+#define DRIFT_LIST DRIFT_NAME(DriftList)
+#define DRIFT_INSIDE (sizeof(DRIFT_CELL) <= sizeof(DriftCell_float)) /* a cell fits into the column */
 
 /* Many dense columns come sixteen, eight or four at a time, added up in pairs: fewer passes over the
    row, and a shorter chain of roundings. */
@@ -262,37 +290,48 @@ DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REA
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
 }
 
-/* The dense columns that wait; there is room for sixteen. */
-static void DRIFT_NAME(drift_flush)(REAL *acc, const REAL **dense, REAL *weight, int waiting, int many, int n) {
-    int k;
-    for (k = waiting; k & 3; k++) { /* nothing times a column at hand is nothing */
-        dense[k] = dense[0];
-        weight[k] = 0;
+/* Dense columns; there is room for three more. */
+static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *weight, int count, int n) {
+    int k = 0, many = count >= DRIFT_MANY;
+    for (; count & 3; count++) { /* nothing times a column at hand is nothing */
+        dense[count] = dense[0];
+        weight[count] = 0;
     }
-    waiting = k;
-    k = 0;
-    if (!many)
-        DRIFT_NAME(drift_axpy1)(acc, dense, weight, n);
-    else if (waiting == 16)
-        DRIFT_NAME(drift_axpy16)(acc, dense, weight, n);
-    else {
-        if (waiting >= 8) {
-            DRIFT_NAME(drift_axpy8)(acc, dense, weight, n);
-            k = 8;
-        }
-        if (waiting > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
+    if (!many) {
+        for (; k < count; k += 4) DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, n);
+        return;
     }
+    for (; count - k >= 16; k += 16) DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, n);
+    if (count - k >= 8) {
+        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, n);
+        k += 8;
+    }
+    if (count > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
 }
 
+/* Here and below, no `scale` stands for rows of unit norm. */
 DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict row, const REAL *__restrict acc,
                                                 const double *__restrict scale, double point, int n) {
-    for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
+    if (!scale)
+        for (int i = 0; i < n; i++) row[i] = (double)acc[i];
+    else
+        for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
 }
 
 /* Score under (<a, b> + c) ** degree; the linear kernel is degree 1 with c = 0. */
 DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *acc, const double *scale,
                                                   double point, int n, double c, int degree, double tie,
                                                   double *rounding) {
+#define DRIFT_ROW const REAL *__restrict a = acc + first
+#define DRIFT_BASE ((double)a[lane] + c)
+    if (!scale) switch (degree) {
+            case 1: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE);
+            case 2: DRIFT_SUM(DRIFT_ROW, drift_square(DRIFT_BASE));
+            case 4: DRIFT_SUM(DRIFT_ROW, drift_square(drift_square(DRIFT_BASE)));
+            default: DRIFT_SUM(DRIFT_ROW, drift_power(DRIFT_BASE, degree));
+        }
+#undef DRIFT_ROW
+#undef DRIFT_BASE
 #define DRIFT_ROW                                                                                   \
     const REAL *__restrict a = acc + first;                                                         \
     const double *__restrict s = scale + first
@@ -308,10 +347,19 @@ DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const R
 #undef DRIFT_BASE
 }
 
-/* A column's slots are all different, so four may be on their way at once. */
-static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, const DRIFT_CELL *__restrict e, REAL u,
-                                            int n) {
-    for (; n >= 4; n -= 4, e += 4) {
+/* A sparse column and what it is multiplied by. */
+typedef struct {
+    const DRIFT_CELL *cells;
+    REAL weight;
+    int32_t size;
+} DRIFT_LIST;
+
+/* A column's slots are all different, so four may be on their way at once; acc[-1] takes what fills up
+   the last four. */
+static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST list) {
+    const DRIFT_CELL *__restrict e = list.cells;
+    REAL u = list.weight;
+    for (int k = 0; k < list.size; k += 4, e += 4) {
         REAL a0 = acc[e[0].slot] + u * e[0].value, a1 = acc[e[1].slot] + u * e[1].value;
         REAL a2 = acc[e[2].slot] + u * e[2].value, a3 = acc[e[3].slot] + u * e[3].value;
         acc[e[0].slot] = a0;
@@ -319,38 +367,53 @@ static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, const DRIFT_C
         acc[e[2].slot] = a2;
         acc[e[3].slot] = a3;
     }
-    for (; n > 0; n--, e++) acc[e->slot] += u * e->value;
 }
 
-/* acc[slot] = <support in slot, point>, for the point's sorted columns, both as scaled. */
+/* Add the inner products over at most DRIFT_CHUNK columns. Dense ones come first, then sparse ones,
+   then single cells, each kind in the point's order: what a column is changes from one to the next,
+   and a loop over all of them would stumble each time. */
+static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const int32_t *ids,
+                                       const double *values, int count, int n) {
+    const REAL *dense[DRIFT_CHUNK + 3];
+    REAL weight[DRIFT_CHUNK + 3];
+    DRIFT_LIST lists[DRIFT_CHUNK + DRIFT_AHEAD];
+    int singles[DRIFT_CHUNK], n_dense = 0, n_lists = 0, n_singles = 0;
+    for (int t = 0; t < count; t++) {
+        const DriftColumn *c = &columns[ids[t]];
+        REAL u = (REAL)values[t];
+        dense[n_dense] = (const REAL *)c->block;
+        weight[n_dense] = u;
+        n_dense += c->room == 0;
+        lists[n_lists] = (DRIFT_LIST){(const DRIFT_CELL *)c->block, u, c->size};
+        n_lists += c->room > 1;
+        singles[n_singles] = t;
+        n_singles += c->room == 1;
+    }
+    DRIFT_NAME(drift_add_dense)(acc, dense, weight, n_dense, n);
+    for (int k = 0; k < DRIFT_AHEAD; k++) {
+        lists[n_lists + k] = (DRIFT_LIST){(const DRIFT_CELL *)acc, 0, 0};
+        DRIFT_PREFETCH(lists[k].cells);
+        drift_prefetch_lines(lists[k].cells);
+    }
+    for (int k = 0; k < n_lists; k++) {
+        DRIFT_PREFETCH(lists[k + DRIFT_AHEAD].cells);
+        drift_prefetch_lines(lists[k + DRIFT_AHEAD].cells);
+        DRIFT_NAME(drift_scatter)(acc, lists[k]);
+    }
+    for (int k = 0; k < n_singles; k++) {
+        const DRIFT_CELL *cell = DRIFT_CELLS(&columns[ids[singles[k]]]);
+        acc[cell->slot] += (REAL)values[singles[k]] * cell->value;
+    }
+}
+
+/* work[slot] = <support in slot, point>, for the point's sorted columns, both as scaled. There is a
+   place before the first slot. */
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
                                   void *work, int n) {
-    REAL *acc = (REAL *)work;
-    const REAL *dense[16];
-    REAL weight[16];
-    int waiting = 0, n_dense = 0, group;
-    for (int t = 0; t < count; t++) {
-        drift_prefetch_head(&columns[ids[t]]);
-        n_dense += !columns[ids[t]].room;
-    }
-    group = n_dense >= DRIFT_MANY ? 16 : 4;
-    if (n) memset(acc, 0, (size_t)n * sizeof(REAL)); /* without slots there is no block */
-    for (int t = 0; t < count; t++) {
-        DriftColumn *c = &columns[ids[t]];
-        if (n > 512 && t + 2 < count) drift_prefetch_rest(&columns[ids[t + 2]], sizeof(DRIFT_CELL));
-        REAL u = (REAL)values[t];
-        if (!c->room) {
-            dense[waiting] = (const REAL *)c->block;
-            weight[waiting++] = u;
-            if (waiting == group) {
-                DRIFT_NAME(drift_flush)(acc, dense, weight, waiting, group == 16, n);
-                waiting = 0;
-            }
-        } else {
-            DRIFT_NAME(drift_scatter)(acc, DRIFT_CELLS(c), u, c->size);
-        }
-    }
-    if (waiting) DRIFT_NAME(drift_flush)(acc, dense, weight, waiting, group == 16, n);
+    if (n) memset(work, 0, (size_t)n * sizeof(REAL)); /* without slots there is no block */
+    for (int t = 0; t < count; t += DRIFT_CHUNK)
+        DRIFT_NAME(drift_add_chunk)((REAL *)work, columns, ids + t, values + t,
+                                    count - t < DRIFT_CHUNK ? count - t : DRIFT_CHUNK, n);
 }
 
 static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {
@@ -365,15 +428,40 @@ static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {
     return 0;
 }
 
+/* Move a sparse column's cells to a block with room for so many; -1 without memory. */
+static int DRIFT_NAME(drift_resize)(DriftColumn *c, int room) {
+    DRIFT_CELL *block = (DRIFT_CELL *)malloc((size_t)room * sizeof *block);
+    if (!block) return -1;
+    if (c->size) memcpy(block, DRIFT_CELLS(c), (size_t)c->size * sizeof *block);
+    for (int e = c->size; e < room; e++) block[e] = (DRIFT_CELL){-1, 0};
+    if (c->room > 1) free(c->block);
+    c->block = block;
+    c->room = room;
+    return 0;
+}
+
+/* Give back room that a sparse column has not needed for a while: half of it, and the block of one
+   cell that fits into the column itself. */
+static void DRIFT_NAME(drift_shrink)(DriftColumn *c) {
+    void *block = c->block;
+    if (c->size == 1 && DRIFT_INSIDE) {
+        memcpy(&c->one, block, sizeof c->one);
+        free(block);
+        c->room = 1;
+    } else if (2 * c->size <= c->room && c->room > 4)
+        (void)DRIFT_NAME(drift_resize)(c, drift_room(c->size));
+}
+
 static int DRIFT_NAME(drift_make_sparse)(DriftColumn *c, int capacity) {
     REAL *dense = (REAL *)c->block;
-    DRIFT_CELL *cell = (DRIFT_CELL *)malloc((size_t)(c->size + 2) * sizeof *cell);
-    if (!cell) return -1;
-    c->block = cell;
-    c->room = c->size + 2;
+    int32_t size = c->size;
+    DriftColumn sparse = {{0}, 0, 0};
+    if (DRIFT_NAME(drift_resize)(&sparse, drift_room(size))) return -1;
     for (int s = 0; s < capacity; s++)
-        if (dense[s] != 0) *cell++ = (DRIFT_CELL){s, dense[s]};
+        if (dense[s] != 0) DRIFT_CELLS(&sparse)[sparse.size++] = (DRIFT_CELL){s, dense[s]};
+    DRIFT_NAME(drift_shrink)(&sparse);
     drift_free(dense);
+    *c = sparse;
     return 0;
 }
 
@@ -386,15 +474,10 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
         return 0;
     }
     if (c->size == c->room) {
-        int room = c->room ? 2 * c->room : sizeof(DRIFT_CELL) > sizeof(void *) ? 2 : 1;
-        if (room > 1) {
-            DRIFT_CELL *block = (DRIFT_CELL *)malloc((size_t)room * sizeof *block);
-            if (!block) return -1;
-            if (c->size) memcpy(block, DRIFT_CELLS(c), (size_t)c->size * sizeof *block);
-            if (c->room != 1) free(c->block);
-            c->block = block;
-        }
-        c->room = room;
+        if (!c->room && DRIFT_INSIDE)
+            c->room = 1;
+        else if (DRIFT_NAME(drift_resize)(c, drift_room(c->size + 1)))
+            return -1;
     }
     DRIFT_CELLS(c)[c->size++] = (DRIFT_CELL){slot, (REAL)value};
     return c->size > capacity / 8 ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
@@ -418,13 +501,17 @@ static double DRIFT_NAME(drift_get)(DriftColumn *c, int slot) {
     return e < DRIFT_CELLS(c) + c->size ? (double)e->value : 0.0;
 }
 
-/* Forget a slot's value; a dense column below a sixteenth of the slots turns sparse again, so that
-   memory follows what is held. */
+/* Forget a slot's value. Memory follows what is held: a sparse column gives back room, a dense one
+   below a sixteenth of the slots turns sparse again. */
 static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
-    c->size--;
     if (c->room) {
-        *DRIFT_NAME(drift_find)(c, slot) = DRIFT_CELLS(c)[c->size];
+        DRIFT_CELL *last = DRIFT_CELLS(c) + c->size - 1;
+        *DRIFT_NAME(drift_find)(c, slot) = *last;
+        *last = (DRIFT_CELL){-1, 0};
+        c->size--;
+        if (c->room > 1 && c->size) DRIFT_NAME(drift_shrink)(c);
     } else {
+        c->size--;
         ((REAL *)c->block)[slot] = 0;
         if (c->size < capacity / 16) (void)DRIFT_NAME(drift_make_sparse)(c, capacity);
     }
@@ -439,6 +526,8 @@ static int DRIFT_NAME(drift_widen_dense)(DriftColumn *c, int before, int after) 
 
 #undef DRIFT_CELL
 #undef DRIFT_CELLS
+#undef DRIFT_LIST
+#undef DRIFT_INSIDE
 #undef DRIFT_NAME
 #undef DRIFT_JOIN
 #undef DRIFT_JOIN2

@@ -12,10 +12,11 @@ by a power of two to a norm in [1/2, 1), which is exact and keeps float32 far fr
 
 cimport cython
 from cpython.float cimport PyFloat_AsDouble, PyFloat_Check
-from cpython.long cimport PyLong_AsLong, PyLong_Check
+from cpython.long cimport PyLong_AsLong, PyLong_Check, PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
+from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.math cimport exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
@@ -63,7 +64,7 @@ cdef extern from *:
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
-    void drift_prefetch_rest(const DriftColumn *, int) nogil
+    void drift_prefetch_rest(const DriftColumn *) nogil
     double drift_weighted_sum(const double *, const double *, int, double, double *) nogil
     double drift_power(double, int) nogil
     void drift_polynomial(double *, int, double, int) nogil
@@ -134,7 +135,6 @@ cdef class ColumnStore:
     cdef readonly bint wide
     cdef object limit
     cdef int kind, degree
-    cdef int cell  # bytes of a sparse column's cell
     cdef bint normalize
     cdef double coef0, gamma
     cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
@@ -156,7 +156,8 @@ cdef class ColumnStore:
     cdef double *scale
     cdef double *squared
     cdef double *row
-    cdef void *work
+    cdef void *work_block
+    cdef void *work  # inner products by slot, in work_block behind a row of lanes
     cdef list free_slots
     # The example read last: every feature of it in its order, or of a row what is not zero.
     cdef PyObject **read_names  # borrowed, as the values are: of no meaning after the call
@@ -193,7 +194,6 @@ cdef class ColumnStore:
         self.kernel = kernel
         self.wide = wide
         self.limit = limit
-        self.cell = 2 * (sizeof(double) if wide else sizeof(float))
         self.tie = 2.0**-40 if wide else 2.0**-22
         self.far = 2.0**36 if wide else 2.0**10
         self.kind = DRIFT_CUSTOM
@@ -223,7 +223,7 @@ cdef class ColumnStore:
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.rows); free(self.row_size)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
-        drift_free(self.row); drift_free(self.work)
+        drift_free(self.row); drift_free(self.work_block)
         free(self.own_names); free(self.read_names); free(self.read_values); free(self.hashes)
         free(self.numbers); free(self.indices); free(self.unknown)
         free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
@@ -240,7 +240,7 @@ cdef class ColumnStore:
         for j in range(self.capacity):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
-        size += (self.vocabulary.mask + 1) * 24  # a place is a pointer, a hash and a column
+        size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
         size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 4 * sizeof(double) + real)
         size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
         return object.__sizeof__(self) + size
@@ -521,21 +521,6 @@ cdef class ColumnStore:
             raise culprit({indices[k]: data[k] for k in range(size)})
         return 0
 
-    cdef void foresee(self, const int32_t *indices, const int64_t *indptr, int i, int stop) noexcept:
-        """Ask for what the next rows of an array will need, while this one is worked on."""
-        cdef int64_t k
-        cdef int j
-        if self.column_of == NULL or i + 2 >= stop:
-            return
-        for k in range(indptr[i + 2], indptr[i + 3]):
-            j = self.column_of[indices[k]]
-            if j >= 0:
-                DRIFT_PREFETCH(&self.columns[j])
-        for k in range(indptr[i + 1], indptr[i + 2]):
-            j = self.column_of[indices[k]]
-            if j >= 0:
-                drift_prefetch_head(&self.columns[j])
-
     cdef int read_row_of(self, row) except -1:
         """Read a `Row`."""
         cdef Py_buffer indptr, indices, data
@@ -564,8 +549,7 @@ cdef class ColumnStore:
         for k in range(self.count):
             drift_prefetch_head(&self.columns[self.rows[slot][k]])
         for k in range(self.count):
-            if k + 2 < self.count:
-                drift_prefetch_rest(&self.columns[self.rows[slot][k + 2]], self.cell)
+            drift_prefetch_rest(&self.columns[self.rows[slot][min(k + 4, self.count - 1)]])
             self.ids[k] = self.rows[slot][k]
             self.values[k] = self.get(&self.columns[self.ids[k]], slot)
         self.divisor = 1.0
@@ -589,6 +573,10 @@ cdef class ColumnStore:
             self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
             self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
 
+    cdef double *scales(self) noexcept:
+        """What takes the slots' inner products back, NULL where all of them are 1."""
+        return NULL if self.normalize else self.scale
+
     cdef int compute_dots(self) except -1:
         """Fill `work` with the inner products of the point and every slot, both as scaled."""
         cdef int n = self.padded()
@@ -605,9 +593,9 @@ cdef class ColumnStore:
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             if self.wide:
-                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scales(), self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
             else:
-                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scales(), self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
         else:
             n = self.compute_row()
             self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie, &self.last_rounding)
@@ -621,9 +609,9 @@ cdef class ColumnStore:
             return n
         self.compute_dots()
         if self.wide:
-            drift_widen_double(self.row, <double *>self.work, self.scale, self.point_scale, n)
+            drift_widen_double(self.row, <double *>self.work, self.scales(), self.point_scale, n)
         else:
-            drift_widen_float(self.row, <float *>self.work, self.scale, self.point_scale, n)
+            drift_widen_float(self.row, <float *>self.work, self.scales(), self.point_scale, n)
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.row, n, self.coef0, self.degree)
         elif self.kind == DRIFT_RBF:
@@ -714,13 +702,14 @@ cdef class ColumnStore:
         self.read(x)
         return self.score()
 
-    def held_score_of(self, x, double sign):
-        """Read and score an example; `hold` where ``sign * score <= 0``."""
+    def mistaken_score_of(self, x, double sign):
+        """Read an example; where ``sign * score <= 0`` return its score, in `hold`, else None."""
         cdef double value
         self.read(x)
         value = self.score()
-        if sign * value <= 0.0:
-            self.hold()
+        if sign * value > 0.0:
+            return None
+        self.hold()
         return value
 
     def rounding(self):
@@ -806,12 +795,6 @@ cdef class ColumnStore:
         PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
         try:
             while i < stop:
-                self.foresee(
-                    <int32_t *>indices.buf,
-                    <int64_t *>indptr.buf,
-                    i,
-                    stop,
-                )
                 self.read_row(
                     <int32_t *>indices.buf + (<int64_t *>indptr.buf)[i],
                     <double *>data.buf + (<int64_t *>indptr.buf)[i],
@@ -841,13 +824,12 @@ cdef class ColumnStore:
         return self.normalize
 
     def matrix(self, out, int width):
-        """Write the supports, as scaled, into a zeroed float32 matrix of `width` rows by `capacity`.
+        """Write the supports, as scaled, into a float32 matrix of `width` rows by `capacity`.
 
         Returns the number of sparse columns.
         """
         cdef Py_buffer view
         cdef int f, sparse = 0, n = self.capacity
-        cdef float *line
         cdef DriftColumn *column
         self.check_holder()
         self.index(width)
@@ -856,12 +838,9 @@ cdef class ColumnStore:
             if view.len < <Py_ssize_t>width * n * <Py_ssize_t>sizeof(float):
                 raise ValueError(f"{width} columns of {n} slots and {view.len} bytes")
             for f in range(width):
-                if self.column_of[f] < 0:
-                    continue
-                line = <float *>view.buf + <Py_ssize_t>f * n
-                column = &self.columns[self.column_of[f]]
-                drift_spread(column, line, n)
-                sparse += not drift_is_dense(column)
+                column = &self.columns[self.column_of[f]] if self.column_of[f] >= 0 else NULL
+                drift_spread(column, <float *>view.buf + <Py_ssize_t>f * n, n)
+                sparse += column != NULL and not drift_is_dense(column)
         finally:
             PyBuffer_Release(&view)
         return sparse
@@ -923,7 +902,7 @@ cdef class ColumnStore:
         """
         cdef double value, slope = 0.0
         if self.kind == DRIFT_RBF:
-            drift_widen_float(self.row, dots, self.scale, self.point_scale, n)
+            drift_widen_float(self.row, dots, self.scales(), self.point_scale, n)
             drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
             value = drift_weighted_sum(self.weight, self.row, n, self.tie, bound)
             slope = 2.0 * self.gamma * largest * sqrt(self.point_squared)
@@ -932,13 +911,13 @@ cdef class ColumnStore:
                 return value
             slope *= 1.1 * bound[0] / self.tie
         else:
-            value = drift_score_float(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, bound)
+            value = drift_score_float(self.weight, dots, self.scales(), self.point_scale, n, self.coef0, self.degree, self.tie, bound)
             if self.normalize:
                 slope = self.degree * drift_power(1.0 + error + self.coef0, self.degree - 1) * weights
                 if fabs(value) > 4.0 * bound[0] + slope * error:  # no need to look closer
                     bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
                     return self.factor * value
-            slope = drift_slope(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, error)
+            slope = drift_slope(self.weight, dots, self.scales(), self.point_scale, n, self.coef0, self.degree, error)
         bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
         return self.factor * value
 
@@ -948,16 +927,12 @@ cdef class ColumnStore:
         """Store `x`, the example read last, as a support; return its slot."""
         cdef int slot, k
         cdef list kept = None
-        cdef dict fresh = {}
         self.check_reader()
-        if not (self.current and self.by_index):
-            self.read(x)  # what was noted of it may be gone
+        if not self.current or (self.n_unknown and not self.by_index):
+            self.read(x)  # the names that were noted of it may be gone
             if not (self.plain or self.by_index):
                 self.begin_point()
                 kept = self.note_any(x if isinstance(x, dict) else as_dict(x))
-        for k in range(self.n_unknown):
-            name = self.indices[self.unknown[k]] if self.by_index else <object>self.read_names[self.unknown[k]]
-            fresh[name] = self.numbers[self.unknown[k]]
         if self.free_slots:
             slot = self.free_slots.pop()
         else:
@@ -965,41 +940,69 @@ cdef class ColumnStore:
             slot = self.used
             self.used += 1
         self.scored = self.filled = self.current = False
-        self.rows[slot] = <int32_t *>grown(NULL, (self.count + len(fresh)) * sizeof(int32_t))
+        self.rows[slot] = <int32_t *>grown(NULL, (self.count + self.n_unknown) * sizeof(int32_t))
         self.sort_point()
         for k in range(self.count):
             self.put(self.sorted_ids[k], slot, self.sorted_values[k])
-        for name in in_order(list(fresh)) if fresh else ():
-            self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
+        if self.n_unknown:
+            self.put_unknown(slot)
         self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
         return slot
 
+    cdef int put_unknown(self, int slot) except -1:
+        """Give the point's features that no support has their columns.
+
+        Columns are summed in the order in which they are made, and so are made in the order of the
+        names, whatever that of the example is.
+        """
+        cdef int k, n = self.n_unknown, largest = 0
+        cdef double value
+        cdef dict fresh = {}
+        if self.by_index:
+            for k in range(n):
+                largest = max(largest, self.indices[self.unknown[k]])
+                self.keys[k] = (<uint64_t>self.indices[self.unknown[k]] << 32) | <uint64_t>self.unknown[k]
+            drift_sort(self.keys, self.spare_keys, n, largest)
+            for k in range(n):
+                value = self.numbers[<uint32_t>self.keys[k]]
+                self.put(self.new_column(<int32_t>(self.keys[k] >> 32)), slot, value / self.divisor)
+            return 0
+        for k in range(n):
+            fresh[<object>self.read_names[self.unknown[k]]] = self.numbers[self.unknown[k]]
+        for name in in_order(list(fresh)):
+            self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
+        return 0
+
     def remove(self, int slot):
         """Forget the support in a slot, and each name that no other support has."""
-        cdef int k, j
-        cdef list emptied = []
+        cdef int k, j, size = self.row_size[slot], n_emptied = 0, largest = 0
+        cdef int32_t *row = self.rows[slot]
         self.check_holder()
+        self.reserve_point(size)
         self.scored = self.filled = self.current = False
-        for k in range(self.row_size[slot]):
-            DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
-        for k in range(self.row_size[slot]):
-            drift_prefetch_head(&self.columns[self.rows[slot][k]])
-        for k in range(self.row_size[slot]):
-            j = self.rows[slot][k]
-            if k + 2 < self.row_size[slot]:
-                drift_prefetch_rest(&self.columns[self.rows[slot][k + 2]], self.cell)
+        for k in range(size):
+            DRIFT_PREFETCH(&self.columns[row[k]])
+        for k in range(size):
+            drift_prefetch_head(&self.columns[row[k]])
+        for k in range(size):
+            j = row[k]
+            drift_prefetch_rest(&self.columns[row[min(k + 4, size - 1)]])
             if self.wide:
                 drift_drop_double(&self.columns[j], slot, self.capacity)
             else:
                 drift_drop_float(&self.columns[j], slot, self.capacity)
             if self.columns[j].size == 0:
-                emptied.append(j)
-        emptied.sort(reverse=True)  # the lowest is taken first
-        for j in emptied:
-            self.free_column(j)
-        free(self.rows[slot])
+                largest = max(largest, j)
+                self.keys[n_emptied] = <uint64_t>j << 32
+                n_emptied += 1
+        drift_sort(self.keys, self.spare_keys, n_emptied, largest)
+        for k in range(n_emptied):
+            DRIFT_PREFETCH(<PyObject *>self.names[<int>(self.keys[k] >> 32)])
+        for k in range(n_emptied - 1, -1, -1):  # the lowest is taken first
+            self.free_column(<int>(self.keys[k] >> 32))
+        free(row)
         self.rows[slot] = NULL
         self.row_size[slot] = 0
         self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
@@ -1145,23 +1148,28 @@ cdef class ColumnStore:
         return j
 
     cdef int name_column(self, int j, name) except -1:
-        cdef Py_ssize_t index
         self.names[j] = name
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
             raise MemoryError("the column store cannot grow")
-        if self.column_of != NULL:
-            index = index_of(name)
-            if 0 <= index < self.width:
-                self.column_of[index] = j
+        self.note_index(name, j)
         return j
 
-    cdef int free_column(self, int j) except -1:
+    cdef int note_index(self, name, int j) except -1:
+        """Let the array column that a name stands for be looked up as column `j`."""
         cdef Py_ssize_t index
-        name = self.names[j]
-        if self.column_of != NULL:
+        if self.column_of == NULL or PyUnicode_CheckExact(name):
+            return 0
+        if PyLong_CheckExact(name) and -1 <= name < self.width:
+            index = name
+        else:
             index = index_of(name)
-            if 0 <= index < self.width:
-                self.column_of[index] = -1
+        if 0 <= index < self.width:
+            self.column_of[index] = j
+        return 0
+
+    cdef int free_column(self, int j) except -1:
+        name = self.names[j]
+        self.note_index(name, -1)
         drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, hash(name))
         self.names[j] = None
         self.free_columns.append(j)
@@ -1200,7 +1208,8 @@ cdef class ColumnStore:
         self.scale = <double *>aligned(self.scale, before, after, sizeof(double))
         self.squared = <double *>aligned(self.squared, before, after, sizeof(double))
         self.row = <double *>aligned(self.row, before, after, sizeof(double))
-        self.work = aligned(self.work, before, after, real)
+        self.work_block = aligned(self.work_block, 0, after + DRIFT_LANES, real)
+        self.work = <char *>self.work_block + DRIFT_LANES * real
         for j in range(self.n_columns):
             if not drift_is_dense(&self.columns[j]):
                 continue

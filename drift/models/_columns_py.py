@@ -115,11 +115,12 @@ class ColumnStore:
         return self.score()
 
     @alone
-    def held_score_of(self, x: Features, sign: float) -> float:
-        """Read and score an example; `hold` where ``sign * score <= 0``."""
+    def mistaken_score_of(self, x: Features, sign: float) -> float | None:
+        """Read an example; where ``sign * score <= 0`` return its score, in `hold`, else None."""
         score = self.score_of(x)
-        if sign * score <= 0.0:
-            self.hold()
+        if sign * score > 0.0:
+            return None
+        self.hold()
         return score
 
     def rounding(self) -> float:

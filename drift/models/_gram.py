@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GramFactor", "InverseGram"]
 
-#: After so many changes the inverse is checked, and computed afresh if it is off by more than this.
+#: After so many supports the inverse is checked, and computed afresh if it is off by more.
 _CHECK_EVERY = 64
 _TOLERANCE = 1e-8
 
@@ -51,7 +51,7 @@ class InverseGram:
         self.capacity = 0
         self._gram = np.zeros((0, 0), order="F")
         self._inverse = np.zeros((0, 0), order="F")
-        self._changes = 0
+        self._inserted = 0
 
     def reserve(self, slots: int) -> None:
         """Make room for a number of slots."""
@@ -69,8 +69,10 @@ class InverseGram:
             return row
         return linalg.blas.dsymv(1.0, self._inverse, row, lower=1)
 
-    def insert(self, slot: int, row: Array, own: float, weights: Array, spread: float) -> None:
+    def insert(self, slot: int, row: Array, own: float, weights: Array, spread: float) -> bool:
         """Add a support.
+
+        The inverse grows by ``d d' / spread`` with ``d`` the `weights`, -1 in the slot.
 
         Parameters
         ----------
@@ -84,6 +86,12 @@ class InverseGram:
             ``times(row)``.
         spread
             ``ridge + own - row . weights``, positive.
+
+        Returns
+        -------
+        bool
+            Whether it was time for a check. The inverse may have been computed afresh then, and
+            what is kept up beside it should be.
         """
         held = self._gram.diagonal() != 0.0
         self._gram[slot, :slot] = np.where(held, row, 0.0)[:slot]
@@ -92,16 +100,28 @@ class InverseGram:
         direction = weights.copy()
         direction[slot] = -1.0
         self._add(1.0 / spread, direction)
-        self._count()
+        self._inserted += 1
+        due = self._inserted % _CHECK_EVERY == 0
+        if due:
+            self._check()
+        return due
 
-    def remove(self, slot: int) -> None:
-        """Forget the support in a slot."""
+    def remove(self, slot: int) -> Array:
+        """Forget the support in a slot.
+
+        Returns
+        -------
+        ndarray of shape (capacity,)
+            The inverse's column ``u`` of the slot, over its own element of it: with the slot's
+            element of ``v`` left out, the product with ``v`` is what it was less ``u`` times its
+            element in the slot.
+        """
         column = self._column(self._inverse, slot)
         self._add(-1.0 / column[slot], column)
         for matrix in (self._inverse, self._gram):
             matrix[slot, :slot] = 0.0
             matrix[slot:, slot] = 0.0
-        self._count()
+        return column / float(column[slot])
 
     def _add(self, factor: float, direction: Array) -> None:
         self._inverse = linalg.blas.dsyr(factor, direction, lower=1, a=self._inverse, overwrite_a=1)
@@ -109,15 +129,10 @@ class InverseGram:
     def _column(self, matrix: Array, slot: int) -> Array:
         return np.concatenate([matrix[slot, :slot], matrix[slot:, slot]])
 
-    def _count(self) -> None:
-        self._changes += 1
-        if self._changes % _CHECK_EVERY or not self.capacity:
-            return
+    def _check(self) -> None:
         slots = np.flatnonzero(self._gram.diagonal())
-        if not len(slots):
-            return
         # One column of K K^{-1} tells; a full check would cost m^3.
-        slot = slots[self._changes // _CHECK_EVERY % len(slots)]
+        slot = slots[self._inserted // _CHECK_EVERY % len(slots)]
         product = linalg.blas.dsymv(1.0, self._gram, self._column(self._inverse, slot), lower=1)
         product[slot] -= 1.0
         if np.abs(product).max() > _TOLERANCE:

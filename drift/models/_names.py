@@ -64,7 +64,7 @@ def in_order(names: list[Hashable]) -> list[Hashable]:
     >>> in_order(["b", 2, "a", 10])
     [10, 2, 'a', 'b']
     """
-    if set(map(type, names)) == {str}:
+    if set(map(type, names)) in ({str}, {int}):
         return sorted(names)  # type: ignore[type-var]
     return sorted(names, key=lambda name: (type(name).__name__, str(name)))
 

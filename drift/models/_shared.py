@@ -126,11 +126,12 @@ class SharedSupports:
         self.read(x)
         return self.score()
 
-    def held_score_of(self, x: Features, sign: float) -> float:
-        """Do the same, and `hold` where ``sign * score <= 0``."""
+    def mistaken_score_of(self, x: Features, sign: float) -> float | None:
+        """Do the same where ``sign * score <= 0``, in `hold`; None elsewhere."""
         score = self.score_of(x)
-        if sign * score <= 0.0:
-            self.hold()
+        if sign * score > 0.0:
+            return None
+        self.hold()
         return score
 
     def hold(self) -> int:

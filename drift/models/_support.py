@@ -120,8 +120,8 @@ class SupportSet:
         self.score = store.score
         #: Take an example as the point and return its score.
         self.score_of = store.score_of
-        #: The same, and `hold` where ``sign * score <= 0``.
-        self.held_score_of = store.held_score_of
+        #: The same where ``sign * score <= 0``, in `hold`; None elsewhere.
+        self.mistaken_score_of = store.mistaken_score_of
         #: Keep other threads out, until `release`.
         self.hold = store.hold
         self.release = store.release

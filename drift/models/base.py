@@ -201,15 +201,15 @@ class KernelClassifier(BinaryLabels):
         except (KeyError, TypeError):
             sign = self._sign(y)
         supports = self._supports
-        score = supports.held_score_of(x, sign)
-        if sign * score <= 0.0:
+        score = supports.mistaken_score_of(x, sign)
+        if score is not None:
             try:
                 self.n_mistakes += 1
                 self.n_updates += 1
                 self._update(x, sign, score)
             finally:
                 supports.release()
-        if self._kind == "any" or type(y) is not bool:
+        if self._kind == "any" or (type(y) is not bool and type(y) is not type(self._labels[0])):
             self._adopt(y)
 
     def _learn(self, x: Features, y: Label) -> Label:
@@ -242,7 +242,7 @@ class KernelClassifier(BinaryLabels):
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example; see `OnlineClassifier`, which takes two calls more."""
         if self._plain:
-            return self._labels[self._supports.score_of(x) > 0.0]
+            return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
         supports = self._supports
         supports.hold()
         try:

@@ -107,20 +107,32 @@ class SOP(KernelClassifier):
         inverse, supports = self._inverse, self._supports
         own = supports.self_kernel()
         row, weights = self._row()
+        coefficients = np.zeros(inverse.capacity)
+        supports.coefficients(coefficients)
         if supports.budget is not None and len(supports) >= supports.budget:
             freed = supports.remove(self._victim())
-            inverse.remove(freed)
+            column = inverse.remove(freed)
+            # A k and A y without the victim follow from those with it: no further product with A.
+            weights -= weights[freed] * column
+            coefficients -= coefficients[freed] * column
             row[freed] = self._signs[freed] = 0.0
-            weights = inverse.times(row)
         spread = self._spread(own, row, weights)
         slot = supports.add(x, 0.0)
         inverse.reserve(slot + 1)
         more = inverse.capacity - len(row)
         if more:
-            row, weights, self._signs = (np.pad(v, (0, more)) for v in (row, weights, self._signs))
-        inverse.insert(slot, row, own, weights, spread)
+            row, weights, coefficients, self._signs = (
+                np.pad(v, (0, more)) for v in (row, weights, coefficients, self._signs)
+            )
+        checked = inverse.insert(slot, row, own, weights, spread)
+        gain = (sign - float(weights @ self._signs)) / spread
         self._signs[slot] = sign
-        supports.set_coefficients(inverse.times(self._signs))
+        if checked:
+            coefficients = inverse.times(self._signs)
+        else:
+            coefficients -= gain * weights
+            coefficients[slot] = gain
+        supports.set_coefficients(coefficients)
 
     def _victim(self) -> int:
         """Number of the support to evict where the budget is full."""
