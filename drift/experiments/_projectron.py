@@ -99,8 +99,8 @@ PROJECTRON = {
         7_291,
     ),
     "projectron-mnist-range": _range(
-        *("9(b)", "mnist", None, Polynomial(7, normalize=True)),
-        (90, 170, 200, 225, 240, 250),  # of k(x, x) = 128
+        *("9(b)", "mnist", None, Polynomial(7, coef0=0.0, normalize=True)),
+        (0.7, 1.3, 1.55, 1.75, 1.85, 1.95),  # of k(x, x) = 1
         60_000,
     ),
     "projectron-news20-range": _range(
