@@ -1,6 +1,18 @@
 """The one compiled file. Everything else about the package is in pyproject.toml."""
 
+import os
+import sys
+
 from setuptools import Extension, setup
+
+# What is built for the interpreter at hand may use all of its C API. With DRIFT_ABI3=1 one wheel
+# serves CPython 3.11 and every later one; so are those built that are given away.
+abi3 = os.environ.get("DRIFT_ABI3") == "1"
+
+# No contraction into fused multiply-adds: a score is the same bits on every machine.
+flags = ["-O3", "-ffp-contract=off"]
+if sys.platform == "win32":
+    flags = ["/O2", "/std:c11", "/fp:precise"]
 
 setup(
     ext_modules=[
@@ -8,10 +20,12 @@ setup(
             "drift.models._columns",
             sources=["drift/models/_columns.pyx"],
             depends=["drift/models/_columns.h", "drift/models/_vocabulary.h"],
-            # No contraction into fused multiply-adds: a score is the same bits on every machine.
-            extra_compile_args=["-O3", "-ffp-contract=off"],
+            extra_compile_args=flags,
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if abi3 else [],
+            py_limited_api=abi3,
             # Without a C compiler the installation goes on, and drift.models says what that costs.
-            optional=True,
+            optional=not abi3,
         )
-    ]
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if abi3 else {},
 )

@@ -1,50 +1,58 @@
-"""Run the store's tests under AddressSanitizer, and a million updates for leaks.
+"""Run the store's tests under the sanitizers, and a million updates for leaks.
 
-    python tools/sanitize.py
+    python tools/sanitize.py [TESTS ...]
 
-The extension is built anew, in a copy of the package, with bounds and lifetimes checked; the
-hypothesis state machine of `tests/models/test_store.py` and what else exercises the store then run
-against it. Needs gcc and its libasan. The leak test uses the extension in place.
+The extension is built anew, in a copy of the package, with bounds, lifetimes and what C leaves
+undefined checked. The hypothesis state machine of `tests/models/test_store.py` and what else
+exercises the store, or the tests named, then run against it. Needs gcc with libasan and libubsan.
+The leak test uses the extension in place.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
+from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-TESTS = ("test_store.py", "test_refusals.py", "test_threads.py", "test_blocks.py")
+TESTS = [f"tests/models/test_{name}.py" for name in ("store", "refusals", "threads", "blocks")]
 UPDATES = 1_000_000
 
 
-def under_address_sanitizer(folder: Path) -> int:
+def under_sanitizers(folder: Path, tests: list[str]) -> int:
     """Build and test a copy of the package in a folder; return pytest's exit code."""
     copied = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
     for name in ("drift", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=copied)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
-    flags = "-fsanitize=address -fno-omit-frame-pointer -g -O1"
+    flags = "-fsanitize=address,undefined -fno-sanitize-recover -fno-omit-frame-pointer -g -O1"
     build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     subprocess.run(build, cwd=folder, check=True, env=os.environ | {"CFLAGS": flags})
-    library = ["gcc", "-print-file-name=libasan.so"]
-    preload = subprocess.run(library, check=True, capture_output=True, text=True).stdout.strip()
+    library = [["gcc", f"-print-file-name={name}"] for name in ("libasan.so", "libubsan.so")]
+    preload = " ".join(subprocess.check_output(command, text=True).strip() for command in library)
     environment = os.environ | {
         "LD_PRELOAD": preload,
         "ASAN_OPTIONS": "detect_leaks=0",  # Python keeps what it likes until the end
         "PYTHONMALLOC": "malloc",  # or objects are parts of blocks that live on
         "PYTHONPATH": str(folder),
     }
-    tests = [f"tests/models/{name}" for name in TESTS]
-    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(run, cwd=folder, env=environment, check=False).returncode
+    # Where the build has failed there would be nothing to check.
+    check = [sys.executable, "-c", "import drift.models; assert drift.models.compiled"]
+    subprocess.run(check, cwd=folder, env=environment, check=True)
+    # Without capture, or what a sanitizer says as it ends the process is lost.
+    pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--capture=no"]
+    return subprocess.run([*pytest, *tests], cwd=folder, env=environment, check=False).returncode
 
 
 def resident() -> int:
@@ -59,6 +67,10 @@ def growth(updates: int) -> int:
         names = rng.sample(range(5_000), 8)
         x = {f"name{j}-{step % 1000}": rng.random() for j in names}
         model.learn_one(x, not model.predict_one(x))  # a mistake, whatever it says
+        if step % 1000 == 0:
+            model = copy.deepcopy(model)
+            with suppress(FeatureError):
+                model.learn_one(x | {"name": math.inf}, y=True)
         if step == updates // 10:
             before = resident()
     assert model.n_updates == updates  # noqa: S101
@@ -68,7 +80,7 @@ def growth(updates: int) -> int:
 def main() -> None:
     """Run both."""
     with tempfile.TemporaryDirectory() as folder:
-        code = under_address_sanitizer(Path(folder))
+        code = under_sanitizers(Path(folder), sys.argv[1:] or TESTS)
     if code:
         raise SystemExit(code)
     grown = growth(UPDATES)

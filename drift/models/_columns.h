@@ -1,7 +1,10 @@
 /* The arithmetic of the column store, once per precision: this file is included with REAL set.
 
    Every loop treats each slot by itself, in the order of the columns, and the one sum over slots has
-   a fixed number of lanes: the vector width changes the speed and never a bit of the result. */
+   a fixed number of lanes: the vector width changes the speed and never a bit of the result.
+
+   C11 but for `restrict` and hexadecimal floats, which not every compiler of Windows takes: `__restrict`
+   is known to all of them. */
 
 #ifndef DRIFT_COLUMNS_H
 #define DRIFT_COLUMNS_H
@@ -13,7 +16,11 @@
 
 #ifdef DRIFT_CLONES /* -DDRIFT_CLONES= builds for the baseline alone */
 #elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#if __GNUC__ >= 12 /* before that it knows these levels, but not how to choose among them */
 #define DRIFT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define DRIFT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
 #else
 #define DRIFT_CLONES
 #endif
@@ -116,7 +123,7 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
     do {                                                                                            \
         double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
         for (int first = 0; first < n; first += DRIFT_LANES) {                                      \
-            const double *restrict w = weight + first;                                              \
+            const double *__restrict w = weight + first;                                            \
             ROW;                                                                                    \
             for (int lane = 0; lane < DRIFT_LANES; lane++) {                                        \
                 double term = w[lane] * (KERNEL);                                                   \
@@ -135,7 +142,7 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
 
 DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n, double tie,
                                              double *rounding) {
-    DRIFT_SUM(const double *restrict k = row + first, k[lane]);
+    DRIFT_SUM(const double *__restrict k = row + first, k[lane]);
 }
 
 static inline double drift_square(double x) { return x * x; }
@@ -189,9 +196,9 @@ static void drift_spread(const DriftColumn *c, float *line, int n) {
         double d = squared[i] + point - 2.0 * row[i];                                               \
         double x = -gamma * (d > 0.0 ? d : 0.0);                                                    \
         double bounded = x > -708.0 ? x : -708.0;                                                   \
-        double shifted = bounded * 1.4426950408889634 + 0x1.8p52; /* rounds to an integer */        \
-        double whole = shifted - 0x1.8p52;                                                          \
-        double r = (bounded - whole * 0x1.62e42feep-1) - whole * 0x1.a39ef35793c76p-33;             \
+        double shifted = bounded * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */ \
+        double whole = shifted - 6755399441055744.0;                                                \
+        double r = (bounded - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10; \
         double sum = 1.0;                                                                           \
         for (int k = terms - 1; k > 0; k--) sum = 1.0 + sum * r * inverse[k];                       \
         union { double real; int64_t bits; } power, exponent;                                       \
@@ -257,7 +264,7 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_FOUR(k) (DRIFT_TWO(k) + DRIFT_TWO((k) + 2))
 #define DRIFT_EIGHT(k) (DRIFT_FOUR(k) + DRIFT_FOUR((k) + 4))
 #define DRIFT_AXPY(name, count, SUM)                                                                \
-    DRIFT_CLONES static void DRIFT_NAME(name)(REAL *restrict acc, const REAL *const *columns,      \
+    DRIFT_CLONES static void DRIFT_NAME(name)(REAL *__restrict acc, const REAL *const *columns,     \
                                               const REAL *weights, int n) {                         \
         const REAL *c[count];                                                                       \
         REAL u[count];                                                                              \
@@ -276,8 +283,8 @@ DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
 #undef DRIFT_TWO
 
 /* Few dense columns: four at a time, added one by one. */
-DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *restrict acc, const REAL *const *c, const REAL *u, int n) {
-    const REAL *restrict c0 = c[0], *restrict c1 = c[1], *restrict c2 = c[2], *restrict c3 = c[3];
+DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int n) {
+    const REAL *__restrict c0 = c[0], *__restrict c1 = c[1], *__restrict c2 = c[2], *__restrict c3 = c[3];
     REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
     for (int i = 0; i < n; i++)
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
@@ -303,8 +310,8 @@ static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *wei
 }
 
 /* Here and below, no `scale` stands for rows of unit norm. */
-DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *restrict row, const REAL *restrict acc,
-                                                const double *restrict scale, double point, int n) {
+DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict row, const REAL *__restrict acc,
+                                                const double *__restrict scale, double point, int n) {
     if (!scale)
         for (int i = 0; i < n; i++) row[i] = (double)acc[i];
     else
@@ -315,7 +322,7 @@ DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *restrict row, const REA
 DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *acc, const double *scale,
                                                   double point, int n, double c, int degree, double tie,
                                                   double *rounding) {
-#define DRIFT_ROW const REAL *restrict a = acc + first
+#define DRIFT_ROW const REAL *__restrict a = acc + first
 #define DRIFT_BASE ((double)a[lane] + c)
     if (!scale) switch (degree) {
             case 1: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE);
@@ -326,8 +333,8 @@ DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const R
 #undef DRIFT_ROW
 #undef DRIFT_BASE
 #define DRIFT_ROW                                                                                   \
-    const REAL *restrict a = acc + first;                                                           \
-    const double *restrict s = scale + first
+    const REAL *__restrict a = acc + first;                                                         \
+    const double *__restrict s = scale + first
 #define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c)
     switch (degree) {
         case 1: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE);
@@ -349,8 +356,8 @@ typedef struct {
 
 /* A column's slots are all different, so four may be on their way at once; acc[-1] takes what fills up
    the last four. */
-static inline void DRIFT_NAME(drift_scatter)(REAL *restrict acc, DRIFT_LIST list) {
-    const DRIFT_CELL *restrict e = list.cells;
+static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST list) {
+    const DRIFT_CELL *__restrict e = list.cells;
     REAL u = list.weight;
     for (int k = 0; k < list.size; k += 4, e += 4) {
         REAL a0 = acc[e[0].slot] + u * e[0].value, a1 = acc[e[1].slot] + u * e[1].value;
@@ -403,7 +410,7 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
    place before the first slot. */
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
                                   void *work, int n) {
-    memset(work, 0, (size_t)n * sizeof(REAL));
+    if (n) memset(work, 0, (size_t)n * sizeof(REAL)); /* without slots there is no block */
     for (int t = 0; t < count; t += DRIFT_CHUNK)
         DRIFT_NAME(drift_add_chunk)((REAL *)work, columns, ids + t, values + t,
                                     count - t < DRIFT_CHUNK ? count - t : DRIFT_CHUNK, n);

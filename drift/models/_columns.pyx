@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The column store: support vectors by feature, so that a score touches only what an example has.
 
 One column per feature holds the supports' values for it, sparse while few supports have the feature
@@ -10,6 +10,7 @@ by a power of two to a norm in [1/2, 1), which is exact and keeps float32 far fr
 `scale` takes the slot back. Everything else (norms, coefficients, kernel values) is double.
 """
 
+cimport cython
 from cpython.float cimport PyFloat_AsDouble, PyFloat_Check
 from cpython.long cimport PyLong_AsLong, PyLong_Check, PyLong_CheckExact
 from cpython.object cimport PyObject
@@ -679,7 +680,8 @@ cdef class ColumnStore:
         if serial != self.serial or n != self.used:
             raise RuntimeError(IN_USE)
         PyObject_GetBuffer(result, &view, PyBUF_SIMPLE)
-        memcpy(self.row, view.buf, n * sizeof(double))
+        if n:
+            memcpy(self.row, view.buf, n * sizeof(double))
         PyBuffer_Release(&view)
         for n in range(self.used, self.padded()):
             self.row[n] = 0.0
@@ -725,7 +727,8 @@ cdef class ColumnStore:
         PyObject_GetBuffer(row, &view, PyBUF_WRITABLE)
         try:
             self.check_room(&view)
-            memcpy(view.buf, self.row, self.used * sizeof(double))
+            if self.used:
+                memcpy(view.buf, self.row, self.used * sizeof(double))
         finally:
             PyBuffer_Release(&view)
         return self.used
@@ -1264,6 +1267,7 @@ cdef class ColumnStore:
             "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
         }
 
+    @cython.binding(True)  # or it cannot be a class method under the limited API
     @classmethod
     def restore(cls, kernel, limit, state):
         """Build the store that gave `state`."""

@@ -7,13 +7,13 @@ and sums are double throughout, whatever `wide` says.
 from __future__ import annotations
 
 import math
-import threading
 from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._names import IN_USE, as_dict, culprit, in_order, number
+from drift.models._names import as_dict, culprit, in_order, number
+from drift.models._threads import Guard, alone
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -49,31 +49,17 @@ class ColumnStore:
         self.squared: list[float] = []
         self.free_slots: list[int] = []
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
-        self._holder = (0, 0)  # thread of the update under way, and how deep in it
+        self._guard = Guard()
+        self.hold = self._guard.hold
+        self.release = self._guard.release
         self._rounding = 0.0
         self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
 
-    # --- threads -------------------------------------------------------------------------------
-
-    def _check_holder(self) -> None:
-        if self._holder[1] and self._holder[0] != threading.get_ident():
-            raise RuntimeError(IN_USE)
-
-    def hold(self) -> int:
-        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
-        self._check_holder()
-        self._holder = (threading.get_ident(), self._holder[1] + 1)
-        return 0
-
-    def release(self) -> None:
-        """Let other threads in again."""
-        self._holder = (self._holder[0], self._holder[1] - 1)
-
     # --- reading and scoring a point -----------------------------------------------------------
 
+    @alone
     def read(self, x: Features) -> None:
         """Take an example as the point that `score` and `self_kernel` are about."""
-        self._check_holder()
         features = as_dict(x)
         try:
             values = {name: number(value) for name, value in features.items()}
@@ -122,11 +108,13 @@ class ColumnStore:
             terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
 
+    @alone
     def score_of(self, x: Features) -> float:
         """Read an example and return its score."""
         self.read(x)
         return self.score()
 
+    @alone
     def mistaken_score_of(self, x: Features, sign: float) -> float | None:
         """Read an example; where ``sign * score <= 0`` return its score, in `hold`, else None."""
         score = self.score_of(x)
@@ -270,6 +258,7 @@ class ColumnStore:
 
     # --- state, as the compiled store has it ---------------------------------------------------
 
+    @alone
     def state(self) -> dict[str, Any]:
         """Return all that a store is, as plain values and arrays."""
         ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from river import base
 
 from drift.errors import ParameterError
+from drift.models._threads import alone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._frames import Table
+    from drift.models._threads import Held
     from drift.types import Features, Label
 
 __all__ = ["OnlineClassifier"]
@@ -27,7 +29,8 @@ __all__ = ["OnlineClassifier"]
 class OnlineClassifier(base.MiniBatchClassifier):
     """What every model shares, whatever its scores and labels are.
 
-    A score is a float, or an array of one float for each class.
+    A score is a float, or an array of one float for each class. While a thread works on a model,
+    any other gets RuntimeError.
     """
 
     #: Whether the hooks need no more of `self._supports` than `SharedSupports` has, so that the
@@ -38,6 +41,11 @@ class OnlineClassifier(base.MiniBatchClassifier):
     _learns_signs: ClassVar[bool] = False
 
     # --- what a model says ---------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _guard(self) -> Held:
+        """What keeps other threads out of the model."""
 
     @abstractmethod
     def _read(self, x: Features) -> None:
@@ -90,6 +98,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         """Score of each row, as `_output` gives it."""
         return self._score_rows(table)
 
+    @alone
     def clone(
         self,
         new_params: dict[str, Any] | None = None,
@@ -134,7 +143,12 @@ class OnlineClassifier(base.MiniBatchClassifier):
         FeatureTypeError
             If a value is not a number, or `x` not a mapping.
         """
-        self._learn(x, y)
+        guard = self._guard
+        guard.hold()
+        try:
+            self._learn(x, y)
+        finally:
+            guard.release()
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example.
@@ -151,8 +165,13 @@ class OnlineClassifier(base.MiniBatchClassifier):
         label
             A label of the kind learnt. Before that False, or None where labels may be anything.
         """
-        self._read(x)
-        return self._label_of(self._score())
+        guard = self._guard
+        guard.hold()
+        try:
+            self._read(x)
+            return self._label_of(self._score())
+        finally:
+            guard.release()
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
         """Give every label its probability: the logistic function or softmax of the scores.
@@ -172,8 +191,13 @@ class OnlineClassifier(base.MiniBatchClassifier):
             Probability by label. Before anything is learnt a half each, or nothing where labels may
             be anything.
         """
-        self._read(x)
-        return self._probabilities(self._output())
+        guard = self._guard
+        guard.hold()
+        try:
+            self._read(x)
+            return self._probabilities(self._output())
+        finally:
+            guard.release()
 
     # --- many examples -------------------------------------------------------------------------
 
@@ -222,6 +246,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         table, name, predictions = self._run(X, y)
         return table.series(predictions, name)
 
+    @alone
     def _run(self, X: Any, y: Any) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
         from drift.models._frames import Table, labels_of  # noqa: PLC0415  (imports numpy)
@@ -240,6 +265,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         table.check(self._read)
         return table
 
+    @alone
     def decision_function_many(self, X: Any) -> NDArray[Any]:
         """Score of each row, as `decision_function_one` gives it.
 
@@ -257,6 +283,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
 
         return np.array(self._output_rows(self._table(X)), dtype=np.float64)
 
+    @alone
     def predict_many(self, X: Any) -> Any:
         """Predict the label of each row.
 
@@ -273,6 +300,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         table = self._table(X)
         return table.series([self._label_of(score) for score in self._decide_rows(table)])
 
+    @alone
     def predict_proba_many(self, X: Any) -> Any:
         """Give every label its probability in each row.
 

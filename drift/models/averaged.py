@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._contract import OnlineClassifier
+from drift.models._threads import alone
 from drift.models.base import KernelClassifier
 from drift.models.multiclass import MulticlassKernelClassifier
 from drift.models.perceptron import Perceptron
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from drift.models._prototypes import Prototypes
+    from drift.models._threads import Held
     from drift.types import Features, Label
 
 __all__ = ["Averaged"]
@@ -94,6 +96,11 @@ class Averaged(OnlineClassifier):
 
     # --- one example ---------------------------------------------------------------------------
 
+    @property
+    def _guard(self) -> Held:
+        return self.model._guard
+
+    @alone
     def learn_one(self, x: Features, y: Label) -> None:
         """Learn one example, as the model does; see `OnlineClassifier`."""
         updates = self.model.n_updates
@@ -164,6 +171,7 @@ class Averaged(OnlineClassifier):
 
     # --- what labels and scores mean -----------------------------------------------------------
 
+    @alone
     def decision_function_one(self, x: Features) -> Any:
         """Score of an example under the average, in the form in which the model gives its own.
 

@@ -22,6 +22,7 @@ from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._labels import SIGNS, BinaryLabels
 from drift.models._names import Row
 from drift.models._support import SupportSet
+from drift.models._threads import alone
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -132,6 +133,10 @@ class KernelClassifier(BinaryLabels):
             DEFAULT_KERNEL if kernel is None else kernel, budget, wide=self._wide
         )
 
+    @property
+    def _guard(self) -> SupportSet:
+        return self._supports
+
     # --- hooks ---------------------------------------------------------------------------------
 
     def _score(self) -> float:
@@ -189,7 +194,7 @@ class KernelClassifier(BinaryLabels):
     def learn_one(self, x: Features, y: Label) -> None:
         """Learn one example; see `OnlineClassifier`, which takes some calls more."""
         if not self._plain:
-            self._learn(x, y)
+            self._learn(x, y)  # which keeps other threads out by itself
             return
         try:
             sign = SIGNS[self._kind][y]
@@ -217,6 +222,7 @@ class KernelClassifier(BinaryLabels):
     def _read(self, x: Features) -> None:
         self._supports.read(x)
 
+    @alone
     def decision_function_one(self, x: Features) -> float:
         """Score of an example in the kernel's own scale; the prediction is positive iff it is > 0.
 
@@ -237,8 +243,13 @@ class KernelClassifier(BinaryLabels):
         """Predict the label of one example; see `OnlineClassifier`, which takes two calls more."""
         if self._plain:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
-        self._supports.read(x)
-        return self._label_of(self._score())
+        supports = self._supports
+        supports.hold()
+        try:
+            supports.read(x)
+            return self._label_of(self._score())
+        finally:
+            supports.release()
 
     # --- many examples -------------------------------------------------------------------------
 
@@ -323,6 +334,7 @@ class KernelClassifier(BinaryLabels):
         return len(self._supports)
 
     @property
+    @alone
     def supports(self) -> list[tuple[dict[Hashable, float], float]]:
         """The supports and their coefficients, the oldest first.
 

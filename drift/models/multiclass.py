@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
+from drift.models._threads import alone
 from drift.models.base import KernelClassifier, check_budget
 
 if TYPE_CHECKING:
@@ -126,8 +127,16 @@ class MulticlassKernelClassifier(KernelClassifier):
     # --- one example ---------------------------------------------------------------------------
 
     def _learn(self, x: Features, y: Label) -> Label:
-        if self._prototypes is None and self._is_binary(y):
-            return super()._learn(x, y)
+        supports = self._supports
+        supports.hold()
+        try:
+            if self._prototypes is None and self._is_binary(y):
+                return super()._learn(x, y)
+            return self._learn_class(x, y)
+        finally:
+            supports.release()
+
+    def _learn_class(self, x: Features, y: Label) -> Label:
         check_class(y)
         self._supports.read(x)
         scores = self._score()
@@ -190,6 +199,7 @@ class MulticlassKernelClassifier(KernelClassifier):
             return super()._score()
         return self._prototypes.scores(self._supports)
 
+    @alone
     def decision_function_one(self, x: Features) -> Any:
         """Scores of an example in the kernel's own scale.
 
@@ -232,6 +242,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         return softmax(self._prototypes.labels, score)
 
     @property
+    @alone
     def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
         """The supports and their coefficients by label, the oldest first.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._contract import OnlineClassifier
+from drift.models._threads import Guarded, alone
 from drift.models.multiclass import check_class, softmax
 from drift.models.perceptron import Perceptron
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["OneVsRest"]
 
 
-class OneVsRest(OnlineClassifier):
+class OneVsRest(Guarded, OnlineClassifier):
     """One binary model for each class, trained to tell it from all others.
 
     The prediction is the class whose model gives the highest raw score, the first met among equals;
@@ -74,6 +75,7 @@ class OneVsRest(OnlineClassifier):
                 f"model must be a binary classifier of drift.models, not {model!r:.80}: for others "
                 "there is river.multiclass.OneVsRestClassifier"
             )
+        super().__init__()
         self.model = model
         self.models: dict[Label, KernelClassifier] = {}
         self.n_mistakes = 0
@@ -151,6 +153,7 @@ class OneVsRest(OnlineClassifier):
 
     # --- what scores mean ----------------------------------------------------------------------
 
+    @alone
     def decision_function_one(self, x: Features) -> dict[Label, float]:
         """Scores of an example in the kernel's own scale.
 
@@ -178,4 +181,5 @@ class OneVsRest(OnlineClassifier):
         """Number of supports held; one that several classes hold in a shared store counts once."""
         if self._shared is not None:
             return int((self._shared.users > 0).sum())
-        return sum(model.n_supports for model in self.models.values())
+        models = list(self.models.values())  # at once, as another thread may bring a class
+        return sum(model.n_supports for model in models)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from drift.models._threads import alone
 from drift.models.base import KernelClassifier, check_number
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class VotedPerceptron(KernelClassifier):
         votes = hypotheses if self.averaged else np.sign(hypotheses)
         return float(np.frombuffer(self._survived)[1:] @ votes)
 
+    @alone
     def _step(self, x: Features, sign: float) -> float:
         updates_before = self.n_updates
         score = super()._step(x, sign)

@@ -11,6 +11,7 @@ from river import base
 from drift.errors import ParameterError
 from drift.models._projector import TIE, ClassProjector, margin_step
 from drift.models._score import Score, kernel_row, weighted_sum
+from drift.models._threads import Guarded, alone
 from drift.models.base import check_number
 from drift.models.multiclass import check_class
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["StructuredProjectron"]
 
 
-class StructuredProjectron(base.Estimator):
+class StructuredProjectron(Guarded, base.Estimator):
     """Projectron++ over a joint kernel of inputs and outputs, with an argmax of one's own.
 
     The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` says how well an output goes
@@ -134,6 +135,7 @@ class StructuredProjectron(base.Estimator):
         check_number("tolerance", tolerance)
         import numpy as np  # noqa: PLC0415
 
+        super().__init__()
         self.joint_kernel = joint_kernel
         self.argmax = argmax
         self.tolerance = tolerance
@@ -162,6 +164,7 @@ class StructuredProjectron(base.Estimator):
 
     # --- one example ---------------------------------------------------------------------------
 
+    @alone
     def learn_one(self, x: Any, y: Hashable) -> None:
         """Learn one example. If the argmax finds no other output there is nothing to learn.
 
@@ -237,6 +240,7 @@ class StructuredProjectron(base.Estimator):
             else:
                 self._span.absorb(self._weights, part, sign)
 
+    @alone
     def predict_one(self, x: Any, **kwargs: Any) -> Hashable | None:
         """Predict the output of one input: what the argmax returns.
 
@@ -254,6 +258,7 @@ class StructuredProjectron(base.Estimator):
         """
         return self.argmax(x, self._score(x), exclude=None)
 
+    @alone
     def decision_function_one(self, x: Any, y: Hashable) -> float:
         """Score ``f(x, y)`` of an input with an output.
 
@@ -278,6 +283,7 @@ class StructuredProjectron(base.Estimator):
         return len(self._pairs)
 
     @property
+    @alone
     def supports(self) -> list[tuple[Pair, float]]:
         """The supports ``(x, y)`` and their coefficients, the oldest first."""
         return self._score(None).supports

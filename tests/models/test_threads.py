@@ -1,20 +1,38 @@
 """A model used from several threads is right or raises RuntimeError; it never corrupts."""
 
 import copy
+import pickle
+import random
 import sys
 import threading
 
 import numpy as np
 import pytest
+from oracles_structured import tagging_argmax, tagging_kernel
 from streams import random_stream
 
-from drift.kernels import Polynomial
-from drift.models import LBP, RBP, Forgetron, OneVsRest, Perceptron, compiled
+from drift.kernels import Linear, Polynomial
+from drift.models import (
+    CKS,
+    LBP,
+    MIRA,
+    MRBP,
+    RBP,
+    RBSOP,
+    SOP,
+    Averaged,
+    Forgetron,
+    OneVsRest,
+    PassiveAggressive,
+    Perceptron,
+    Projectron,
+    ProjectronPlusPlus,
+    StructuredProjectron,
+    VotedPerceptron,
+)
 from drift.models._names import IN_USE
 
-pytestmark = pytest.mark.skipif(
-    not compiled, reason="a call into the plain store is no single step"
-)
+pytestmark = pytest.mark.usefixtures("tolerance")  # on each store
 
 
 class Yielding:
@@ -24,8 +42,7 @@ class Yielding:
         self.inside = inside
 
     def __call__(self, dot, a, b):
-        if np.ndim(dot):
-            self.inside()
+        self.inside()
         return dot
 
 
@@ -117,24 +134,166 @@ def test_an_update_that_fails_lets_others_in_again():
     assert in_thread(lambda: model.predict_one({"a": 1.0})) is None
 
 
-@pytest.mark.parametrize("way", ["one", "many"])
+@pytest.mark.parametrize("way", ["predict", "one", "many"])
 def test_a_kernel_that_uses_the_model_is_told(way):
     def inside():
-        if len(seen) < 1:
-            seen.append(1)
-            in_thread(lambda: model.decision_function_one({0: 5.0}))
+        if not met:
+            met.append(None)
+            met[0] = in_thread(lambda: model.decision_function_one({0: 5.0}))
 
-    seen = [1]
+    met = [None]
     model = Perceptron(Yielding(inside))
     model.learn_one({0: 1.0}, True)
-    seen.clear()
+    met.clear()
     scores = {
+        "predict": lambda: model.predict_one({0: 3.0}),
         "one": lambda: model.decision_function_one({0: 3.0}),
         "many": lambda: model.decision_function_many(np.array([[3.0]])),
     }
-    with pytest.raises(RuntimeError, match="in use elsewhere"):
-        scores[way]()
+    try:
+        score = scores[way]()
+    except RuntimeError as error:
+        met.append(error)
+    else:
+        assert score == {"predict": True}.get(way, 3.0)
+    assert [str(error) for error in met if error] == [IN_USE]  # one of the two, not both
     assert model.decision_function_one({0: 3.0}) == 3.0
+
+
+#: Models whose predictions or updates take several calls into a store, or that have none.
+MODELS = {
+    "VotedPerceptron": VotedPerceptron,
+    "PassiveAggressive": PassiveAggressive,
+    "SOP": SOP,
+    "RBSOP": lambda: RBSOP(10, seed=1),
+    "CKS": lambda: CKS(10),
+    "Projectron": Projectron,
+    "ProjectronPlusPlus": ProjectronPlusPlus,
+    "MIRA": lambda: MIRA(budget=10, cache="fixed"),
+    "MRBP": lambda: MRBP(10, seed=1),
+    "OneVsRest-shared": lambda: OneVsRest(RBP(10, seed=1)),
+    "OneVsRest-apart": lambda: OneVsRest(SOP()),
+    "OneVsRest-Averaged": lambda: OneVsRest(Averaged(SOP())),
+    "Averaged": lambda: Averaged(PassiveAggressive()),
+    "Averaged-MIRA": lambda: Averaged(MIRA()),
+    "Structured": lambda: StructuredProjectron(tagging_kernel, tagging_argmax),
+}
+SEVERAL = ["PassiveAggressive", "ProjectronPlusPlus", "MIRA", "MRBP", "Averaged", "Averaged-MIRA"]
+CASES = [(name, 2) for name in MODELS if name != "Structured"]
+CASES += [(name, 3) for name in [*SEVERAL, *(name for name in MODELS if "OneVsRest" in name)]]
+
+
+def examples_of(name, classes, n=150):
+    rng = random.Random(1)
+    if name == "Structured":
+        for _ in range(n // 5):
+            y = tuple(rng.choice("abc") for _ in range(3))
+            yield tuple((float(label == "a"), rng.random()) for label in y), y
+        return
+    for k, (x, y) in enumerate(random_stream(n)):
+        yield x, y if classes == 2 else "none" if k % 3 else f"{y}"
+
+
+def note_what_is_learnt(model):
+    """List of the examples that a model learns, or that change it, in their order."""
+    inner = model.model if isinstance(model, Averaged) else model
+    hook = "_rival" if isinstance(model, StructuredProjectron) else "_learn"
+    if getattr(inner, "_plain", False):
+        hook = "_update"
+    learn, learnt = getattr(inner, hook), []
+
+    def noted(x, *rest):
+        result = learn(x, *rest)
+        learnt.append((x, rest[0] > 0 if hook == "_update" else rest[-1]))
+        return result
+
+    setattr(inner, hook, noted)
+    return learnt
+
+
+def outputs(model, x):
+    """All that can be asked about an example."""
+    if isinstance(model, StructuredProjectron):
+        y = model.predict_one(x)
+        return y, model.decision_function_one(x, y)
+    return model.predict_one(x), model.predict_proba_one(x), model.decision_function_one(x)
+
+
+@pytest.mark.parametrize(("name", "classes"), [*CASES, ("Structured", 3)])
+def test_threads_leave_what_one_thread_would_have_learnt_in_that_order(name, classes):
+    model, examples = MODELS[name](), list(examples_of(name, classes))
+    learnt, refused, others = note_what_is_learnt(model), [], []
+
+    def attempt(action):
+        try:
+            action()
+        except RuntimeError as error:
+            refused.append(str(error))
+        except BaseException as error:  # noqa: BLE001
+            others.append(error)
+
+    def work(part):
+        for x, y in part:
+            attempt(lambda x=x: outputs(model, x))
+            attempt(lambda x=x, y=y: model.learn_one(x, y))
+            attempt(lambda: model.n_supports)
+
+    threads = [threading.Thread(target=work, args=(examples[k::3],)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not others
+    assert set(refused) <= {IN_USE}
+    assert learnt
+    twin = MODELS[name]()
+    for x, y in learnt:
+        twin.learn_one(x, y)
+    assert (model.n_mistakes, model.n_supports) == (twin.n_mistakes, twin.n_supports)
+    for x, y in examples[:20]:
+        assert outputs(model, x) == outputs(twin, x)
+        model.learn_one(x, y)
+        twin.learn_one(x, y)
+
+
+@pytest.mark.parametrize("name", ["MIRA", "OneVsRest-apart", "Averaged", "Structured"])
+def test_whoever_comes_second_is_told(name):
+    model, (x, y) = MODELS[name](), next(examples_of(name, 3))
+    guard, met = model._guard, []
+    guard.hold()
+    met.append(in_thread(lambda: outputs(model, x)))
+    met.append(in_thread(lambda: model.learn_one(x, y)))
+    if name != "Structured":
+        met.append(in_thread(lambda: model.learn_many([x], [y])))
+        met.append(in_thread(lambda: model.predict_many([x])))
+        met.append(in_thread(lambda: model.predict_proba_many([x])))
+        met.append(in_thread(lambda: model.decision_function_many([x])))
+    guard.release()
+    assert {str(error) for error in met} == {IN_USE}
+    assert in_thread(lambda: model.learn_one(x, y)) is None
+
+
+def test_a_batch_is_learnt_without_others_in_between():
+    model, met = Perceptron(Linear()), []
+    update = model._update
+
+    def slow(x, sign, score):
+        update(x, sign, score)
+        model._supports.release()  # as if there were none between two rows
+        met.append(in_thread(lambda: model.learn_one({5: 1.0}, False)))
+        model._supports.hold()
+
+    model._update = slow
+    model.learn_many(np.eye(3), [True, True, True])
+    assert [str(error) for error in met] == [IN_USE] * 3
+    assert len(model.supports) == 3
+
+
+def test_a_guard_is_no_part_of_the_state():
+    model = OneVsRest(SOP())
+    before = pickle.dumps(model)
+    model.predict_one({"a": 1.0})
+    assert pickle.dumps(model) == before
 
 
 def test_the_models_of_several_classes_under_threads():
