@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from drift.kernels import Kernel
 from drift.models._frames import Rows
+from drift.models._names import Classes, Rule
 from drift.types import Features
 
 class ColumnStore:
@@ -23,6 +24,14 @@ class ColumnStore:
     def rounding(self) -> float: ...
     def fill_row(self, row: Any) -> int: ...
     def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None: ...
+    def scan_classes(
+        self,
+        rows: Rows,
+        start: int,
+        targets: Any,
+        classes: Classes,
+        rule: Rule,
+    ) -> int: ...
     def self_kernel(self) -> float: ...
     def scan(self, rows: Rows, start: int, signs: Any, scores: Any, threshold: float) -> int: ...
     screens: bool

@@ -116,6 +116,31 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
     sum.total = total
 
 
+cdef bint goes_by(
+    const double *scores, const double *errors, const double *factors, int count, int own, double threshold, bint rivals
+) noexcept:
+    """Whether an example of class `own` surely is no update; see `ColumnStore.scan_classes`."""
+    cdef int c
+    cdef double sign, least, largest = 0.0
+    if not 0 <= own < count:
+        return False
+    if not rivals:
+        for c in range(count):
+            sign = factors[c] if c == own else -factors[c]
+            if not sign * scores[c] - fabs(factors[c]) * errors[c] > threshold:
+                return False
+        return True
+    for c in range(count):
+        largest = max(largest, fabs(factors[c]) * errors[c])
+    least = factors[own] * scores[own] - threshold - 4.0 * largest
+    if count == 1:
+        return least > 0.0
+    for c in range(count):
+        if c != own and not least > factors[c] * scores[c]:
+            return False
+    return True
+
+
 cdef class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them.
 
@@ -749,28 +774,87 @@ cdef class ColumnStore:
         rounding of 0; `roundings` gets the bound on each one's error.
         """
         cdef Py_buffer weight, score, rounding
-        cdef int c, n, count
+        cdef int count
         cdef Py_ssize_t width
-        cdef bint finite = True
+        cdef bint finite
         self.check_reader()
-        n = self.compute_row()
         PyObject_GetBuffer(weights, &weight, PyBUF_SIMPLE)
         PyObject_GetBuffer(scores, &score, PyBUF_WRITABLE)
         PyObject_GetBuffer(roundings, &rounding, PyBUF_WRITABLE)
         try:
             count = <int>(score.len // <Py_ssize_t>sizeof(double))
-            width = weight.len // <Py_ssize_t>sizeof(double) // count if count else n
-            if width < n or rounding.len < score.len:
-                raise ValueError(f"{count} classes of {n} slots and room for {width}")
-            for c in range(count):
-                (<double *>score.buf)[c] = drift_weighted_sum(
-                    <double *>weight.buf + c * width, self.row, n, self.tie, <double *>rounding.buf + c
-                )
-                finite &= (<double *>score.buf)[c] - (<double *>score.buf)[c] == 0.0
+            if rounding.len < score.len:
+                raise ValueError(f"{count} classes and fewer roundings")
+            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+            finite = self.score_classes(<double *>weight.buf, count, width, <double *>score.buf, <double *>rounding.buf)
         finally:
             PyBuffer_Release(&weight); PyBuffer_Release(&score); PyBuffer_Release(&rounding)
         if not finite:
             raise self.overflow()
+
+    cdef bint score_classes(
+        self, const double *weight, int count, Py_ssize_t width, double *score, double *rounding
+    ) except -1:
+        """Score the point under `count` sets of coefficients; False where that overflows."""
+        cdef int c, n = self.compute_row()
+        cdef bint finite = True
+        if count and width < n:
+            raise ValueError(f"{count} classes of {n} slots and room for {width}")
+        for c in range(count):
+            score[c] = drift_weighted_sum(weight + c * width, self.row, n, self.tie, rounding + c)
+            finite &= score[c] - score[c] == 0.0
+        return finite
+
+    def scan_classes(self, rows, int start, targets, classes, rule):
+        """Score rows under several classes until one might be an update; return its number.
+
+        Without such a row the result is the number of rows.
+
+        Parameters
+        ----------
+        rows
+            A `drift.models._frames.Rows`.
+        targets
+            Number of each row's own class, int32; below 0 for a row at which to stop in any case.
+        classes
+            A `drift.models._names.Classes`.
+        rule
+            A `drift.models._names.Rule`.
+        """
+        cdef Py_buffer target, weight, factor
+        cdef int i, stop = <int>len(rows), count = <int>len(classes.factors)
+        cdef Py_ssize_t width
+        cdef double threshold = rule.threshold
+        cdef bint rivals = rule.rivals, wary = rule.wary
+        cdef double *scores = <double *>grown(NULL, 2 * count * sizeof(double))
+        PyObject_GetBuffer(targets, &target, PyBUF_SIMPLE)
+        PyObject_GetBuffer(classes.weights, &weight, PyBUF_SIMPLE)
+        PyObject_GetBuffer(classes.factors, &factor, PyBUF_SIMPLE)
+        try:
+            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+            for i in range(start, stop):
+                self.read_row_of(Row(rows, i))
+                if not (
+                    self.score_classes(<double *>weight.buf, count, width, scores, scores + count)
+                    and goes_by(scores, scores + count, <double *>factor.buf, count, (<int32_t *>target.buf)[i], threshold, rivals)
+                    and not (wary and self.may_be_held())
+                ):
+                    return i
+            return stop
+        finally:
+            PyBuffer_Release(&target); PyBuffer_Release(&weight); PyBuffer_Release(&factor)
+            free(scores)
+
+    cdef bint may_be_held(self) noexcept:
+        """Whether a support may be the point, whose kernel row was just made."""
+        cdef int slot
+        cdef double dot, own = self.point_squared
+        for slot in range(self.used):
+            dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
+            dot *= self.scale[slot] * self.point_scale
+            if self.squared[slot] + own - 2.0 * dot <= 2.0**-16 * own:
+                return True
+        return False
 
     cdef object overflow(self):
         return FeatureError(f"the kernel {self.kernel!r} overflows at this example: scale the features")

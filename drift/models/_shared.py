@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models import _support
+from drift.models._names import Classes, content_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
+    from drift.models._frames import Rows
+    from drift.models._names import Example, Rule
     from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -43,6 +46,7 @@ class SharedStore:
         self.slot = -1  # of the example, once a hypothesis holds it
         self.own = 0.0
         self.scores = self.roundings = np.zeros(0)
+        self.content: Example | None = None
 
     def make_room(self) -> None:
         """Widen the arrays to the store's capacity."""
@@ -70,6 +74,12 @@ class SharedStore:
         if matrix.size:
             self.store.class_scores(matrix, scores, roundings)
         return scores, roundings
+
+    def scan(self, rows: Rows, start: int, targets: Any, factors: Any, rule: Rule) -> int:
+        """Pass over rows that no hypothesis learns; return the number of the first that one may."""
+        self._forget_example()
+        classes = Classes(self.matrix[: len(factors)], factors)
+        return self.store.scan_classes(rows, start, targets, classes, rule)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -141,6 +151,13 @@ class SharedSupports:
         """Let other threads in again."""
         self._shared.store.release()
 
+    def content(self, x: Features) -> Example:
+        """Return the content of the example read last, made once for all hypotheses."""
+        shared = self._shared
+        if shared.content is None:
+            shared.content = content_of(x)
+        return shared.content
+
     def rounding(self) -> float:
         """Bound on the rounding error of the score."""
         return abs(self._factor) * self._scored()[1]
@@ -148,6 +165,11 @@ class SharedSupports:
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
         return self._shared.store.self_kernel() if self._at_support else self._shared.own
+
+    @property
+    def factor(self) -> float:
+        """What the hypothesis's row of the store's matrix is to be multiplied by."""
+        return self._factor
 
     def scale(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""

@@ -7,11 +7,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
+from drift.models._names import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
+    from drift.models._names import Example
     from drift.types import Features
 
 try:
@@ -179,6 +181,10 @@ class SupportSet:
         self._n_added += 1
         self._serials.append(self._n_added)
         return slot
+
+    def content(self, x: Features) -> Example:
+        """Return the content of the example read last."""
+        return content_of(x)
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return the slot that it leaves."""

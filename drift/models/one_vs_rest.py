@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
@@ -12,6 +13,7 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from drift.models._frames import Rows, Table
     from drift.models._shared import SharedStore
     from drift.models.base import KernelClassifier
     from drift.types import Features, Label
@@ -144,6 +146,23 @@ class OneVsRest(OnlineClassifier):
             model._supports.read(x)
             model._supports.add(x, coefficient)
         return model
+
+    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
+        if table.array is None or self.model._scan_rule is None:
+            return super()._learn_rows(table, labels, checked)
+        from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
+
+        return learn_rows(table.array, labels, self.models, self._scan, self._learn)
+
+    def _scan(self, rows: Rows, start: int, targets: Any) -> int:
+        """Pass over rows that no class learns; return the number of the first that one may."""
+        if self._shared is None:
+            return start
+        rule = self.model._scan_rule
+        assert rule is not None  # noqa: S101
+        supports: Any = [model._supports for model in self.models.values()]
+        factors = array("d", [one.factor for one in supports])
+        return self._shared.scan(rows, start, targets, factors, rule)
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
         for label in labels:

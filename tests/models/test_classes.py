@@ -1,0 +1,104 @@
+"""Rows of arrays under several classes: passed over or learnt, they do as the loop does."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from drift.kernels import RBF, Linear, Polynomial
+from drift.models import (
+    LBP,
+    ROMMA,
+    SPA,
+    Forgetron,
+    OneVsRest,
+    PassiveAggressive,
+    Perceptron,
+)
+
+KERNELS = {
+    "default": None,
+    "linear": Linear(),
+    "quartic": Polynomial(4),
+    "rbf": RBF(0.2),
+    "custom": lambda dot, a, b: dot + 0.1 * dot * dot,
+}
+MODELS = {
+    "Perceptron": lambda k: OneVsRest(Perceptron(k, bias=True)),
+    "SPA": lambda k: OneVsRest(SPA(kernel=k)),
+    "LBP": lambda k: OneVsRest(LBP(12, k)),
+    "Forgetron": lambda k: OneVsRest(Forgetron(12, k)),
+    "PassiveAggressive": lambda k: OneVsRest(PassiveAggressive(kernel=k)),
+    "ROMMA": lambda k: OneVsRest(ROMMA(kernel=k)),
+    "ROMMA-aggressive": lambda k: OneVsRest(ROMMA(aggressive=True, kernel=k)),
+    "ROMMA-noise": lambda k: OneVsRest(ROMMA(noise=2.0, kernel=k)),
+    "ROMMA-aggressive-noise": lambda k: OneVsRest(ROMMA(aggressive=True, noise=2.0, kernel=k)),
+}
+
+
+def batch(kind, n=150, width=12, classes=5):
+    """Rows around a centre for each class; the classes come one after the other."""
+    rng = np.random.default_rng(5)
+    y = np.minimum(rng.integers(classes, size=n), np.arange(n) // 12)
+    X = rng.normal(size=(classes, width))[y] + 0.5 * rng.normal(size=(n, width))
+    if kind == "again":  # few rows, each of them many times
+        chosen = rng.integers(30, size=n)
+        X, y = X[chosen], y[chosen]
+        X[n // 3] = 0.0
+    elif kind == "ties":
+        X = np.rint(X)
+    elif kind == "sparse":
+        X[rng.random(X.shape) < 0.7] = 0.0
+    return X, [f"class {k}" for k in y]
+
+
+def loop(model, X, y):
+    predictions = []
+    for x, label in zip(X.tolist(), y, strict=True):
+        x = {j: v for j, v in enumerate(x) if v}  # noqa: PLW2901
+        predictions.append(model.predict_one(x))
+        model.learn_one(x, label)
+    return predictions
+
+
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("kind", ["clusters", "again", "ties", "sparse"])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_is_the_loop(name, kernel, kind):
+    X, y = batch(kind)
+    one, many = (MODELS[name](KERNELS[kernel]) for _ in range(2))
+    expected = loop(one, X, y)
+    predictions = [
+        *many.predict_learn_many(X[:1], y[:1]),
+        *many.predict_learn_many(sparse.csr_array(X[1:60]), y[1:60]),
+        *many.predict_learn_many(X[60:], y[60:]),
+    ]
+    assert predictions == expected
+    assert many.n_mistakes == one.n_mistakes
+    scores = [one.decision_function_one(dict(enumerate(x))) for x in X[:20].tolist()]
+    assert many.decision_function_many(X[:20]).tolist() == [[*s.values()] for s in scores]
+    assert many.predict_many(X).tolist() == [one.predict_one(dict(enumerate(x))) for x in X]
+    if kernel != "custom":  # a function has no pickle
+        assert pickle.dumps(many) == pickle.dumps(one)
+
+
+@pytest.mark.parametrize("name", ["Perceptron", "ROMMA-noise"])
+def test_rows_that_no_class_learns_are_passed_over(name):
+    X, y = batch("clusters")
+    model, learnt = MODELS[name](None), []
+    learn = model._learn
+    model._learn = lambda x, y: learnt.append(1) or learn(x, y)
+    model.learn_many(X, y)
+    learnt.clear()
+    model.learn_many(X + 0.01, y)
+    assert len(learnt) < len(X) / 2
+
+
+def test_predictions_have_the_names_under_which_classes_were_first_met():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]])
+    model = OneVsRest(Perceptron(Linear()))
+    model.learn_many(X, [1, 2, 1, 2])
+    predictions = model.predict_learn_many(X, [True, 2.0, True, 2.0])
+    assert [repr(y) for y in predictions.tolist()] == ["1", "2", "1", "2"]
