@@ -30,6 +30,7 @@ class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
     screens = False  # see the compiled store
+    tile = 0
     tie = 2.0**-40  # share of sum |coefficient * kernel| within which a score is rounding error
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models import _support
-from drift.models._names import Classes, content_of
+from drift.models._names import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._frames import Rows
-    from drift.models._names import Example, Rule
+    from drift.models._names import Example
     from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -75,11 +74,13 @@ class SharedStore:
             self.store.class_scores(matrix, scores, roundings)
         return scores, roundings
 
-    def scan(self, rows: Rows, start: int, targets: Any, factors: Any, rule: Rule) -> int:
-        """Pass over rows that no hypothesis learns; return the number of the first that one may."""
-        self._forget_example()
-        classes = Classes(self.matrix[: len(factors)], factors)
-        return self.store.scan_classes(rows, start, targets, classes, rule)
+    @property
+    def newest(self) -> int:
+        """Slot of the support that the example read last became; below 0 if it became none."""
+        return self.slot
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.users))
 
     def __getstate__(self) -> dict[str, Any]:
         return {

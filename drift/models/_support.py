@@ -170,6 +170,11 @@ class SupportSet:
         return self._order
 
     @property
+    def newest(self) -> int:
+        """Slot of the newest support; below 0 if there is none."""
+        return self._order[-1] if self._order else -1
+
+    @property
     def serials(self) -> list[int]:
         """Number of each support among all that ever came, the oldest first."""
         return self._serials

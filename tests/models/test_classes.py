@@ -9,22 +9,34 @@ from scipy import sparse
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
     LBP,
+    MIRA,
+    MRBP,
     ROMMA,
     SPA,
     Forgetron,
     OneVsRest,
     PassiveAggressive,
     Perceptron,
+    ProjectronPlusPlus,
+    _ahead,
+    _columns_py,
+    _support,
+    compiled,
 )
 
 KERNELS = {
-    "default": None,
     "linear": Linear(),
     "quartic": Polynomial(4),
     "rbf": RBF(0.2),
     "custom": lambda dot, a, b: dot + 0.1 * dot * dot,
 }
 MODELS = {
+    "MRBP": lambda k: MRBP(12, k, seed=1),
+    "MIRA": lambda k: MIRA(0.1, kernel=k),
+    "MIRA-fixed": lambda k: MIRA(0.1, 12, "fixed", k),
+    "MIRA-variable": lambda k: MIRA(0.1, cache="variable", kernel=k),
+    "multiclass PassiveAggressive": lambda k: PassiveAggressive(kernel=k),
+    "ProjectronPlusPlus": lambda k: ProjectronPlusPlus(0.5, k),
     "Perceptron": lambda k: OneVsRest(Perceptron(k, bias=True)),
     "SPA": lambda k: OneVsRest(SPA(kernel=k)),
     "LBP": lambda k: OneVsRest(LBP(12, k)),
@@ -37,7 +49,7 @@ MODELS = {
 }
 
 
-def batch(kind, n=150, width=12, classes=5):
+def batch(kind, n=100, width=12, classes=5):
     """Rows around a centre for each class; the classes come one after the other."""
     rng = np.random.default_rng(5)
     y = np.minimum(rng.integers(classes, size=n), np.arange(n) // 12)
@@ -50,6 +62,8 @@ def batch(kind, n=150, width=12, classes=5):
         X = np.rint(X)
     elif kind == "sparse":
         X[rng.random(X.shape) < 0.7] = 0.0
+    elif kind == "constant":  # roundings that all go the same way
+        X = 0.1 + 1e-7 * X
     return X, [f"class {k}" for k in y]
 
 
@@ -62,8 +76,21 @@ def loop(model, X, y):
     return predictions
 
 
-@pytest.mark.usefixtures("tolerance")
-@pytest.mark.parametrize("kind", ["clusters", "again", "ties", "sparse"])
+@pytest.fixture(params=["blocks", "rows"])
+def _way(request, monkeypatch, tolerance):
+    """Decide rows ahead, in small blocks, or one by one."""
+    blocks = request.param == "blocks"
+    if blocks and _support.ColumnStore is _columns_py.ColumnStore:
+        pytest.skip("the plain store goes row by row")
+    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3 if blocks else 10**9)
+    monkeypatch.setattr(_ahead, "LEAST_ROWS", 2)
+    monkeypatch.setattr(_ahead, "LEAST_DENSITY", 0.0)
+    monkeypatch.setattr(_ahead, "BLOCK", 7)
+    monkeypatch.setattr(_ahead, "RESUME", 9)
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("kind", ["again", "ties", "sparse", "constant"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_batch_is_the_loop(name, kernel, kind):
@@ -102,3 +129,25 @@ def test_predictions_have_the_names_under_which_classes_were_first_met():
     model.learn_many(X, [1, 2, 1, 2])
     predictions = model.predict_learn_many(X, [True, 2.0, True, 2.0])
     assert [repr(y) for y in predictions.tolist()] == ["1", "2", "1", "2"]
+
+
+@pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
+@pytest.mark.parametrize("name", ["Perceptron", "ROMMA-aggressive", "MIRA"])
+@pytest.mark.parametrize("kernel", ["linear", "quartic", "rbf"])
+def test_blocks_decide_most_rows(name, kernel, monkeypatch):
+    X, y = batch("clusters", n=600)
+    model = MODELS[name](KERNELS[kernel])
+    model.learn_many(X, y)
+    passed = []
+    scan = _ahead.Ahead.scan
+
+    def counted(self, start, *rest):
+        stop = scan(self, start, *rest)
+        passed.append(stop - start)
+        return stop
+
+    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3)
+    monkeypatch.setattr(_ahead.Ahead, "scan", counted)
+    predictions = model.predict_many(X + 0.01)
+    assert sum(passed) > 0.95 * len(X)
+    assert (predictions == [model.predict_one(dict(enumerate(x))) for x in X + 0.01]).all()
