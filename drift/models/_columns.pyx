@@ -864,6 +864,52 @@ cdef class ColumnStore:
                 return True
         return False
 
+    def vote(self, row, slots, signs, survived, bint averaged):
+        """Score a point under all prefixes of an expansion; return their vote and the last score.
+
+        Parameters
+        ----------
+        row
+            Kernel between the point and each slot, as `fill_row` makes it.
+        slots
+            Slots of the supports in their order, int32; None where those are 0, 1, 2, ...
+        signs
+            Coefficients of the supports, doubles.
+        survived
+            Weight of each prefix's vote, that of none first.
+        averaged
+            A prefix votes with its score instead of its sign.
+        """
+        cdef Py_buffer kernel, slot, sign, weight
+        cdef Py_ssize_t k, s, n = len(signs)
+        cdef double term, sum = 0.0, size = 0.0, value = 0.0, votes = 0.0
+        PyObject_GetBuffer(row, &kernel, PyBUF_SIMPLE)
+        PyObject_GetBuffer(slots if slots is not None else b"", &slot, PyBUF_SIMPLE)
+        PyObject_GetBuffer(signs, &sign, PyBUF_SIMPLE)
+        PyObject_GetBuffer(survived, &weight, PyBUF_SIMPLE)
+        try:
+            if (
+                sign.len != n * <Py_ssize_t>sizeof(double)
+                or weight.len != (n + 1) * <Py_ssize_t>sizeof(double)
+                or (slots is not None and slot.len != n * <Py_ssize_t>sizeof(int32_t))
+            ):
+                raise ValueError(f"{n} supports, and not as many slots and votes")
+            for k in range(n):
+                s = (<int32_t *>slot.buf)[k] if slots is not None else k
+                if not 0 <= s < kernel.len // <Py_ssize_t>sizeof(double):
+                    raise ValueError(f"slot {s} is not in the row")
+                term = (<double *>sign.buf)[k] * (<double *>kernel.buf)[s]
+                sum += term
+                size += fabs(term)
+                value = 0.0 if fabs(sum) <= self.tie * size else sum
+                if not averaged:
+                    votes += (<double *>weight.buf)[k + 1] * ((value > 0.0) - (value < 0.0))
+                else:
+                    votes += (<double *>weight.buf)[k + 1] * value
+        finally:
+            PyBuffer_Release(&kernel); PyBuffer_Release(&slot); PyBuffer_Release(&sign); PyBuffer_Release(&weight)
+        return votes, value
+
     cdef object overflow(self):
         return FeatureError(f"the kernel {self.kernel!r} overflows at this example: scale the features")
 

@@ -124,6 +124,25 @@ class ColumnStore:
             terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
 
+    def vote(
+        self,
+        row: Any,
+        slots: Any,
+        signs: Any,
+        survived: Any,
+        averaged: bool,  # noqa: FBT001
+    ) -> tuple[float, float]:
+        """Score a point under all prefixes of an expansion; see the compiled store."""
+        total = size = value = votes = 0.0
+        places = range(len(signs)) if slots is None else slots
+        for s, sign, weight in zip(places, signs, survived[1:], strict=True):
+            term = sign * float(row[s])
+            total += term
+            size += abs(term)
+            value = 0.0 if abs(total) <= self.tie * size else total
+            votes += weight * (value if averaged else float(value > 0.0) - float(value < 0.0))
+        return votes, value
+
     def scan_classes(
         self,
         rows: Rows,

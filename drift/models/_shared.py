@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,7 @@ class SharedStore:
         self.own = 0.0
         self.scores = self.roundings = np.zeros(0)
         self.content: Example | None = None
+        self.row: Any = None
 
     def make_room(self) -> None:
         """Widen the arrays to the store's capacity."""
@@ -106,6 +108,7 @@ class SharedSupports:
         self._number = shared.join()
         self._factor = 1.0
         self._order: list[int] = []  # the slots, oldest first
+        self._slots = array("i")  # the same
         self._at_support = False  # whether the point is one, instead of the example
 
     def read(self, x: Features) -> None:
@@ -152,6 +155,17 @@ class SharedSupports:
         """Let other threads in again."""
         self._shared.store.release()
 
+    def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
+        """Vote of all prefixes of the expansion, and the last one's score; see the store.
+
+        Of an expansion from which nothing was ever evicted, at the example, before it is learnt.
+        """
+        shared = self._shared
+        if shared.row is None:
+            shared.row = np.zeros(shared.store.capacity)
+            shared.store.fill_row(shared.row)
+        return shared.store.vote(shared.row, self._slots, signs, survived, averaged)
+
     def content(self, x: Features) -> Example:
         """Return the content of the example read last, made once for all hypotheses."""
         shared = self._shared
@@ -188,11 +202,13 @@ class SharedSupports:
         shared.users[shared.slot] += 1
         shared.matrix[self._number, shared.slot] = coefficient / self._factor
         self._order.append(shared.slot)
+        self._slots.append(shared.slot)
         return shared.slot
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
+        del self._slots[i]
         shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:
@@ -219,4 +235,11 @@ class SharedSupports:
             yield self._shared.store.support(slot), self.coefficient(i)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_at_support": False}
+        state = self.__dict__ | {"_at_support": False}
+        del state["_slots"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)  # interns the name, as unpickling does by itself
+        self._slots = array("i", self._order)

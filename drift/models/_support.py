@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
@@ -186,6 +187,15 @@ class SupportSet:
         self._n_added += 1
         self._serials.append(self._n_added)
         return slot
+
+    def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
+        """Vote of all prefixes of the expansion, and the last one's score; see the store.
+
+        Of an expansion from which nothing was ever evicted.
+        """
+        row = array("d", bytes(8 * len(signs)))
+        self._store.fill_row(row)
+        return self._store.vote(row, None, signs, survived, averaged)
 
     def content(self, x: Features) -> Example:
         """Return the content of the example read last."""

@@ -140,7 +140,8 @@ class OneVsRest(OnlineClassifier):
     def _new_model(self) -> KernelClassifier:
         """Model of a new class, over the shared store if it can be."""
         model = self.model.clone()
-        if not model._shares_supports:
+        apart = self.models and self._shared is None  # as those of an older version may be
+        if apart or not model._shares_supports:
             return model
         from drift.models._shared import SharedStore, SharedSupports  # noqa: PLC0415
 

@@ -18,6 +18,7 @@ from drift.models import (
     PassiveAggressive,
     Perceptron,
     ProjectronPlusPlus,
+    VotedPerceptron,
     _ahead,
     _columns_py,
     _support,
@@ -42,6 +43,8 @@ MODELS = {
     "LBP": lambda k: OneVsRest(LBP(12, k)),
     "Forgetron": lambda k: OneVsRest(Forgetron(12, k)),
     "PassiveAggressive": lambda k: OneVsRest(PassiveAggressive(kernel=k)),
+    "VotedPerceptron": lambda k: OneVsRest(VotedPerceptron(k, bias=True)),
+    "VotedPerceptron-averaged": lambda k: OneVsRest(VotedPerceptron(k, averaged=True)),
     "ROMMA": lambda k: OneVsRest(ROMMA(kernel=k)),
     "ROMMA-aggressive": lambda k: OneVsRest(ROMMA(aggressive=True, kernel=k)),
     "ROMMA-noise": lambda k: OneVsRest(ROMMA(noise=2.0, kernel=k)),
@@ -77,7 +80,7 @@ def loop(model, X, y):
 
 
 @pytest.fixture(params=["blocks", "rows"])
-def _way(request, monkeypatch, tolerance):
+def _way(request, monkeypatch):
     """Decide rows ahead, in small blocks, or one by one."""
     blocks = request.param == "blocks"
     if blocks and _support.ColumnStore is _columns_py.ColumnStore:
@@ -89,7 +92,7 @@ def _way(request, monkeypatch, tolerance):
     monkeypatch.setattr(_ahead, "RESUME", 9)
 
 
-@pytest.mark.usefixtures("_way")
+@pytest.mark.usefixtures("tolerance", "_way")
 @pytest.mark.parametrize("kind", ["again", "ties", "sparse", "constant"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", MODELS)
@@ -151,3 +154,19 @@ def test_blocks_decide_most_rows(name, kernel, monkeypatch):
     predictions = model.predict_many(X + 0.01)
     assert sum(passed) > 0.95 * len(X)
     assert (predictions == [model.predict_one(dict(enumerate(x))) for x in X + 0.01]).all()
+
+
+def test_classes_that_began_with_a_store_each_go_on_so(monkeypatch):
+    X, y = batch("clusters", classes=4)
+    one, other = (OneVsRest(VotedPerceptron(Linear())) for _ in range(2))
+    one.learn_many(X, y)
+    with monkeypatch.context() as before:
+        before.setattr(VotedPerceptron, "_shares_supports", False)
+        other.learn_many(X[:30], y[:30])
+    other = pickle.loads(pickle.dumps(other))
+    known = set(other.models)
+    other.learn_many(X[30:], y[30:])
+    assert known < set(other.models)
+    assert other._shared is None
+    assert other.predict_many(X).tolist() == one.predict_many(X).tolist()
+    assert other.n_mistakes == one.n_mistakes
