@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from drift.models._names import INDEXED_WIDTH
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -156,12 +158,17 @@ class Batch:
     ----------
     rows
         A batch that nothing refuses.
+
+    Notes
+    -----
+    Other threads are kept out until `close`.
     """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self._suits = (
             len(rows) >= LEAST_ROWS
+            and 0 < rows.width <= INDEXED_WIDTH
             and len(rows.data) >= LEAST_DENSITY * len(rows) * rows.width
             and bool(np.isfinite(rows.data).all())
         )
@@ -198,16 +205,24 @@ class Batch:
         """
         store = supports.store
         if start < self._resume or not self.pays(store, len(supports)):
-            self._ahead = None
+            self.close()
             return store.scan_classes(self.rows, start, targets, classes, rule)
         slot = supports.newest
         if self._ahead is None or len(classes.factors) != self._n_classes:
+            self.close()
+            store.hold()  # a block knows of no change but its own
             self._ahead, self._n_classes = Ahead(self.rows, store), len(classes.factors)
         elif slot >= 0:
             self._ahead.renew(slot, start - 1)
         stop = self._ahead.scan(start, targets, classes, rule)
         self._count(stop - start, stop)
         return stop
+
+    def close(self) -> None:
+        """Let other threads in again."""
+        if self._ahead is not None:
+            self._ahead.store.release()
+            self._ahead = None
 
     def _count(self, passed: int, stop: int) -> None:
         """Leave rows to the one loop for a while where half of them are updates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -61,14 +62,15 @@ def learn_rows(
     targets = np.array([numbers.setdefault(y, len(numbers)) for y in labels], dtype=np.int32)
     names = list(numbers)
     predictions = list(first)
-    batch, start = Batch(rows), len(first)
-    while start < len(rows):
-        stop = learner._pass_over(batch, start, targets)  # noqa: SLF001
-        predictions += [names[k] for k in targets[start:stop].tolist()]
-        if stop < len(rows):
-            x = Row(rows, stop)
-            predictions.append(learner._learn(x, labels[stop]))  # noqa: SLF001
-        start = stop + 1
+    start = len(first)
+    with closing(Batch(rows)) as batch:
+        while start < len(rows):
+            stop = learner._pass_over(batch, start, targets)  # noqa: SLF001
+            predictions += [names[k] for k in targets[start:stop].tolist()]
+            if stop < len(rows):
+                x = Row(rows, stop)
+                predictions.append(learner._learn(x, labels[stop]))  # noqa: SLF001
+            start = stop + 1
     return predictions
 
 
@@ -86,13 +88,13 @@ def decide_rows(
     score
         Scores of a row under all classes.
     """
-    batch = Batch(rows)
-    if not batch.pays(supports.store, len(supports)):
-        return None
     best, start = np.full(len(rows), -1, dtype=np.int32), 0
-    while start < len(rows):
-        stop = batch.scan(supports, start, best, classes, _BEST)
-        if stop < len(rows):
-            best[stop] = score(Row(rows, stop)).argmax()
-        start = stop + 1
+    with closing(Batch(rows)) as batch:
+        if not batch.pays(supports.store, len(supports)):
+            return None
+        while start < len(rows):
+            stop = batch.scan(supports, start, best, classes, _BEST)
+            if stop < len(rows):
+                best[stop] = score(Row(rows, stop)).argmax()
+            start = stop + 1
     return list(np.eye(len(classes.factors))[best])

@@ -9,7 +9,7 @@ import pytest
 from streams import random_stream
 
 from drift.kernels import Polynomial
-from drift.models import LBP, RBP, Forgetron, OneVsRest, Perceptron, compiled
+from drift.models import LBP, RBP, Forgetron, OneVsRest, Perceptron, _ahead, compiled
 from drift.models._names import IN_USE
 
 pytestmark = pytest.mark.skipif(
@@ -157,3 +157,27 @@ def test_the_models_of_several_classes_under_threads():
         thread.join()
     assert set(errors) <= {IN_USE}
     assert all(len(binary.supports) <= 10 for binary in model.models.values())
+
+
+def test_another_thread_is_kept_out_of_rows_that_are_decided_ahead(monkeypatch):
+    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3)
+    monkeypatch.setattr(_ahead, "LEAST_ROWS", 2)
+    X = np.random.default_rng(1).normal(size=(60, 4))
+    y = [int(k) for k in X.argmax(axis=1)]
+    model = OneVsRest(Perceptron())
+    model.learn_many(X[:30], y[:30])
+    learn, met = model._learn, []
+
+    def slow(x, label):
+        met.append(in_thread(lambda: learn({0: 1.0}, "new")))
+        return learn(x, label)
+
+    supports = model.n_supports
+    monkeypatch.setattr(model, "_learn", slow)
+    model._learn_rows(model._table(X[30:]), y[30:], None)
+    monkeypatch.undo()
+    assert met
+    assert {str(error) for error in met} == {IN_USE}
+    assert "new" not in model.models
+    assert model.n_supports > supports
+    assert in_thread(lambda: model.learn_one({0: 1.0}, "new")) is None
