@@ -133,7 +133,7 @@ class OneVsRest(OnlineClassifier):
         margin = math.inf if rule is None or rule.wary else rule.threshold
         self.n_mistakes += bool(scores[mine] <= max(rivals, default=0.0))
         for model, sign, score in zip(self.models.values(), signs, scores.tolist(), strict=True):
-            if sign * score <= margin:
+            if not sign * score > margin:  # the others would do nothing
                 model._step(x, sign)
         return predicted
 
