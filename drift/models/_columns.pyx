@@ -981,6 +981,8 @@ cdef class ColumnStore:
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
         try:
             self.check_tiles(&view, width)
+            if self.column_of == NULL:
+                raise ValueError(f"{width} features are too many")
             for f in range(width):
                 if self.column_of[f] < 0:
                     continue
@@ -1040,6 +1042,7 @@ cdef class ColumnStore:
         PyObject_GetBuffer(dots, &out, PyBUF_WRITABLE)
         try:
             indptr = <int64_t *>begin.buf
+            stop = min(stop, (self.used + DRIFT_TILE - 1) // DRIFT_TILE)  # the rest is room
             stride = tile.len // (<Py_ssize_t>sizeof(float) * max(width, 1))
             for t in range(first, stop):
                 for i in range(start, count):
