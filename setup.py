@@ -19,7 +19,7 @@ setup(
         Extension(
             "drift.models._columns",
             sources=["drift/models/_columns.pyx"],
-            depends=["drift/models/_columns.h", "drift/models/_vocabulary.h"],
+            depends=[f"drift/models/{name}.h" for name in ("_columns", "_vocabulary", "_ahead")],
             extra_compile_args=flags,
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if abi3 else [],
             py_limited_api=abi3,

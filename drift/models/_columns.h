@@ -155,9 +155,25 @@ static inline double drift_power(double base, int degree) {
     }
 }
 
+/* The power of each lane, as `drift_power` has it. */
+static inline void drift_powers(double *__restrict lanes, int degree) {
+    double power[DRIFT_LANES];
+    for (int lane = 0; lane < DRIFT_LANES; lane++) power[lane] = 1.0;
+    for (;;) {
+        if (degree & 1)
+            for (int lane = 0; lane < DRIFT_LANES; lane++) power[lane] *= lanes[lane];
+        if (!(degree >>= 1)) break;
+        for (int lane = 0; lane < DRIFT_LANES; lane++) lanes[lane] *= lanes[lane];
+    }
+    memcpy(lanes, power, sizeof power);
+}
+
 /* row = (row + c) ** degree. */
 DRIFT_CLONES static void drift_polynomial(double *row, int n, double c, int degree) {
-    for (int i = 0; i < n; i++) row[i] = drift_power(row[i] + c, degree);
+    for (int first = 0; first < n; first += DRIFT_LANES) {
+        for (int lane = 0; lane < DRIFT_LANES; lane++) row[first + lane] += c;
+        drift_powers(row + first, degree);
+    }
 }
 
 /* Bound on what an error of one in every inner product does to a score under (<a, b> + c) ** degree,

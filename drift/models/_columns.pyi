@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from drift.kernels import Kernel
 from drift.models._frames import Rows
+from drift.models._names import Classes, Rule
 from drift.types import Features
 
 class ColumnStore:
@@ -22,9 +23,36 @@ class ColumnStore:
     def mistaken_score_of(self, x: Features, sign: float) -> float | None: ...
     def rounding(self) -> float: ...
     def fill_row(self, row: Any) -> int: ...
+    def vote(
+        self, row: Any, slots: Any, signs: Any, survived: Any, averaged: bool
+    ) -> tuple[float, float]: ...
     def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None: ...
+    def scan_classes(
+        self,
+        rows: Rows,
+        start: int,
+        targets: Any,
+        classes: Classes,
+        rule: Rule,
+    ) -> int: ...
     def self_kernel(self) -> float: ...
     def scan(self, rows: Rows, start: int, signs: Any, scores: Any, threshold: float) -> int: ...
+    tile: int
+    def fill_tiles(self, out: Any, width: int) -> None: ...
+    def refill_tile(self, out: Any, width: int, slot: int) -> None: ...
+    def tile_dots(
+        self, tiles: Any, width: int, rows: Any, dots: Any, start: int, first: int, stop: int
+    ) -> None: ...
+    def screen_classes(
+        self,
+        dots: Any,
+        squares: Any,
+        start: int,
+        targets: Any,
+        classes: Classes,
+        rule: Rule,
+        error: float,
+    ) -> int: ...
     screens: bool
     normalizes: bool
     def matrix(self, out: Any, width: int) -> int: ...

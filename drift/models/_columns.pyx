@@ -39,6 +39,7 @@ cdef extern from *:
     #define REAL double
     #include "_columns.h"
     #undef REAL
+    #include "_ahead.h"
     """
     ctypedef struct DriftColumn:
         void *block
@@ -91,6 +92,13 @@ cdef extern from *:
     int drift_make_sparse_double(DriftColumn *, int) nogil
     int drift_widen_dense_float(DriftColumn *, int, int) nogil
     int drift_widen_dense_double(DriftColumn *, int, int) nogil
+    enum: DRIFT_TILE, DRIFT_AT_ONCE
+    void drift_tile_dots(float *, const float *, const int32_t *, const float *, int) nogil
+    void drift_into_tiles_float(DriftColumn *, float *, size_t, int) nogil
+    void drift_into_tiles_double(DriftColumn *, float *, size_t, int) nogil
+    void drift_rough_polynomial(double *, double *, const float *, const double *, double, int, double, int, double, double) nogil
+    void drift_rough_rbf(double *, double *, const double *, double, int, double, double, double) nogil
+    void drift_rough_score(const double *, const double *, const double *, int, double *, double *) nogil
 
 cdef void *grown(void *block, Py_ssize_t size) except NULL:
     cdef void *result = realloc(block, size if size else 1)
@@ -116,6 +124,31 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
     cdef double square = v * v, total = sum.total + square, part = total - sum.total
     sum.lost += (sum.total - (total - part)) + (square - part)
     sum.total = total
+
+
+cdef bint goes_by(
+    const double *scores, const double *errors, const double *factors, int count, int own, double threshold, bint rivals
+) noexcept:
+    """Whether an example of class `own` surely is no update; see `ColumnStore.scan_classes`."""
+    cdef int c
+    cdef double sign, least, largest = 0.0
+    if not 0 <= own < count:
+        return False
+    if not rivals:
+        for c in range(count):
+            sign = factors[c] if c == own else -factors[c]
+            if not sign * scores[c] - fabs(factors[c]) * errors[c] > threshold:
+                return False
+        return True
+    for c in range(count):
+        largest = max(largest, fabs(factors[c]) * errors[c])
+    least = factors[own] * scores[own] - threshold - 4.0 * largest
+    if count == 1:
+        return least > 0.0
+    for c in range(count):
+        if c != own and not least > factors[c] * scores[c]:
+            return False
+    return True
 
 
 cdef class ColumnStore:
@@ -741,28 +774,133 @@ cdef class ColumnStore:
         rounding of 0; `roundings` gets the bound on each one's error.
         """
         cdef Py_buffer weight, score, rounding
-        cdef int c, n, count
+        cdef int count
         cdef Py_ssize_t width
-        cdef bint finite = True
+        cdef bint finite
         self.check_reader()
-        n = self.compute_row()
         PyObject_GetBuffer(weights, &weight, PyBUF_SIMPLE)
         PyObject_GetBuffer(scores, &score, PyBUF_WRITABLE)
         PyObject_GetBuffer(roundings, &rounding, PyBUF_WRITABLE)
         try:
             count = <int>(score.len // <Py_ssize_t>sizeof(double))
-            width = weight.len // <Py_ssize_t>sizeof(double) // count if count else n
-            if width < n or rounding.len < score.len:
-                raise ValueError(f"{count} classes of {n} slots and room for {width}")
-            for c in range(count):
-                (<double *>score.buf)[c] = drift_weighted_sum(
-                    <double *>weight.buf + c * width, self.row, n, self.tie, <double *>rounding.buf + c
-                )
-                finite &= (<double *>score.buf)[c] - (<double *>score.buf)[c] == 0.0
+            if rounding.len < score.len:
+                raise ValueError(f"{count} classes and fewer roundings")
+            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+            finite = self.score_classes(<double *>weight.buf, count, width, <double *>score.buf, <double *>rounding.buf)
         finally:
             PyBuffer_Release(&weight); PyBuffer_Release(&score); PyBuffer_Release(&rounding)
         if not finite:
             raise self.overflow()
+
+    cdef bint score_classes(
+        self, const double *weight, int count, Py_ssize_t width, double *score, double *rounding
+    ) except -1:
+        """Score the point under `count` sets of coefficients; False where that overflows."""
+        cdef int c, n = self.compute_row()
+        cdef bint finite = True
+        if count and width < n:
+            raise ValueError(f"{count} classes of {n} slots and room for {width}")
+        for c in range(count):
+            score[c] = drift_weighted_sum(weight + c * width, self.row, n, self.tie, rounding + c)
+            finite &= score[c] - score[c] == 0.0
+        return finite
+
+    def scan_classes(self, rows, int start, targets, classes, rule):
+        """Score rows under several classes until one might be an update; return its number.
+
+        Without such a row the result is the number of rows.
+
+        Parameters
+        ----------
+        rows
+            A `drift.models._frames.Rows`.
+        targets
+            Number of each row's own class, int32; below 0 for a row at which to stop in any case.
+        classes
+            A `drift.models._names.Classes`.
+        rule
+            A `drift.models._names.Rule`.
+        """
+        cdef Py_buffer target, weight, factor
+        cdef int i, stop = <int>len(rows), count = <int>len(classes.factors)
+        cdef Py_ssize_t width
+        cdef double threshold = rule.threshold
+        cdef bint rivals = rule.rivals, wary = rule.wary
+        cdef double *scores = <double *>grown(NULL, 2 * count * sizeof(double))
+        PyObject_GetBuffer(targets, &target, PyBUF_SIMPLE)
+        PyObject_GetBuffer(classes.weights, &weight, PyBUF_SIMPLE)
+        PyObject_GetBuffer(classes.factors, &factor, PyBUF_SIMPLE)
+        try:
+            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+            for i in range(start, stop):
+                self.read_row_of(Row(rows, i))
+                if not (
+                    self.score_classes(<double *>weight.buf, count, width, scores, scores + count)
+                    and goes_by(scores, scores + count, <double *>factor.buf, count, (<int32_t *>target.buf)[i], threshold, rivals)
+                    and not (wary and self.may_be_held())
+                ):
+                    return i
+            return stop
+        finally:
+            PyBuffer_Release(&target); PyBuffer_Release(&weight); PyBuffer_Release(&factor)
+            free(scores)
+
+    cdef bint may_be_held(self) noexcept:
+        """Whether a support may be the point, whose kernel row was just made."""
+        cdef int slot
+        cdef double dot, own = self.point_squared
+        for slot in range(self.used):
+            dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
+            dot *= self.scale[slot] * self.point_scale
+            if self.squared[slot] + own - 2.0 * dot <= 2.0**-16 * own:
+                return True
+        return False
+
+    def vote(self, row, slots, signs, survived, bint averaged):
+        """Score a point under all prefixes of an expansion; return their vote and the last score.
+
+        Parameters
+        ----------
+        row
+            Kernel between the point and each slot, as `fill_row` makes it.
+        slots
+            Slots of the supports in their order, int32; None where those are 0, 1, 2, ...
+        signs
+            Coefficients of the supports, doubles.
+        survived
+            Weight of each prefix's vote, that of none first.
+        averaged
+            A prefix votes with its score instead of its sign.
+        """
+        cdef Py_buffer kernel, slot, sign, weight
+        cdef Py_ssize_t k, s, n = len(signs)
+        cdef double term, sum = 0.0, size = 0.0, value = 0.0, votes = 0.0
+        PyObject_GetBuffer(row, &kernel, PyBUF_SIMPLE)
+        PyObject_GetBuffer(slots if slots is not None else b"", &slot, PyBUF_SIMPLE)
+        PyObject_GetBuffer(signs, &sign, PyBUF_SIMPLE)
+        PyObject_GetBuffer(survived, &weight, PyBUF_SIMPLE)
+        try:
+            if (
+                sign.len != n * <Py_ssize_t>sizeof(double)
+                or weight.len != (n + 1) * <Py_ssize_t>sizeof(double)
+                or (slots is not None and slot.len != n * <Py_ssize_t>sizeof(int32_t))
+            ):
+                raise ValueError(f"{n} supports, and not as many slots and votes")
+            for k in range(n):
+                s = (<int32_t *>slot.buf)[k] if slots is not None else k
+                if not 0 <= s < kernel.len // <Py_ssize_t>sizeof(double):
+                    raise ValueError(f"slot {s} is not in the row")
+                term = (<double *>sign.buf)[k] * (<double *>kernel.buf)[s]
+                sum += term
+                size += fabs(term)
+                value = 0.0 if fabs(sum) <= self.tie * size else sum
+                if not averaged:
+                    votes += (<double *>weight.buf)[k + 1] * ((value > 0.0) - (value < 0.0))
+                else:
+                    votes += (<double *>weight.buf)[k + 1] * value
+        finally:
+            PyBuffer_Release(&kernel); PyBuffer_Release(&slot); PyBuffer_Release(&sign); PyBuffer_Release(&weight)
+        return votes, value
 
     cdef object overflow(self):
         return FeatureError(f"the kernel {self.kernel!r} overflows at this example: scale the features")
@@ -810,6 +948,189 @@ cdef class ColumnStore:
             PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
             PyBuffer_Release(&out); PyBuffer_Release(&sign)
         return i
+
+    # --- rows against tiles of supports, see _ahead.py -----------------------------------------
+
+    @property
+    def tile(self):
+        """Number of supports side by side in a tile; 0 where the kernel is not ours."""
+        return DRIFT_TILE if self.kind != DRIFT_CUSTOM else 0
+
+    def fill_tiles(self, out, int width):
+        """Write the supports, as scaled, into zeroed float32 tiles of `width` features each."""
+        cdef Py_buffer view
+        cdef int f
+        cdef size_t stride = <size_t>width * DRIFT_TILE
+        cdef DriftColumn *column
+        self.check_holder()
+        self.index(width)
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
+        try:
+            self.check_tiles(&view, width)
+            if self.column_of == NULL:
+                raise ValueError(f"{width} features are too many")
+            for f in range(width):
+                if self.column_of[f] < 0:
+                    continue
+                column = &self.columns[self.column_of[f]]
+                (drift_into_tiles_double if self.wide else drift_into_tiles_float)(
+                    column, <float *>view.buf + f * DRIFT_TILE, stride, self.used
+                )
+        finally:
+            PyBuffer_Release(&view)
+
+    def refill_tile(self, out, int width, int slot):
+        """Write one support into its place, whatever is there."""
+        cdef Py_buffer view
+        cdef int f, k
+        cdef Py_ssize_t index
+        cdef float *place
+        cdef object name
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
+        try:
+            self.check_tiles(&view, width)
+            place = <float *>view.buf + <size_t>(slot // DRIFT_TILE) * width * DRIFT_TILE + slot % DRIFT_TILE
+            for f in range(width):
+                place[f * DRIFT_TILE] = 0.0
+            for k in range(self.row_size[slot]):
+                name = self.names[self.rows[slot][k]]
+                index = name if type(name) is int and -1 <= name < width else index_of(name)
+                if 0 <= index < width:
+                    place[index * DRIFT_TILE] = <float>self.get(&self.columns[self.rows[slot][k]], slot)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef int check_tiles(self, Py_buffer *view, Py_ssize_t width) except -1:
+        cdef Py_ssize_t tiles = (self.used + DRIFT_TILE - 1) // DRIFT_TILE
+        if view.len < tiles * width * DRIFT_TILE * <Py_ssize_t>sizeof(float):
+            raise ValueError(f"{self.used} slots of {width} features and {view.len} bytes")
+        return 0
+
+    def tile_dots(self, tiles, int width, rows, dots, int start, int first, int stop):
+        """Fill `dots` with the inner products of rows and the supports in the tiles `first` to `stop`.
+
+        Parameters
+        ----------
+        rows
+            Rows as scaled, from `start` on: where each begins (int64), the features (int32) and
+            values (float32) of all of them, each filled up to a multiple of 8 with zeros.
+        dots
+            Float32, a line for each row, as wide as there are tiles.
+        """
+        cdef Py_buffer tile, begin, ids, values, out
+        cdef int64_t *indptr
+        cdef int i, t, count = <int>len(rows[0]) - 1
+        cdef Py_ssize_t stride
+        PyObject_GetBuffer(tiles, &tile, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows[0], &begin, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows[1], &ids, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows[2], &values, PyBUF_SIMPLE)
+        PyObject_GetBuffer(dots, &out, PyBUF_WRITABLE)
+        try:
+            indptr = <int64_t *>begin.buf
+            stop = min(stop, (self.used + DRIFT_TILE - 1) // DRIFT_TILE)  # the rest is room
+            stride = tile.len // (<Py_ssize_t>sizeof(float) * max(width, 1))
+            for t in range(first, stop):
+                for i in range(start, count):
+                    drift_tile_dots(
+                        <float *>out.buf + i * stride + t * DRIFT_TILE,
+                        <float *>tile.buf + <size_t>t * width * DRIFT_TILE,
+                        <int32_t *>ids.buf + indptr[i],
+                        <float *>values.buf + indptr[i],
+                        <int>(indptr[i + 1] - indptr[i]),
+                    )
+        finally:
+            PyBuffer_Release(&tile); PyBuffer_Release(&begin); PyBuffer_Release(&ids)
+            PyBuffer_Release(&values); PyBuffer_Release(&out)
+
+    def screen_classes(self, dots, squares, int start, targets, classes, rule, double error):
+        """Pass over rows of a block that surely are no update; return the number of the first other one.
+
+        Parameters
+        ----------
+        dots
+            As `tile_dots` makes them.
+        squares
+            Squared norm of each row, doubles.
+        targets
+            Number of each row's own class, int32; where it is below 0, that of the best class takes
+            its place.
+        classes, rule
+            As for `scan_classes`.
+        error
+            Bound on the error of an inner product, as a share of the norms.
+        """
+        cdef Py_buffer dot, square, target, weight, factor
+        cdef int i, c, best, n = self.padded(), stop = <int>len(squares), count = <int>len(classes.factors)
+        cdef Py_ssize_t width, stride
+        cdef double threshold = rule.threshold
+        cdef bint rivals = rule.rivals, wary = rule.wary
+        cdef double *errors = <double *>grown(NULL, (n + 2 * count) * sizeof(double))
+        cdef double *scores = errors + n
+        cdef int32_t *own
+        self.check_holder()
+        PyObject_GetBuffer(dots, &dot, PyBUF_SIMPLE)
+        PyObject_GetBuffer(squares, &square, PyBUF_SIMPLE)
+        PyObject_GetBuffer(targets, &target, PyBUF_WRITABLE)
+        PyObject_GetBuffer(classes.weights, &weight, PyBUF_SIMPLE)
+        PyObject_GetBuffer(classes.factors, &factor, PyBUF_SIMPLE)
+        try:
+            own = <int32_t *>target.buf
+            stride = <Py_ssize_t>dots.shape[1]
+            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+            if stride < n or (count and width < n):
+                raise ValueError(f"{n} slots and room for {stride} and {width}")
+            for i in range(start, stop):
+                self.begin_point()
+                if not self.rough_row(<float *>dot.buf + i * stride, (<double *>square.buf)[i], errors, n, error):
+                    return i
+                if wary and self.near_one(<float *>dot.buf + i * stride):
+                    return i
+                best = 0
+                for c in range(count):
+                    drift_rough_score(<double *>weight.buf + c * width, self.row, errors, n, scores + c, scores + count + c)
+                    if (<double *>factor.buf)[c] * scores[c] > (<double *>factor.buf)[best] * scores[best]:
+                        best = c
+                if own[i] >= 0:
+                    best = own[i]
+                if not goes_by(scores, scores + count, <double *>factor.buf, count, best, threshold, rivals):
+                    return i
+                own[i] = best
+            return stop
+        finally:
+            PyBuffer_Release(&dot); PyBuffer_Release(&square); PyBuffer_Release(&target)
+            PyBuffer_Release(&weight); PyBuffer_Release(&factor)
+            free(errors)
+
+    cdef bint rough_row(self, const float *dots, double norm2, double *errors, int n, double error) noexcept:
+        """Fill `row` for a point with these inner products, and bounds on how far off it is."""
+        cdef double rounding = 4.0 * self.tie + 2.0**-36
+        if not self.end_point(norm2):
+            return False
+        self.current = False
+        if self.kind != DRIFT_RBF:
+            drift_rough_polynomial(
+                self.row, errors, dots, self.scale, self.point_scale, n, self.coef0, self.degree, error, rounding
+            )
+            return True
+        if self.gamma * self.point_squared > self.far:
+            return False  # the one loop has other ways there
+        drift_widen_float(self.row, dots, self.scale, self.point_scale, n)
+        drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
+        drift_rough_rbf(
+            self.row, errors, self.scale, self.point_scale, n, self.gamma, error,
+            rounding + 2.0**-26 + 2.0**-40 * self.gamma * self.point_squared
+        )
+        return True
+
+    cdef bint near_one(self, const float *dots) noexcept:
+        """Whether a support may be the point, from inner products."""
+        cdef int slot
+        cdef double own = self.point_squared
+        for slot in range(self.used):
+            if self.squared[slot] + own - 2.0 * dots[slot] * self.scale[slot] * self.point_scale <= 2.0**-10 * own:
+                return True
+        return False
 
     # --- blocks of dense rows, see _blocks.py --------------------------------------------------
 

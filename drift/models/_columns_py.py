@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._frames import Rows
+    from drift.models._names import Classes, Rule
     from drift.types import Features
 
 __all__ = ["ColumnStore"]
@@ -29,6 +30,7 @@ class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
     screens = False  # see the compiled store
+    tile = 0
     tie = 2.0**-40  # share of sum |coefficient * kernel| within which a score is rounding error
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
@@ -107,6 +109,52 @@ class ColumnStore:
         for c in range(len(scores)):
             terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
+
+    def vote(
+        self,
+        row: Any,
+        slots: Any,
+        signs: Any,
+        survived: Any,
+        averaged: bool,  # noqa: FBT001
+    ) -> tuple[float, float]:
+        """Score a point under all prefixes of an expansion; see the compiled store."""
+        total = size = value = votes = 0.0
+        places = range(len(signs)) if slots is None else slots
+        for s, sign, weight in zip(places, signs, survived[1:], strict=True):
+            term = sign * float(row[s])
+            total += term
+            size += abs(term)
+            value = 0.0 if abs(total) <= self.tie * size else total
+            votes += weight * (value if averaged else float(value > 0.0) - float(value < 0.0))
+        return votes, value
+
+    @alone
+    def scan_classes(
+        self,
+        rows: Rows,
+        start: int,
+        targets: Any,
+        classes: Classes,
+        rule: Rule,
+    ) -> int:
+        """Score rows under several classes until one might be an update; see the compiled store."""
+        weights, factors = classes
+        scores, errors = [0.0] * len(factors), [0.0] * len(factors)
+        for i in range(start, len(rows)):
+            self.read(rows.row(i))
+            try:
+                self.class_scores(weights, scores, errors)
+            except FeatureError:
+                return i  # whoever learns the row meets it again
+            pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
+            if not _goes_by(pairs, targets[i], rule) or (rule.wary and self._may_be_held()):
+                return i
+        return len(rows)
+
+    def _may_be_held(self) -> bool:
+        squared = float(self.point[1] > 0) if self.unit else self.point[1]
+        return any(abs(s - squared) <= 1e-6 * squared for s in self.squared)
 
     @alone
     def score_of(self, x: Features) -> float:
@@ -308,3 +356,19 @@ class ColumnStore:
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
         return self
+
+
+def _goes_by(
+    scores: list[tuple[float, float]],
+    own: int,
+    rule: Rule,
+) -> bool:
+    """Whether an example of class `own` surely is no update, from scores and their errors."""
+    if not 0 <= own < len(scores):
+        return False
+    if not rule.rivals:
+        signed = ((s if c == own else -s, error) for c, (s, error) in enumerate(scores))
+        return all(s - error > rule.threshold for s, error in signed)
+    least = scores[own][0] - rule.threshold - 4.0 * max(error for _, error in scores)
+    others = [s for c, (s, _) in enumerate(scores) if c != own] or [0.0]
+    return all(least > s for s in others)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._frames import Table
+    from drift.models._names import Rule
     from drift.models._threads import Held
     from drift.types import Features, Label
 
@@ -39,6 +40,11 @@ class OnlineClassifier(base.MiniBatchClassifier):
 
     #: Whether `_step` learns an example of either sign, as the model of one class in `OneVsRest`.
     _learns_signs: ClassVar[bool] = False
+
+    #: When the model of one class in `OneVsRest`, with supports that are shared, does not learn an
+    #: example: batches of rows skip, in compiled code, those that no class learns. None for the
+    #: models that have to see every example.
+    _scan_rule: Rule | None = None
 
     # --- what a model says ---------------------------------------------------------------------
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.errors import FeatureError, FeatureTypeError
 
 if TYPE_CHECKING:
     from drift.models._frames import Rows
     from drift.types import Features
+
+Example = frozenset[tuple[Hashable, float]]
 
 #: Arrays with at most this many columns get a table from column to place in the store (4 bytes a
 #: column); wider ones, hashed to 2^31 say, are looked up by name.
@@ -56,6 +58,40 @@ class Row(Mapping[Hashable, float]):
         return self._dict().items()
 
 
+class Classes(NamedTuple):
+    """Hypotheses over the slots of one store.
+
+    Parameters
+    ----------
+    weights
+        A row for each, as `ColumnStore.class_scores` takes them.
+    factors
+        What each one's scores are to be multiplied by; doubles.
+    """
+
+    weights: Any
+    factors: Any
+
+
+class Rule(NamedTuple):
+    """When an example of one of several classes is no update.
+
+    Parameters
+    ----------
+    threshold
+        At least 0: what its own class has to score more than, beyond rounding.
+    rivals
+        More than that above each other class; else the others have to score less than the
+        threshold's opposite.
+    wary
+        An example that may be a support is looked at in any case.
+    """
+
+    threshold: float
+    rivals: bool = False
+    wary: bool = False
+
+
 def in_order(names: list[Hashable]) -> list[Hashable]:
     """Sort new names by what they are, not by where they stood in the example.
 
@@ -93,6 +129,16 @@ def number(value: Any) -> float:
     if isinstance(value, (str, bytes, bytearray)):
         raise TypeError("text is not a number")
     return float(value)
+
+
+def content_of(x: Mapping[Hashable, Any]) -> Example:
+    """Return what makes two examples the same one: the features present, and their values.
+
+    >>> content_of({"a": 2, "b": 0.0}) == content_of({"a": 2.0, "c": float("nan")})
+    True
+    """
+    values = ((name, number(value)) for name, value in x.items())
+    return frozenset((name, v) for name, v in values if v == v != 0.0)
 
 
 def as_dict(x: Features) -> dict[Hashable, Any]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.models._names import Classes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -71,6 +73,12 @@ class Prototypes:
             best = scores.max()
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
+
+    @property
+    def classes(self) -> Classes:
+        """The hypotheses as the store takes them."""
+        n = len(self.labels)
+        return Classes(self.matrix[:n], np.ones(n))
 
     def by_label(self, scores: Array) -> dict[Label, float]:
         """Scores with the classes' names."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drift.models import _support
+from drift.models._names import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
+    from drift.models._names import Example
     from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -43,6 +46,8 @@ class SharedStore:
         self.slot = -1  # of the example, once a hypothesis holds it
         self.own = 0.0
         self.scores = self.roundings = np.zeros(0)
+        self.content: Example | None = None
+        self.row: Any = None
 
     def make_room(self) -> None:
         """Widen the arrays to the store's capacity."""
@@ -71,6 +76,14 @@ class SharedStore:
             self.store.class_scores(matrix, scores, roundings)
         return scores, roundings
 
+    @property
+    def newest(self) -> int:
+        """Slot of the support that the example read last became; below 0 if it became none."""
+        return self.slot
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.users))
+
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.store.kernel,
@@ -95,6 +108,7 @@ class SharedSupports:
         self._number = shared.join()
         self._factor = 1.0
         self._order: list[int] = []  # the slots, oldest first
+        self._slots = array("i")  # the same
         self._at_support = False  # whether the point is one, instead of the example
 
     def read(self, x: Features) -> None:
@@ -142,6 +156,24 @@ class SharedSupports:
         """Let other threads in again."""
         self._shared.store.release()
 
+    def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
+        """Vote of all prefixes of the expansion, and the last one's score; see the store.
+
+        Of an expansion from which nothing was ever evicted, at the example, before it is learnt.
+        """
+        shared = self._shared
+        if shared.row is None:
+            shared.row = np.zeros(shared.store.capacity)
+            shared.store.fill_row(shared.row)
+        return shared.store.vote(shared.row, self._slots, signs, survived, averaged)
+
+    def content(self, x: Features) -> Example:
+        """Return the content of the example read last, made once for all hypotheses."""
+        shared = self._shared
+        if shared.content is None:
+            shared.content = content_of(x)
+        return shared.content
+
     def rounding(self) -> float:
         """Bound on the rounding error of the score."""
         return abs(self._factor) * self._scored()[1]
@@ -149,6 +181,11 @@ class SharedSupports:
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
         return self._shared.store.self_kernel() if self._at_support else self._shared.own
+
+    @property
+    def factor(self) -> float:
+        """What the hypothesis's row of the store's matrix is to be multiplied by."""
+        return self._factor
 
     def scale(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
@@ -166,11 +203,13 @@ class SharedSupports:
         shared.users[shared.slot] += 1
         shared.matrix[self._number, shared.slot] = coefficient / self._factor
         self._order.append(shared.slot)
+        self._slots.append(shared.slot)
         return shared.slot
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
+        del self._slots[i]
         shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:
@@ -197,4 +236,11 @@ class SharedSupports:
             yield self._shared.store.support(slot), self.coefficient(i)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_at_support": False}
+        state = self.__dict__ | {"_at_support": False}
+        del state["_slots"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)  # interns the name, as unpickling does by itself
+        self._slots = array("i", self._order)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import warnings
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
+from drift.models._names import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
+    from drift.models._names import Example
     from drift.types import Features
 
 try:
@@ -168,6 +171,11 @@ class SupportSet:
         return self._order
 
     @property
+    def newest(self) -> int:
+        """Slot of the newest support; below 0 if there is none."""
+        return self._order[-1] if self._order else -1
+
+    @property
     def serials(self) -> list[int]:
         """Number of each support among all that ever came, the oldest first."""
         return self._serials
@@ -179,6 +187,19 @@ class SupportSet:
         self._n_added += 1
         self._serials.append(self._n_added)
         return slot
+
+    def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
+        """Vote of all prefixes of the expansion, and the last one's score; see the store.
+
+        Of an expansion from which nothing was ever evicted.
+        """
+        row = array("d", bytes(8 * len(signs)))
+        self._store.fill_row(row)
+        return self._store.vote(row, None, signs, survived, averaged)
+
+    def content(self, x: Features) -> Example:
+        """Return the content of the example read last."""
+        return content_of(x)
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return the slot that it leaves."""

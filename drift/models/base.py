@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._labels import SIGNS, BinaryLabels
-from drift.models._names import Row
+from drift.models._names import Row, Rule
 from drift.models._support import SupportSet
 from drift.models._threads import alone
 
@@ -172,6 +172,11 @@ class KernelClassifier(BinaryLabels):
         self._supports.read({})
         self._supports.add({}, 1.0)
         return self._supports.self_kernel()
+
+    @property
+    def _scan_rule(self) -> Rule | None:  # type: ignore[override]
+        margin = self._update_margin if self._shares_supports else None
+        return None if margin is None else Rule(margin)
 
     # --- one example ---------------------------------------------------------------------------
 

@@ -113,6 +113,10 @@ class MIRA(Caching, MulticlassKernelClassifier):
         self._threshold = threshold
         self._class_of: Any = None  # number of a support's class by slot, where supports may go
 
+    @property
+    def _class_margin(self) -> float:  # type: ignore[override]
+        return self.margin
+
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         # Where the margin is just met, tau is 0: nothing to store, unless nothing is yet.
         below = margin < self.margin - rounding or not len(self._supports)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
+from drift.models._names import Rule
 from drift.models._threads import alone
 from drift.models.base import KernelClassifier, check_budget
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from drift.kernels import Kernel
+    from drift.models._ahead import Batch
+    from drift.models._frames import Table
     from drift.models._prototypes import Array, Prototypes
     from drift.types import Features, Label
 
@@ -79,9 +82,20 @@ class MulticlassKernelClassifier(KernelClassifier):
         Number of examples that changed the hypothesis.
     """
 
+    #: Margin above which an example of one of several classes surely is no update: batches of rows
+    #: pass over those in compiled code. None where every example has to be seen, as in a class that
+    #: overrides one of the hooks below and does not say otherwise.
+    _class_margin: float | None = 0.0
+
     #: Whether there are binary hooks, too. They learn labels of bool, 0/1 and -1/+1 as long as no
     #: others come; then the two classes get half of the hypothesis each, with opposite signs.
     _learns_signs: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        decides = {"_learn", "_score", "_should_update_class"} & cls.__dict__.keys()
+        if decides and "_class_margin" not in cls.__dict__:
+            cls._class_margin = None
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
@@ -155,6 +169,38 @@ class MulticlassKernelClassifier(KernelClassifier):
             self.n_updates += 1
             self._update_class(x, k, rival, scores)
         return predicted
+
+    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
+        if checked is not None or table.array is None or self._class_margin is None:
+            return super()._learn_rows(table, labels, checked)
+        from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
+
+        first: list[Label] = []
+        while self._prototypes is None and len(first) < len(table):
+            first.append(self._learn(table.row(len(first)), labels[len(first)]))
+        if self._prototypes is None:
+            return first
+        known = self._prototypes.labels
+        return learn_rows(self, known, table.array, labels, first)
+
+    def _pass_over(self, batch: Batch, start: int, targets: Any) -> int:
+        """Pass over rows that surely are no update; return the number of the first other one."""
+        prototypes, margin = self._prototypes, self._class_margin
+        assert prototypes is not None and margin is not None  # noqa: S101, PT018
+        rule = Rule(margin, rivals=True)
+        return batch.scan(self._supports, start, targets, prototypes.classes, rule)
+
+    def _decide_rows(self, table: Table) -> Sequence[Any]:
+        rows, prototypes, scores = table.array, self._prototypes, None
+        if rows is not None and prototypes is not None and self._class_margin is not None:
+            from drift.models._classes import decide_rows  # noqa: PLC0415
+
+            scores = decide_rows(rows, self._supports, prototypes.classes, self._scores_of)
+        return super()._decide_rows(table) if scores is None else scores
+
+    def _scores_of(self, x: Features) -> Any:
+        self._read(x)
+        return self._score()
 
     def _is_binary(self, y: Label) -> bool:
         try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._contract import OnlineClassifier
+from drift.models._names import Classes
 from drift.models._threads import Guarded, alone
 from drift.models.multiclass import check_class, softmax
 from drift.models.perceptron import Perceptron
@@ -13,6 +16,8 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from drift.models._ahead import Batch
+    from drift.models._frames import Table
     from drift.models._shared import SharedStore
     from drift.models.base import KernelClassifier
     from drift.types import Features, Label
@@ -126,15 +131,19 @@ class OneVsRest(Guarded, OnlineClassifier):
         signs = [1.0 if label == y else -1.0 for label in self.models]
         mine = signs.index(1.0)
         rivals = [score for k, score in enumerate(scores.tolist()) if k != mine]
+        rule = self.model._scan_rule
+        margin = math.inf if rule is None or rule.wary else rule.threshold
         self.n_mistakes += bool(scores[mine] <= max(rivals, default=0.0))
-        for model, sign in zip(self.models.values(), signs, strict=True):
-            model._step(x, sign)
+        for model, sign, score in zip(self.models.values(), signs, scores.tolist(), strict=True):
+            if not sign * score > margin:  # the others would do nothing
+                model._step(x, sign)
         return predicted
 
     def _new_model(self) -> KernelClassifier:
         """Model of a new class, over the shared store if it can be."""
         model = self.model.clone()
-        if not model._shares_supports:
+        apart = self.models and self._shared is None  # as those of an older version may be
+        if apart or not model._shares_supports:
             return model
         from drift.models._shared import SharedStore, SharedSupports  # noqa: PLC0415
 
@@ -146,6 +155,40 @@ class OneVsRest(Guarded, OnlineClassifier):
             model._supports.read(x)
             model._supports.add(x, coefficient)
         return model
+
+    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
+        if table.array is None or self.model._scan_rule is None:
+            return super()._learn_rows(table, labels, checked)
+        from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
+
+        return learn_rows(self, self.models, table.array, labels)
+
+    def _pass_over(self, batch: Batch, start: int, targets: Any) -> int:
+        """Pass over rows that no class learns; return the number of the first that one may."""
+        if self._shared is None:
+            return start
+        rule = self.model._scan_rule
+        assert rule is not None  # noqa: S101
+        return batch.scan(self._shared, start, targets, self._shared_classes(), rule)
+
+    def _shared_classes(self) -> Classes:
+        assert self._shared is not None  # noqa: S101
+        supports: Any = [model._supports for model in self.models.values()]
+        factors = array("d", [one.factor for one in supports])
+        return Classes(self._shared.matrix[: len(factors)], factors)
+
+    def _decide_rows(self, table: Table) -> Sequence[Any]:
+        scores = None
+        if table.array is not None and self._shared is not None and self.model._scan_rule:
+            from drift.models._classes import decide_rows  # noqa: PLC0415
+
+            classes = self._shared_classes()
+            scores = decide_rows(table.array, self._shared, classes, self._scores_of)
+        return self._score_rows(table) if scores is None else scores
+
+    def _scores_of(self, x: Features) -> Any:
+        self._read(x)
+        return self._score()
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
         for label in labels:

@@ -66,6 +66,7 @@ class PassiveAggressive(MulticlassKernelClassifier):
     """
 
     _update_margin = 1.0
+    _class_margin = 1.0
     _wide = True  # each coefficient comes from a score, and a small loss is not to be lost
     _learns_signs = True
     _shares_supports = True

@@ -170,6 +170,7 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
     """
 
     _update_margin = 1.0
+    _class_margin = 1.0
     _learns_signs = True
 
     def __init__(

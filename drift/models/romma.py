@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drift.models._names import in_order, number
+from drift.models._names import Rule, in_order
 from drift.models.base import KernelClassifier, check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from drift.kernels import Kernel
+    from drift.models._names import Example
     from drift.types import Features
 
 __all__ = ["ROMMA"]
@@ -20,8 +19,6 @@ __all__ = ["ROMMA"]
 _LEAST = 1e-150
 #: Largest rounding error with which an update may leave the example's margin of 1.
 _BLUR = 2.0**-10
-
-_Example = frozenset[tuple["Hashable", float]]
 
 
 class ROMMA(KernelClassifier):
@@ -110,7 +107,12 @@ class ROMMA(KernelClassifier):
             self._update_margin = 1.0 if aggressive else 0.0
         self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
         # Numbers of the supports that an example has become, for the noise control alone.
-        self._numbers: dict[_Example, list[int]] = {}
+        self._numbers: dict[Example, list[int]] = {}
+
+    @property
+    def _scan_rule(self) -> Rule:  # type: ignore[override]
+        # The noise control has its say about examples that are supports alone.
+        return Rule(1.0 if self.aggressive else 0.0, wary=bool(self.noise))
 
     def __getstate__(self) -> dict[str, Any]:
         # Sets keep no order of their own; a state has to be the same for the same model.
@@ -130,7 +132,7 @@ class ROMMA(KernelClassifier):
         rounding = self._supports.rounding()
         if not self._numbers:
             return score, rounding
-        held = self._numbers.get(_content(x), [])
+        held = self._numbers.get(self._supports.content(x), [])
         extra = self.noise * sum(map(self._supports.coefficient, held))
         rounding += self._supports.tie * abs(extra)
         score += extra
@@ -157,7 +159,7 @@ class ROMMA(KernelClassifier):
         supports.add(x, d)
         self._norm2 = norm2
         if self.noise:
-            self._numbers.setdefault(_content(x), []).append(len(supports) - 1)
+            self._numbers.setdefault(self._supports.content(x), []).append(len(supports) - 1)
 
     def _solve(
         self, own: float, sign: float, score: float, rounding: float
@@ -172,9 +174,3 @@ class ROMMA(KernelClassifier):
         d = self._norm2 * (sign - score) / spread
         # With both constraints tight <f_new, f> = ||f||^2 and f_new(x) = y: nothing cancels.
         return c, d, c * self._norm2 + d * sign
-
-
-def _content(x: Features) -> _Example:
-    """What makes two examples the same one: the features present, and their values."""
-    values = ((name, number(value)) for name, value in x.items())
-    return frozenset((name, v) for name, v in values if v == v != 0.0)

@@ -144,6 +144,19 @@ class TwoStores(RuleBasedStateMachine):
         assert results[:6] == pytest.approx(results[6:], rel=1e-9, abs=1e-9)
 
     @precondition(lambda self: self.held)
+    @rule(x=examples, seed=st.integers(0, 9), averaged=st.booleans())
+    def votes(self, x, seed, averaged):
+        results, n = [], len(self.held)
+        rng = np.random.default_rng(seed)
+        signs, survived = rng.choice([-1.0, 1.0], n), rng.integers(9, size=n + 1).astype(float)
+        for store in (self.fast, self.plain):
+            store.read(x)
+            row = array("d", bytes(8 * 3000))
+            store.fill_row(row)
+            results += store.vote(row, array("i", self.held), signs, survived, averaged)
+        assert results[:2] == pytest.approx(results[2:], rel=1e-9, abs=1e-9)
+
+    @precondition(lambda self: self.held)
     @rule(data=st.data(), weight=st.floats(-3, 3))
     def look_at_a_support(self, data, weight):
         slot = data.draw(st.sampled_from(self.held))

@@ -29,8 +29,10 @@ from drift.models import (
     ProjectronPlusPlus,
     StructuredProjectron,
     VotedPerceptron,
+    _ahead,
 )
 from drift.models._names import IN_USE
+from drift.models.base import KernelClassifier
 
 pytestmark = pytest.mark.usefixtures("tolerance")  # on each store
 
@@ -194,18 +196,23 @@ def examples_of(name, classes, n=150):
         yield x, y if classes == 2 else "none" if k % 3 else f"{y}"
 
 
-def note_what_is_learnt(model):
-    """List of the examples that a model learns, or that change it, in their order."""
+def note_what_is_learnt(model, classes):
+    """List of the examples that a model learns, or that change it, in their order.
+
+    Noted by a hook that runs while other threads are kept out.
+    """
     inner = model.model if isinstance(model, Averaged) else model
     hook = "_rival" if isinstance(model, StructuredProjectron) else "_learn"
-    if getattr(inner, "_plain", False):
-        hook = "_update"
+    signed = isinstance(inner, KernelClassifier)
+    if signed and (classes == 3 or isinstance(inner, MIRA | MRBP)):
+        signed, hook = False, "_learn_class"
+    elif signed:
+        hook = "_update" if inner._plain else "_should_update"
     learn, learnt = getattr(inner, hook), []
 
     def noted(x, *rest):
-        result = learn(x, *rest)
-        learnt.append((x, rest[0] > 0 if hook == "_update" else rest[-1]))
-        return result
+        learnt.append((x, rest[0] > 0 if signed else rest[-1]))
+        return learn(x, *rest)
 
     setattr(inner, hook, noted)
     return learnt
@@ -222,7 +229,7 @@ def outputs(model, x):
 @pytest.mark.parametrize(("name", "classes"), [*CASES, ("Structured", 3)])
 def test_threads_leave_what_one_thread_would_have_learnt_in_that_order(name, classes):
     model, examples = MODELS[name](), list(examples_of(name, classes))
-    learnt, refused, others = note_what_is_learnt(model), [], []
+    learnt, refused, others = note_what_is_learnt(model, classes), [], []
 
     def attempt(action):
         try:
@@ -316,3 +323,27 @@ def test_the_models_of_several_classes_under_threads():
         thread.join()
     assert set(errors) <= {IN_USE}
     assert all(len(binary.supports) <= 10 for binary in model.models.values())
+
+
+def test_another_thread_is_kept_out_of_rows_that_are_decided_ahead(monkeypatch):
+    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3)
+    monkeypatch.setattr(_ahead, "LEAST_ROWS", 2)
+    X = np.random.default_rng(1).normal(size=(60, 4))
+    y = [int(k) for k in X.argmax(axis=1)]
+    model = OneVsRest(Perceptron())
+    model.learn_many(X[:30], y[:30])
+    learn, met = model._learn, []
+
+    def slow(x, label):
+        met.append(in_thread(lambda: model.learn_one({0: 1.0}, "new")))
+        return learn(x, label)
+
+    supports = model.n_supports
+    monkeypatch.setattr(model, "_learn", slow)
+    model.learn_many(X[30:], y[30:])
+    monkeypatch.undo()
+    assert met
+    assert {str(error) for error in met} == {IN_USE}
+    assert "new" not in model.models
+    assert model.n_supports > supports
+    assert in_thread(lambda: model.learn_one({0: 1.0}, "new")) is None

@@ -41,7 +41,7 @@ def points(stream, kernel):
 # --- one versus rest ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", BINARY)
+@pytest.mark.parametrize("case", [*BINARY, "VotedPerceptron"])
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("stream", ["words", "degenerate"])
 def test_each_class_learns_as_its_own_twin(case, kernel, stream, tolerance):

@@ -1,0 +1,172 @@
+"""Rows of arrays under several classes: passed over or learnt, they do as the loop does."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from drift.kernels import RBF, Linear, Polynomial
+from drift.models import (
+    LBP,
+    MIRA,
+    MRBP,
+    ROMMA,
+    SPA,
+    Forgetron,
+    OneVsRest,
+    PassiveAggressive,
+    Perceptron,
+    ProjectronPlusPlus,
+    VotedPerceptron,
+    _ahead,
+    _columns_py,
+    _support,
+    compiled,
+)
+
+KERNELS = {
+    "linear": Linear(),
+    "quartic": Polynomial(4),
+    "rbf": RBF(0.2),
+    "custom": lambda dot, a, b: dot + 0.1 * dot * dot,
+}
+MODELS = {
+    "MRBP": lambda k: MRBP(12, k, seed=1),
+    "MIRA": lambda k: MIRA(0.1, kernel=k),
+    "MIRA-fixed": lambda k: MIRA(0.1, 12, "fixed", k),
+    "MIRA-variable": lambda k: MIRA(0.1, cache="variable", kernel=k),
+    "multiclass PassiveAggressive": lambda k: PassiveAggressive(kernel=k),
+    "ProjectronPlusPlus": lambda k: ProjectronPlusPlus(0.5, k),
+    "Perceptron": lambda k: OneVsRest(Perceptron(k, bias=True)),
+    "SPA": lambda k: OneVsRest(SPA(kernel=k)),
+    "LBP": lambda k: OneVsRest(LBP(12, k)),
+    "Forgetron": lambda k: OneVsRest(Forgetron(12, k)),
+    "PassiveAggressive": lambda k: OneVsRest(PassiveAggressive(kernel=k)),
+    "VotedPerceptron": lambda k: OneVsRest(VotedPerceptron(k, bias=True)),
+    "VotedPerceptron-averaged": lambda k: OneVsRest(VotedPerceptron(k, averaged=True)),
+    "ROMMA": lambda k: OneVsRest(ROMMA(kernel=k)),
+    "ROMMA-aggressive": lambda k: OneVsRest(ROMMA(aggressive=True, kernel=k)),
+    "ROMMA-noise": lambda k: OneVsRest(ROMMA(noise=2.0, kernel=k)),
+    "ROMMA-aggressive-noise": lambda k: OneVsRest(ROMMA(aggressive=True, noise=2.0, kernel=k)),
+}
+
+
+def batch(kind, n=100, width=12, classes=5):
+    """Rows around a centre for each class; the classes come one after the other."""
+    rng = np.random.default_rng(5)
+    y = np.minimum(rng.integers(classes, size=n), np.arange(n) // 12)
+    X = rng.normal(size=(classes, width))[y] + 0.5 * rng.normal(size=(n, width))
+    if kind == "again":  # few rows, each of them many times
+        chosen = rng.integers(30, size=n)
+        X, y = X[chosen], y[chosen]
+        X[n // 3] = 0.0
+    elif kind == "ties":
+        X = np.rint(X)
+    elif kind == "sparse":
+        X[rng.random(X.shape) < 0.7] = 0.0
+    elif kind == "constant":  # roundings that all go the same way
+        X = 0.1 + 1e-7 * X
+    return X, [f"class {k}" for k in y]
+
+
+def loop(model, X, y):
+    predictions = []
+    for x, label in zip(X.tolist(), y, strict=True):
+        x = {j: v for j, v in enumerate(x) if v}  # noqa: PLW2901
+        predictions.append(model.predict_one(x))
+        model.learn_one(x, label)
+    return predictions
+
+
+@pytest.fixture(params=["blocks", "rows"])
+def _way(request, monkeypatch):
+    """Decide rows ahead, in small blocks, or one by one."""
+    blocks = request.param == "blocks"
+    if blocks and _support.ColumnStore is _columns_py.ColumnStore:
+        pytest.skip("the plain store goes row by row")
+    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3 if blocks else 10**9)
+    monkeypatch.setattr(_ahead, "LEAST_ROWS", 2)
+    monkeypatch.setattr(_ahead, "LEAST_DENSITY", 0.0)
+    monkeypatch.setattr(_ahead, "BLOCK", 7)
+    monkeypatch.setattr(_ahead, "RESUME", 9)
+
+
+@pytest.mark.usefixtures("tolerance", "_way")
+@pytest.mark.parametrize("kind", ["again", "ties", "sparse", "constant"])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_is_the_loop(name, kernel, kind):
+    X, y = batch(kind)
+    one, many = (MODELS[name](KERNELS[kernel]) for _ in range(2))
+    expected = loop(one, X, y)
+    predictions = [
+        *many.predict_learn_many(X[:1], y[:1]),
+        *many.predict_learn_many(sparse.csr_array(X[1:60]), y[1:60]),
+        *many.predict_learn_many(X[60:], y[60:]),
+    ]
+    assert predictions == expected
+    assert many.n_mistakes == one.n_mistakes
+    scores = [one.decision_function_one(dict(enumerate(x))) for x in X[:20].tolist()]
+    assert many.decision_function_many(X[:20]).tolist() == [[*s.values()] for s in scores]
+    assert many.predict_many(X).tolist() == [one.predict_one(dict(enumerate(x))) for x in X]
+    if kernel != "custom":  # a function has no pickle
+        assert pickle.dumps(many) == pickle.dumps(one)
+
+
+@pytest.mark.parametrize("name", ["Perceptron", "ROMMA-noise"])
+def test_rows_that_no_class_learns_are_passed_over(name):
+    X, y = batch("clusters")
+    model, learnt = MODELS[name](None), []
+    learn = model._learn
+    model._learn = lambda x, y: learnt.append(1) or learn(x, y)
+    model.learn_many(X, y)
+    learnt.clear()
+    model.learn_many(X + 0.01, y)
+    assert len(learnt) < len(X) / 2
+
+
+def test_predictions_have_the_names_under_which_classes_were_first_met():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]])
+    model = OneVsRest(Perceptron(Linear()))
+    model.learn_many(X, [1, 2, 1, 2])
+    predictions = model.predict_learn_many(X, [True, 2.0, True, 2.0])
+    assert [repr(y) for y in predictions.tolist()] == ["1", "2", "1", "2"]
+
+
+@pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
+@pytest.mark.parametrize("name", ["Perceptron", "ROMMA-aggressive", "MIRA"])
+@pytest.mark.parametrize("kernel", ["linear", "quartic", "rbf"])
+def test_blocks_decide_most_rows(name, kernel, monkeypatch):
+    X, y = batch("clusters", n=600)
+    model = MODELS[name](KERNELS[kernel])
+    model.learn_many(X, y)
+    passed = []
+    scan = _ahead.Ahead.scan
+
+    def counted(self, start, *rest):
+        stop = scan(self, start, *rest)
+        passed.append(stop - start)
+        return stop
+
+    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3)
+    monkeypatch.setattr(_ahead.Ahead, "scan", counted)
+    predictions = model.predict_many(X + 0.01)
+    assert sum(passed) > 0.95 * len(X)
+    assert (predictions == [model.predict_one(dict(enumerate(x))) for x in X + 0.01]).all()
+
+
+def test_classes_that_began_with_a_store_each_go_on_so(monkeypatch):
+    X, y = batch("clusters", classes=4)
+    one, other = (OneVsRest(VotedPerceptron(Linear())) for _ in range(2))
+    one.learn_many(X, y)
+    with monkeypatch.context() as before:
+        before.setattr(VotedPerceptron, "_shares_supports", False)
+        other.learn_many(X[:30], y[:30])
+    other = pickle.loads(pickle.dumps(other))
+    known = set(other.models)
+    other.learn_many(X[30:], y[30:])
+    assert known < set(other.models)
+    assert other._shared is None
+    assert other.predict_many(X).tolist() == one.predict_many(X).tolist()
+    assert other.n_mistakes == one.n_mistakes
