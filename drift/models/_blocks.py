@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["pays", "scan"]
 
-#: Fewer supports than this, rows in a batch, or nonzeros in a row of so many columns are better off
-#: in the one loop.
-LEAST_SUPPORTS = 512
+#: With fewer products of features in a row's score than this, fewer rows in a batch, or fewer
+#: nonzeros in a row of so many columns, the one loop is faster.
+LEAST_PRODUCTS = 400_000
 LEAST_ROWS = 32
 LEAST_DENSITY = 1 / 8
 #: Rows in a block: a matrix of the supports is made for each, and kept up within it.
@@ -51,8 +51,8 @@ def pays(table: Table, supports: Any) -> bool:
         and rows is not None
         and store is not None
         and store.screens
-        and len(supports) >= LEAST_SUPPORTS
         and len(rows) >= LEAST_ROWS
+        and len(rows.data) * len(supports) >= LEAST_PRODUCTS * len(rows)
         and len(rows.data) >= LEAST_DENSITY * X.size
         and 4 * rows.width * store.capacity <= LARGEST
         and not np.isnan(rows.data).any()

@@ -21,7 +21,7 @@ MODELS = {
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(_blocks, "LEAST_SUPPORTS", 3)
+    monkeypatch.setattr(_blocks, "LEAST_PRODUCTS", 1)
     monkeypatch.setattr(_blocks, "LEAST_ROWS", 2)
     monkeypatch.setattr(_blocks, "BLOCK", 23)
     monkeypatch.setattr(_blocks, "CHAIN", 4)
