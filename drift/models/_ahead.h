@@ -49,21 +49,21 @@ DRIFT_CLONES static void drift_rough_polynomial(double *__restrict row, double *
                                                 const float *__restrict dots, const double *__restrict scale,
                                                 double point, int n, double c, int degree, double error,
                                                 double rounding) {
-    for (int first = 0; first < n; first += DRIFT_LANES) {
-        double base[DRIFT_LANES], off[DRIFT_LANES], largest[DRIFT_LANES], slope[DRIFT_LANES];
-        for (int lane = 0; lane < DRIFT_LANES; lane++) {
-            double s = scale[first + lane] * point;
-            base[lane] = (double)dots[first + lane] * s + c;
-            off[lane] = error * s;
-            largest[lane] = slope[lane] = fabs(base[lane]) + off[lane];
-        }
-        drift_powers(slope, degree - 1);
-        drift_powers(base, degree);
-        for (int lane = 0; lane < DRIFT_LANES; lane++) {
-            errors[first + lane] = slope[lane] * (degree * off[lane] + rounding * largest[lane]);
-            row[first + lane] = base[lane];
-        }
+#define DRIFT_ROUGH(POWER, d)                                                                       \
+    for (int i = 0; i < n; i++) {                                                                   \
+        double s = scale[i] * point, base = (double)dots[i] * s + c, off = error * s;               \
+        double largest = fabs(base) + off;                                                          \
+        errors[i] = POWER(largest, d - 1) * (degree * off + rounding * largest);                    \
+        row[i] = POWER(base, d);                                                                    \
     }
+#define DRIFT_CASE(d)                                                                               \
+    case d: DRIFT_ROUGH(drift_short_power, d) break;
+    switch (degree) {
+        DRIFT_DEGREES(DRIFT_CASE)
+        default: DRIFT_ROUGH(drift_power, degree)
+    }
+#undef DRIFT_CASE
+#undef DRIFT_ROUGH
 }
 
 /* The same for exp(-gamma |a - b|^2); right where gamma * off is small. */

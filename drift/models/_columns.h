@@ -145,8 +145,6 @@ DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double
     DRIFT_SUM(const double *__restrict k = row + first, k[lane]);
 }
 
-static inline double drift_square(double x) { return x * x; }
-
 static inline double drift_power(double base, int degree) {
     double power = 1.0;
     for (;; base *= base) {
@@ -155,25 +153,34 @@ static inline double drift_power(double base, int degree) {
     }
 }
 
-/* The power of each lane, as `drift_power` has it. */
-static inline void drift_powers(double *__restrict lanes, int degree) {
-    double power[DRIFT_LANES];
-    for (int lane = 0; lane < DRIFT_LANES; lane++) power[lane] = 1.0;
-    for (;;) {
-        if (degree & 1)
-            for (int lane = 0; lane < DRIFT_LANES; lane++) power[lane] *= lanes[lane];
-        if (!(degree >>= 1)) break;
-        for (int lane = 0; lane < DRIFT_LANES; lane++) lanes[lane] *= lanes[lane];
-    }
-    memcpy(lanes, power, sizeof power);
+/* The same for a degree below 32 that the compiler knows: a straight line, which vectors take. */
+static inline double drift_short_power(double base, int degree) {
+    double second = base * base, fourth = second * second, eighth = fourth * fourth, power = 1.0;
+    if (degree & 1) power *= base;
+    if (degree & 2) power *= second;
+    if (degree & 4) power *= fourth;
+    if (degree & 8) power *= eighth;
+    if (degree & 16) power *= eighth * eighth;
+    return power;
 }
+
+/* Degrees that have a loop each. */
+#define DRIFT_DEGREES(CASE)                                                                         \
+    CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11)       \
+    CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
 
 /* row = (row + c) ** degree. */
 DRIFT_CLONES static void drift_polynomial(double *row, int n, double c, int degree) {
-    for (int first = 0; first < n; first += DRIFT_LANES) {
-        for (int lane = 0; lane < DRIFT_LANES; lane++) row[first + lane] += c;
-        drift_powers(row + first, degree);
+#define DRIFT_CASE(d)                                                                               \
+    case d:                                                                                         \
+        for (int i = 0; i < n; i++) row[i] = drift_short_power(row[i] + c, d);                      \
+        break;
+    switch (degree) {
+        DRIFT_DEGREES(DRIFT_CASE)
+        default:
+            for (int i = 0; i < n; i++) row[i] = drift_power(row[i] + c, degree);
     }
+#undef DRIFT_CASE
 }
 
 /* Bound on what an error of one in every inner product does to a score under (<a, b> + c) ** degree,
@@ -183,7 +190,7 @@ DRIFT_CLONES static double drift_slope(const double *weight, const float *dots, 
     double sum[DRIFT_LANES] = {0};
     for (int first = 0; first < n; first += DRIFT_LANES)
         for (int lane = 0; lane < DRIFT_LANES; lane++) {
-            double s = scale ? scale[first + lane] * point : 1.0;
+            double s = scale[first + lane] * point;
             double base = fabs(dots[first + lane] * s + c) + error * s, power = 1.0;
             for (int k = 1; k < degree; k++) power *= base;
             sum[lane] += fabs(weight[first + lane]) * power * s;
@@ -325,42 +332,27 @@ static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *wei
     if (count > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
 }
 
-/* Here and below, no `scale` stands for rows of unit norm. */
 DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict row, const REAL *__restrict acc,
                                                 const double *__restrict scale, double point, int n) {
-    if (!scale)
-        for (int i = 0; i < n; i++) row[i] = (double)acc[i];
-    else
-        for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
+    for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
 }
 
 /* Score under (<a, b> + c) ** degree; the linear kernel is degree 1 with c = 0. */
 DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *acc, const double *scale,
                                                   double point, int n, double c, int degree, double tie,
                                                   double *rounding) {
-#define DRIFT_ROW const REAL *__restrict a = acc + first
-#define DRIFT_BASE ((double)a[lane] + c)
-    if (!scale) switch (degree) {
-            case 1: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE);
-            case 2: DRIFT_SUM(DRIFT_ROW, drift_square(DRIFT_BASE));
-            case 4: DRIFT_SUM(DRIFT_ROW, drift_square(drift_square(DRIFT_BASE)));
-            default: DRIFT_SUM(DRIFT_ROW, drift_power(DRIFT_BASE, degree));
-        }
-#undef DRIFT_ROW
-#undef DRIFT_BASE
 #define DRIFT_ROW                                                                                   \
     const REAL *__restrict a = acc + first;                                                         \
     const double *__restrict s = scale + first
 #define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c)
+#define DRIFT_CASE(d) case d: DRIFT_SUM(DRIFT_ROW, drift_short_power(DRIFT_BASE, d));
     switch (degree) {
-        case 1: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE);
-        case 2: DRIFT_SUM(DRIFT_ROW, drift_square(DRIFT_BASE));
-        case 3: DRIFT_SUM(DRIFT_ROW, DRIFT_BASE * drift_square(DRIFT_BASE));
-        case 4: DRIFT_SUM(DRIFT_ROW, drift_square(drift_square(DRIFT_BASE)));
+        DRIFT_DEGREES(DRIFT_CASE)
         default: DRIFT_SUM(DRIFT_ROW, drift_power(DRIFT_BASE, degree));
     }
 #undef DRIFT_ROW
 #undef DRIFT_BASE
+#undef DRIFT_CASE
 }
 
 /* A sparse column and what it is multiplied by. */

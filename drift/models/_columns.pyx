@@ -606,10 +606,6 @@ cdef class ColumnStore:
             self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
             self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
 
-    cdef double *scales(self) noexcept:
-        """What takes the slots' inner products back, NULL where all of them are 1."""
-        return NULL if self.normalize else self.scale
-
     cdef int compute_dots(self) except -1:
         """Fill `work` with the inner products of the point and every slot, both as scaled."""
         cdef int n = self.padded()
@@ -626,9 +622,9 @@ cdef class ColumnStore:
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             if self.wide:
-                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scales(), self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
             else:
-                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scales(), self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
         else:
             n = self.compute_row()
             self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie, &self.last_rounding)
@@ -642,9 +638,9 @@ cdef class ColumnStore:
             return n
         self.compute_dots()
         if self.wide:
-            drift_widen_double(self.row, <double *>self.work, self.scales(), self.point_scale, n)
+            drift_widen_double(self.row, <double *>self.work, self.scale, self.point_scale, n)
         else:
-            drift_widen_float(self.row, <float *>self.work, self.scales(), self.point_scale, n)
+            drift_widen_float(self.row, <float *>self.work, self.scale, self.point_scale, n)
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.row, n, self.coef0, self.degree)
         elif self.kind == DRIFT_RBF:
@@ -1223,7 +1219,7 @@ cdef class ColumnStore:
         """
         cdef double value, slope = 0.0
         if self.kind == DRIFT_RBF:
-            drift_widen_float(self.row, dots, self.scales(), self.point_scale, n)
+            drift_widen_float(self.row, dots, self.scale, self.point_scale, n)
             drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
             value = drift_weighted_sum(self.weight, self.row, n, self.tie, bound)
             slope = 2.0 * self.gamma * largest * sqrt(self.point_squared)
@@ -1232,13 +1228,13 @@ cdef class ColumnStore:
                 return value
             slope *= 1.1 * bound[0] / self.tie
         else:
-            value = drift_score_float(self.weight, dots, self.scales(), self.point_scale, n, self.coef0, self.degree, self.tie, bound)
+            value = drift_score_float(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, bound)
             if self.normalize:
                 slope = self.degree * drift_power(1.0 + error + self.coef0, self.degree - 1) * weights
                 if fabs(value) > 4.0 * bound[0] + slope * error:  # no need to look closer
                     bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
                     return self.factor * value
-            slope = drift_slope(self.weight, dots, self.scales(), self.point_scale, n, self.coef0, self.degree, error)
+            slope = drift_slope(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, error)
         bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
         return self.factor * value
 
