@@ -153,8 +153,13 @@ class ColumnStore:
         return len(rows)
 
     def _may_be_held(self) -> bool:
-        squared = float(self.point[1] > 0) if self.unit else self.point[1]
-        return any(abs(s - squared) <= 1e-6 * squared for s in self.squared)
+        own = self.point[1]
+        scale = math.sqrt(own) if self.unit else 1.0  # of the rows, beside the point
+        pairs = zip(self._dots(), self.squared, strict=True)
+        return any(
+            s >= 0.0 and s * scale**2 + own - 2.0 * dot * scale <= 2.0**-16 * own
+            for dot, s in pairs
+        )
 
     @alone
     def score_of(self, x: Features) -> float:
@@ -175,11 +180,15 @@ class ColumnStore:
         """Bound on the rounding error of the score taken last."""
         return self._rounding
 
-    def _row(self) -> list[float]:
+    def _dots(self) -> list[float]:
         dots = [0.0] * len(self.rows)
         for j, u in self.point[0]:
             for slot, value in self.columns[j].items():
                 dots[slot] += u * value
+        return dots
+
+    def _row(self) -> list[float]:
+        dots = self._dots()
         squared = (self.free_squared if s < 0.0 else s for s in self.squared)
         pairs = zip(dots, squared, strict=True)
         return [float(self.kernel(dot, s, self.point[1])) for dot, s in pairs]
