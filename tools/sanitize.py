@@ -25,7 +25,8 @@ from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-TESTS = [f"tests/models/test_{name}.py" for name in ("store", "refusals", "threads", "blocks")]
+TESTED = ("store", "refusals", "threads", "blocks", "classes")
+TESTS = [f"tests/models/test_{name}.py" for name in TESTED]
 UPDATES = 1_000_000
 
 
