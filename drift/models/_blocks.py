@@ -119,6 +119,8 @@ def scan(
 ) -> NDArray[np.float64]:
     """Decide rows, and let those be learnt that may be updates.
 
+    Other threads have to be kept out, as every batch does: a block knows of no change but its own.
+
     Parameters
     ----------
     table
@@ -137,20 +139,6 @@ def scan(
     ndarray of shape (n_rows,)
         Scores, exact in their signs only.
     """
-    supports.hold()  # a block knows of no change but its own
-    try:
-        return _scan(table, supports, signs, threshold, learn)
-    finally:
-        supports.release()
-
-
-def _scan(
-    table: Table,
-    supports: SupportSet,
-    signs: Sequence[float] | None,
-    threshold: float,
-    learn: Callable[[Row, float, float | None], None],
-) -> NDArray[np.float64]:
     X, rows = table.dense, table.array
     assert X is not None and rows is not None  # noqa: S101, PT018
     scores = np.empty(len(rows))
