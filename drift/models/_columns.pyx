@@ -151,6 +151,14 @@ cdef bint goes_by(
     return True
 
 
+cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
+    """Array column that a name stands for, or -1 where there is none below `width`."""
+    if PyUnicode_CheckExact(name):
+        return -1
+    index = name if PyLong_CheckExact(name) else index_of(name)
+    return index if 0 <= index < width else -1
+
+
 cdef class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them.
 
@@ -981,7 +989,6 @@ cdef class ColumnStore:
         cdef int f, k
         cdef Py_ssize_t index
         cdef float *place
-        cdef object name
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
         try:
             self.check_tiles(&view, width)
@@ -989,9 +996,8 @@ cdef class ColumnStore:
             for f in range(width):
                 place[f * DRIFT_TILE] = 0.0
             for k in range(self.row_size[slot]):
-                name = self.names[self.rows[slot][k]]
-                index = name if type(name) is int and -1 <= name < width else index_of(name)
-                if 0 <= index < width:
+                index = index_below(self.names[self.rows[slot][k]], width)
+                if index >= 0:
                     place[index * DRIFT_TILE] = <float>self.get(&self.columns[self.rows[slot][k]], slot)
         finally:
             PyBuffer_Release(&view)
@@ -1474,14 +1480,10 @@ cdef class ColumnStore:
     cdef int note_index(self, name, int j) except -1:
         """Let the array column that a name stands for be looked up as column `j`."""
         cdef Py_ssize_t index
-        if self.column_of == NULL or PyUnicode_CheckExact(name):
-            return 0
-        if PyLong_CheckExact(name) and -1 <= name < self.width:
-            index = name
-        else:
-            index = index_of(name)
-        if 0 <= index < self.width:
-            self.column_of[index] = j
+        if self.column_of != NULL:
+            index = index_below(name, self.width)
+            if index >= 0:
+                self.column_of[index] = j
         return 0
 
     cdef int free_column(self, int j) except -1:
@@ -1505,8 +1507,8 @@ cdef class ColumnStore:
             self.width = width
             memset(self.column_of, 0xFF, width * sizeof(int32_t))
             for j, name in enumerate(self.names):
-                index = index_of(name) if self.columns[j].size else -1
-                if 0 <= index < width:
+                index = index_below(name, width) if self.columns[j].size else -1
+                if index >= 0:
                     self.column_of[index] = j
         return 0
 
