@@ -71,7 +71,7 @@ def _work(clients: dict[str, Any], folder: str) -> None:
         every_messages=500,
         every_seconds=1.0,
         consumer={
-            "partition_assignment_strategy": [patient_assignor()],
+            "partition_assignment_strategy": [patient_assignor(1.0)],
             "session_timeout_ms": 2000,
             "heartbeat_interval_ms": 200,
         },

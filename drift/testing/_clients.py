@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from drift.testing._mock import MockKafka
 
 __all__ = ["consume", "patient_assignor", "produce"]
 
 
-def patient_assignor(seconds: float = 0.3) -> Any:
+def patient_assignor(seconds: float = 0.3, asked: Callable[[], int] | None = None) -> Any:
     """kafka-python's range assignor, which waits before it assigns.
 
     The mock cluster refuses a member that asks for its partitions after the leader has set them, so
@@ -24,7 +24,10 @@ def patient_assignor(seconds: float = 0.3) -> Any:
     Parameters
     ----------
     seconds
-        How long it waits.
+        How long it waits where there are other members.
+    asked
+        Tells how many of them have asked. It then waits for the last of them only, and for so many
+        seconds at most; `MockKafka.group_args` has one that knows.
 
     Returns
     -------
@@ -44,7 +47,10 @@ def patient_assignor(seconds: float = 0.3) -> Any:
     class PatientAssignor(ranges.RangePartitionAssignor):  # type: ignore[misc]
         @classmethod
         def assign(cls, cluster: Any, members: Any) -> Any:
-            time.sleep(seconds)
+            others = len(members) - 1
+            end = time.monotonic() + seconds
+            while others and time.monotonic() < end and (asked is None or asked() < others):
+                time.sleep(0.01)
             return super().assign(cluster, members)
 
     return PatientAssignor()

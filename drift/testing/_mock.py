@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int, c_int16, c_int32, c_int64, c_size_t, c_void_p
+from itertools import takewhile
 from typing import Any, Self
 
 from drift.errors import DriftError, MissingExtraError, ParameterError
@@ -27,6 +28,8 @@ REQUESTS = {
     "ApiVersions": 18,
     "InitProducerId": 22,
 }
+#: Seconds without a sign after which a member is out, and for which its group's leader waits less.
+_SESSION = 2.0
 #: librdkafka's number for a connection that broke.
 DISCONNECT = -195
 #: The newest level of the protocol on which kafka-python 3 and the mock cluster agree.
@@ -58,6 +61,10 @@ def _library() -> ctypes.CDLL:
         "mock_partition_delete_records": (c_int, c_void_p, c_char_p, c_int32, c_int64),
         "mock_push_request_errors_array": (None, c_void_p, c_int16, c_size_t, POINTER(c_int)),
         "mock_clear_request_errors": (None, c_void_p, c_int16),
+        "mock_start_request_tracking": (None, c_void_p),
+        "mock_get_requests": (POINTER(c_void_p), c_void_p, POINTER(c_size_t)),
+        "mock_request_api_key": (c_int16, c_void_p),
+        "mock_request_destroy_array": (None, POINTER(c_void_p), c_size_t),
     }
     for name, (result, *arguments) in signatures.items():
         function = getattr(library, f"rd_kafka_{name}")
@@ -150,9 +157,10 @@ class MockKafka:
             `client_args`, an assignor that lets the other members be first, and short timeouts so
             that a member that is gone is missed after two seconds.
         """
+        self._library.rd_kafka_mock_start_request_tracking(self._cluster)
         return self.client_args | {
-            "partition_assignment_strategy": [patient_assignor()],
-            "session_timeout_ms": 2000,
+            "partition_assignment_strategy": [patient_assignor(0.75 * _SESSION, self._asked)],
+            "session_timeout_ms": round(1000 * _SESSION),
             "heartbeat_interval_ms": 200,
         }
 
@@ -214,6 +222,16 @@ class MockKafka:
             )
         else:
             self._library.rd_kafka_mock_clear_request_errors(self._cluster, key)
+
+    def _asked(self) -> int:
+        """Count the members that have asked for their partitions since the last one joined."""
+        count = ctypes.c_size_t()
+        requests = self._library.rd_kafka_mock_get_requests(self._cluster, ctypes.byref(count))
+        key = self._library.rd_kafka_mock_request_api_key
+        keys = [key(requests[number]) for number in range(count.value)]
+        self._library.rd_kafka_mock_request_destroy_array(requests, count.value)
+        groups = [key for key in keys if key in (REQUESTS["JoinGroup"], REQUESTS["SyncGroup"])]
+        return len(list(takewhile(REQUESTS["SyncGroup"].__eq__, reversed(groups))))
 
     def _do(self, function: str, *arguments: object) -> None:
         error = getattr(self._library, f"rd_kafka_{function}")(self._cluster, *arguments)
