@@ -25,7 +25,7 @@ from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-TESTED = ("store", "refusals", "threads", "blocks", "classes")
+TESTED = ("store", "refusals", "threads", "blocks", "classes", "window")
 TESTS = [f"tests/models/test_{name}.py" for name in TESTED]
 UPDATES = 1_000_000
 

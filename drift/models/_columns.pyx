@@ -32,6 +32,10 @@ from drift.models._names import IN_USE, INDEXED_WIDTH, Row, as_dict, culprit, in
 
 cdef extern from *:
     """
+    #define WINDOW 64 /* rows of one, at most */
+    #define LARGEST_WINDOW (1 << 23) /* bytes */
+    #define LEAST_SLOTS 512
+    #define LEAST_DENSE (1 << 19) /* bytes of a row's dense columns: fewer the nearest cache keeps */
     #define REAL float
     #include "_columns.h"
     #include "_vocabulary.h"
@@ -62,7 +66,8 @@ cdef extern from *:
     int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **) except -2
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, Py_hash_t) nogil
-    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
+    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_CHUNK
+    enum: WINDOW, LARGEST_WINDOW, LEAST_SLOTS, LEAST_DENSE
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
     void drift_prefetch_rest(const DriftColumn *) nogil
@@ -72,8 +77,12 @@ cdef extern from *:
     void drift_rbf(double *, const double *, double, double, int) nogil
     void drift_rbf_exact(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
-    void drift_dots_float(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
-    void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
+    void drift_dots_float(DriftColumn *, const int32_t *, const double *, int, void *, int, const void *, const int32_t *, int) nogil
+    void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int, const void *, const int32_t *, int) nogil
+    int drift_take_dense_float(const DriftColumn *, const int32_t *, const double *, int, const void **, void *) nogil
+    int drift_take_dense_double(const DriftColumn *, const int32_t *, const double *, int, const void **, void *) nogil
+    void drift_add_windows_float(void *, int, const void **, void *, const int *, const int *, int, int) nogil
+    void drift_add_windows_double(void *, int, const void **, void *, const int *, const int *, int, int) nogil
     double drift_score_float(const double *, const float *, const double *, double, int, double, int, double, double *) nogil
     double drift_score_double(const double *, const double *, const double *, double, int, double, int, double, double *) nogil
     double drift_slope(const double *, const float *, const double *, double, int, double, int, double) nogil
@@ -227,6 +236,14 @@ cdef class ColumnStore:
     cdef bint was_scored, was_filled  # for the point read before
     cdef unsigned long reader, holder  # threads: that of the point, and that of the update under way
     cdef int holds
+    # Rows of a batch that follow each other, and the dense columns' share of their inner products.
+    cdef object batch  # of the row read last, while the batch is held
+    cdef int point_row, last_row  # number in it of the point, -1 for none, and of the row before
+    cdef double streak  # mean of 1 / distance between rows that were scored
+    cdef void *window
+    cdef int window_start, window_stop, window_stride
+    cdef int32_t stale[WINDOW]  # lanes that have changed since
+    cdef int n_stale
     cdef double last_score, last_rounding
     cdef object own_kernel  # of an example with the squared norm own_norm2, and itself
     cdef double own_norm2
@@ -264,7 +281,7 @@ cdef class ColumnStore:
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.rows); free(self.row_size)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
-        drift_free(self.row); drift_free(self.work_block)
+        drift_free(self.row); drift_free(self.work_block); free(self.window)
         free(self.own_names); free(self.read_names); free(self.read_values); free(self.hashes)
         free(self.numbers); free(self.indices); free(self.unknown)
         free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
@@ -283,6 +300,8 @@ cdef class ColumnStore:
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
         size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 4 * sizeof(double) + real)
+        if self.window != NULL:
+            size += self.window_size(self.window_stride)
         size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
         return object.__sizeof__(self) + size
 
@@ -310,6 +329,11 @@ cdef class ColumnStore:
     def release(self):
         """Let other threads in again."""
         self.holds -= 1
+        if self.holds == 0 and self.batch is not None:
+            self.batch = None
+            free(self.window)
+            self.window = NULL
+            self.window_stop = 0
 
     # --- reading a point -----------------------------------------------------------------------
 
@@ -346,6 +370,7 @@ cdef class ColumnStore:
         self.last_norm2 = self.point_norm2
         self.count = self.read_size = self.n_unknown = 0
         self.plain = self.by_index = False
+        self.point_row = -1
         self.serial += 1
         self.scored = self.filled = self.current = self.ordered = False
         return 0
@@ -398,7 +423,7 @@ cdef class ColumnStore:
                 self.reader = PyThread_get_thread_ident()
                 return
         elif type(x) is Row:
-            self.read_row_of(x)
+            self.read_row_of(x.rows, x.i)
             return
         else:
             features = as_dict(x)
@@ -562,12 +587,10 @@ cdef class ColumnStore:
             raise culprit({indices[k]: data[k] for k in range(size)})
         return 0
 
-    cdef int read_row_of(self, row) except -1:
-        """Read a `Row`."""
+    cdef int read_row_of(self, rows, int i) except -1:
+        """Read a row of a `drift.models._frames.Rows`."""
         cdef Py_buffer indptr, indices, data
         cdef int64_t start, stop
-        cdef int i = row.i
-        rows = row.rows
         self.index(rows.width)
         PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
         PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
@@ -577,6 +600,17 @@ cdef class ColumnStore:
             self.read_row(<int32_t *>indices.buf + start, <double *>data.buf + start, <int>(stop - start))
         finally:
             PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
+        self.note_row(rows, i)
+        return 0
+
+    cdef int note_row(self, rows, int i) noexcept:
+        """Note that the point is a row of a batch."""
+        if self.holds:
+            if rows is not self.batch:
+                self.batch = rows
+                self.last_row = i
+                self.window_stop = 0
+            self.point_row = i
         return 0
 
     def read_support(self, int slot):
@@ -617,12 +651,94 @@ cdef class ColumnStore:
     cdef int compute_dots(self) except -1:
         """Fill `work` with the inner products of the point and every slot, both as scaled."""
         cdef int n = self.padded()
+        cdef const void *ready = self.ready(n) if self.point_row >= 0 else NULL
         self.sort_point()
         if self.wide:
-            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
+            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, ready, self.stale, self.n_stale)
         else:
-            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
+            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, ready, self.stale, self.n_stale)
         return n
+
+    # Where rows have many dense columns, the one loop waits for memory: each row sees all of them. A
+    # window of rows sees a patch of them after the other, and has the same sums, bit by bit.
+
+    cdef const void *ready(self, int n) except? NULL:
+        """Dense columns' share of the point's inner products, if rows are scored one after the other."""
+        cdef int i = self.point_row, gap = i - self.last_row, real = sizeof(double) if self.wide else sizeof(float)
+        if gap:
+            self.streak = self.streak + (1.0 / gap - self.streak) / 8.0 if gap > 0 else 0.0
+            self.last_row = i
+        if not self.window_start <= i < self.window_stop:
+            self.window_stop = 0
+            if (
+                self.streak < 0.5
+                or n < LEAST_SLOTS
+                or self.count > DRIFT_CHUNK
+                or <Py_ssize_t>self.n_dense() * n * real < LEAST_DENSE
+            ):
+                return NULL
+            self.open_window(n)
+        return <char *>self.window + <Py_ssize_t>(i - self.window_start) * self.window_stride * real
+
+    cdef int n_dense(self) noexcept:
+        cdef int k, count = 0
+        for k in range(self.count):
+            count += drift_is_dense(&self.columns[self.ids[k]])
+        return count
+
+    cdef Py_ssize_t window_size(self, int stride) noexcept:
+        cdef Py_ssize_t row = stride * (sizeof(double) if self.wide else sizeof(float))
+        return max(min(WINDOW * row, LARGEST_WINDOW) // row, 1) * row
+
+    cdef int open_window(self, int n) except -1:
+        """Sum the dense columns of the point, a row of a batch, and of the rows behind it."""
+        cdef int first = self.point_row, points = 0, real = sizeof(double) if self.wide else sizeof(float)
+        cdef int starts[WINDOW]
+        cdef int counts[WINDOW]
+        cdef Py_ssize_t end = 0, most
+        cdef const void **dense = NULL
+        cdef char *weight = NULL
+        rows = self.batch
+        most = min(self.window_size(self.capacity) // (self.capacity * real), len(rows) - first, n // 64)
+        try:
+            while points < most and self.count <= DRIFT_CHUNK:  # as the first row is
+                self.sort_point()
+                dense = <const void **>grown(dense, (end + self.count + 4) * sizeof(void *))
+                weight = <char *>grown(weight, (end + self.count + 4) * real)
+                starts[points] = <int>end
+                counts[points] = (drift_take_dense_double if self.wide else drift_take_dense_float)(
+                    self.columns, self.sorted_ids, self.sorted_values, self.count, dense + end, weight + end * real
+                )
+                end += counts[points] + 3
+                points += 1
+                if points < most:
+                    try:
+                        self.read_row_of(rows, first + points)
+                    except FeatureError:  # told when its turn comes
+                        break
+            self.window = grown(self.window, self.window_size(self.capacity))
+            self.window_stride = self.capacity
+            (drift_add_windows_double if self.wide else drift_add_windows_float)(
+                self.window, self.window_stride, dense, weight, starts, counts, points, n
+            )
+        finally:
+            free(dense)
+            free(weight)
+        self.window_start, self.window_stop, self.n_stale = first, first + points, 0
+        self.read_row_of(rows, first)
+        return 0
+
+    cdef void mark_stale(self, int slot) noexcept:
+        """Have a new support's slot summed again by the window's rows; of a free one nothing counts."""
+        cdef int k, lanes = slot // DRIFT_LANES
+        for k in range(self.n_stale):
+            if self.stale[k] == lanes:
+                return
+        if self.n_stale == min(WINDOW, self.used // 64):
+            self.window_stop = self.n_stale = 0
+        elif self.window_stop:
+            self.stale[self.n_stale] = lanes
+            self.n_stale += 1
 
     cdef int compute_score(self) except -1:
         """Fill `last_score` for the point."""
@@ -837,7 +953,7 @@ cdef class ColumnStore:
         try:
             width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
             for i in range(start, stop):
-                self.read_row_of(Row(rows, i))
+                self.read_row_of(rows, i)
                 if not (
                     self.score_classes(<double *>weight.buf, count, width, scores, scores + count)
                     and goes_by(scores, scores + count, <double *>factor.buf, count, (<int32_t *>target.buf)[i], threshold, rivals)
@@ -942,6 +1058,7 @@ cdef class ColumnStore:
                     <double *>data.buf + (<int64_t *>indptr.buf)[i],
                     <int>((<int64_t *>indptr.buf)[i + 1] - (<int64_t *>indptr.buf)[i]),
                 )
+                self.note_row(rows, i)
                 value = self.score()
                 (<double *>out.buf)[i] = value
                 if signs is not None and (<int8_t *>sign.buf)[i] * value <= threshold:
@@ -1272,6 +1389,7 @@ cdef class ColumnStore:
         self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
+        self.mark_stale(slot)
         return slot
 
     cdef int put_unknown(self, int slot) except -1:
@@ -1301,6 +1419,7 @@ cdef class ColumnStore:
     def remove(self, int slot):
         """Forget the support in a slot, and each name that no other support has."""
         cdef int k, j, size = self.row_size[slot], n_emptied = 0, largest = 0
+        cdef bint dense
         cdef int32_t *row = self.rows[slot]
         self.check_holder()
         self.reserve_point(size)
@@ -1312,10 +1431,13 @@ cdef class ColumnStore:
         for k in range(size):
             j = row[k]
             drift_prefetch_rest(&self.columns[row[min(k + 4, size - 1)]])
+            dense = drift_is_dense(&self.columns[j])
             if self.wide:
                 drift_drop_double(&self.columns[j], slot, self.capacity)
             else:
                 drift_drop_float(&self.columns[j], slot, self.capacity)
+            if dense != drift_is_dense(&self.columns[j]):
+                self.window_stop = 0
             if self.columns[j].size == 0:
                 largest = max(largest, j)
                 self.keys[n_emptied] = <uint64_t>j << 32
@@ -1425,6 +1547,7 @@ cdef class ColumnStore:
     cdef int put(self, int j, int slot, double value) except -1:
         """Write a scaled value into a slot, unless it vanishes beside the row's others."""
         cdef int failed
+        cdef bint dense = drift_is_dense(&self.columns[j])
         if self.wide:
             failed = value != 0.0 and drift_put_double(&self.columns[j], slot, value, self.capacity)
         else:
@@ -1432,6 +1555,8 @@ cdef class ColumnStore:
             failed = value != 0.0 and drift_put_float(&self.columns[j], slot, value, self.capacity)
         if failed:
             raise MemoryError("the column store cannot grow")
+        if dense != drift_is_dense(&self.columns[j]):
+            self.window_stop = 0
         if value != 0.0:
             self.rows[slot][self.row_size[slot]] = j
             self.row_size[slot] += 1
@@ -1544,6 +1669,7 @@ cdef class ColumnStore:
         memset(self.rows + before, 0, fresh * sizeof(void *))
         memset(self.row_size + before, 0, fresh * sizeof(int32_t))
         self.capacity = after
+        self.window_stop = 0
         return 0
 
     # --- state -----------------------------------------------------------------------------------

@@ -12,10 +12,18 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["RestScores"]
+__all__ = ["RestScores", "largest_by_row"]
 
 #: Relative rounding error of one float64 operation.
 _UNIT = 2.0**-53
+
+
+def largest_by_row(matrix: Array) -> Array:
+    """Return the maximum of each row; of many short ones faster than along the axis."""
+    largest = matrix[:, 0].copy()
+    for column in matrix.T[1:]:
+        np.maximum(largest, column, out=largest)
+    return largest
 
 
 class RestScores:
@@ -101,7 +109,8 @@ class RestScores:
         """Add a support's term to every sum (`sign` 1) or take it back (-1)."""
         terms = np.abs(row) * np.abs(coefficients).max()
         self._errors += _UNIT * (self.sizes + terms)
-        self.values += sign * row[:, None] * coefficients
+        for k in np.flatnonzero(coefficients):  # few of many classes
+            self.values[:, k] += sign * row * coefficients[k]
         self.sizes += sign * terms
 
     def _of_held(self, row: Array) -> Array:
@@ -113,7 +122,7 @@ class RestScores:
         others = self._of_held(row)
         others[slot] = 0.0
         self.values[slot] = others @ self.coefficients
-        self.sizes[slot] = np.abs(others) @ np.abs(self.coefficients).max(axis=1)
+        self.sizes[slot] = np.abs(others) @ largest_by_row(np.abs(self.coefficients))
         self._errors[slot] = 0.0
 
     def stale(self) -> list[int]:

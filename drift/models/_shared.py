@@ -45,9 +45,10 @@ class SharedStore:
         self.example: Any = None
         self.slot = -1  # of the example, once a hypothesis holds it
         self.own = 0.0
-        self.scores = self.roundings = np.zeros(0)
+        self.scores: Any = None  # and their roundings
         self.content: Example | None = None
         self.row: Any = None
+        self.votes: dict[Any, tuple[float, float]] = {}
 
     def make_room(self) -> None:
         """Widen the arrays to the store's capacity."""
@@ -62,11 +63,10 @@ class SharedStore:
         return len(self.matrix) - 1
 
     def read(self, x: Features) -> None:
-        """Score an example under all hypotheses, before any of them learns it."""
+        """Take an example as the point of all hypotheses; they score it before any learns it."""
         self._forget_example()
         self.store.read(x)
         self.own = self.store.self_kernel()
-        self.scores, self.roundings = self.score(self.matrix)
         self.example = x
 
     def score(self, matrix: Any) -> tuple[Any, Any]:
@@ -124,11 +124,12 @@ class SharedSupports:
 
     def _scored(self) -> tuple[float, float]:
         shared, k = self._shared, self._number
-        scores, roundings, k = (
-            (*shared.score(shared.matrix[k : k + 1]), 0)
-            if self._at_support
-            else (shared.scores, shared.roundings, k)
-        )
+        if self._at_support:
+            scores, roundings = shared.score(shared.matrix[k : k + 1])
+            return float(scores[0]), float(roundings[0])
+        if shared.scores is None:
+            shared.scores = shared.score(shared.matrix)
+        scores, roundings = shared.scores
         return float(scores[k]), float(roundings[k])
 
     def score(self) -> float:
@@ -163,9 +164,14 @@ class SharedSupports:
         """
         shared = self._shared
         if shared.row is None:
-            shared.row = np.zeros(shared.store.capacity)
+            shared.row = np.empty(shared.store.capacity)
             shared.store.fill_row(shared.row)
-        return shared.store.vote(shared.row, self._slots, signs, survived, averaged)
+        # An example is voted on when it is predicted, and again when it is learnt.
+        on = self._number, len(signs), survived[-1], averaged
+        if on not in shared.votes:
+            votes = shared.store.vote(shared.row, self._slots, signs, survived, averaged)
+            shared.votes[on] = votes
+        return shared.votes[on]
 
     def content(self, x: Features) -> Example:
         """Return the content of the example read last, made once for all hypotheses."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from drift.models._names import IN_USE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Guard", "Guarded", "Held", "alone"]
+__all__ = ["Guard", "Guarded", "Held", "alone", "holding"]
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
 
@@ -62,6 +63,19 @@ class Guarded:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._own_guard = Guard()
+
+
+@contextmanager
+def holding(store: Held | None) -> Iterator[None]:
+    """Keep other threads out of a store, if there is one."""
+    if store is None:
+        yield
+        return
+    store.hold()
+    try:
+        yield
+    finally:
+        store.release()
 
 
 def alone(method: _Method) -> _Method:

@@ -150,12 +150,14 @@ class MIRA(Caching, MulticlassKernelClassifier):
         """Score of each support's own class above the best other, without its share, by slot."""
         import numpy as np  # noqa: PLC0415
 
+        from drift.models._rest import largest_by_row  # noqa: PLC0415
+
         others = self._rest.values.copy()
         own = np.arange(len(others)), self._class_of
         margins: Array = others[own]
         if others.shape[1] > 1:
             others[own] = -np.inf
-            margins -= others.max(axis=1)
+            margins -= largest_by_row(others)
         return margins
 
 

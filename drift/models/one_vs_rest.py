@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import ParameterError
 from drift.models._contract import OnlineClassifier
 from drift.models._names import Classes
-from drift.models._threads import Guarded, alone
+from drift.models._threads import Guarded, alone, holding
 from drift.models.multiclass import check_class, softmax
 from drift.models.perceptron import Perceptron
 
@@ -157,11 +157,12 @@ class OneVsRest(Guarded, OnlineClassifier):
         return model
 
     def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
-        if table.array is None or self.model._scan_rule is None:
-            return super()._learn_rows(table, labels, checked)
-        from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
+        with holding(None if self._shared is None else self._shared.store):
+            if table.array is None or self.model._scan_rule is None:
+                return super()._learn_rows(table, labels, checked)
+            from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
 
-        return learn_rows(self, self.models, table.array, labels)
+            return learn_rows(self, self.models, table.array, labels)
 
     def _pass_over(self, batch: Batch, start: int, targets: Any) -> int:
         """Pass over rows that no class learns; return the number of the first that one may."""
@@ -179,12 +180,13 @@ class OneVsRest(Guarded, OnlineClassifier):
 
     def _decide_rows(self, table: Table) -> Sequence[Any]:
         scores = None
-        if table.array is not None and self._shared is not None and self.model._scan_rule:
-            from drift.models._classes import decide_rows  # noqa: PLC0415
+        with holding(None if self._shared is None else self._shared.store):
+            if table.array is not None and self._shared is not None and self.model._scan_rule:
+                from drift.models._classes import decide_rows  # noqa: PLC0415
 
-            classes = self._shared_classes()
-            scores = decide_rows(table.array, self._shared, classes, self._scores_of)
-        return self._score_rows(table) if scores is None else scores
+                classes = self._shared_classes()
+                scores = decide_rows(table.array, self._shared, classes, self._scores_of)
+            return self._score_rows(table) if scores is None else scores
 
     def _scores_of(self, x: Features) -> Any:
         self._read(x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from drift.models._threads import alone
 from drift.models.base import KernelClassifier, check_number
 
 if TYPE_CHECKING:
@@ -144,16 +143,11 @@ class VotedPerceptron(KernelClassifier):
         )
         return vote
 
-    @alone
-    def _step(self, x: Features, sign: float) -> float:
-        updates_before = self.n_updates
-        score = super()._step(x, sign)
-        if self.n_updates == updates_before:
-            self._survived[-1] += 1.0
-        return score
-
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        return sign * self._last_score <= 0.0
+        survives = sign * self._last_score > 0.0
+        if survives:
+            self._survived[-1] += 1.0
+        return not survives
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, sign)
