@@ -225,10 +225,10 @@ class Batch:
             self._ahead = None
 
     def _count(self, passed: int, stop: int) -> None:
-        """Leave rows to the one loop for a while where half of them are updates."""
+        """Leave rows to the one loop, whose windows look ahead, where it gets a quarter of them."""
         self._passed += passed
         self._stopped += 1
         if self._passed + self._stopped >= 2 * BLOCK:
-            if self._stopped > self._passed:
+            if 3 * self._stopped > self._passed:
                 self._resume = stop + RESUME
             self._passed = self._stopped = 0
