@@ -7,6 +7,14 @@ from drift.models import _columns_py, _support, column_type, compiled
 STORES = ["compiled-float32", "compiled-float64", "plain"]
 
 
+def pytest_collection_modifyitems(items):
+    """Mark what a suite without the compiled extension runs just so."""
+    for item in items:
+        store = item.callspec.params.get("tolerance") if hasattr(item, "callspec") else None
+        if store == "plain" and "drift_data" not in item.fixturenames:
+            item.add_marker("plain")
+
+
 @pytest.fixture(params=STORES)
 def tolerance(request, monkeypatch):
     """Run on each column store; the value bounds errors as a share of sum |alpha_i k(x_i, x)|."""
