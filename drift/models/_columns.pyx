@@ -665,6 +665,8 @@ cdef class ColumnStore:
     cdef const void *ready(self, int n) except? NULL:
         """Dense columns' share of the point's inner products, if rows are scored one after the other."""
         cdef int i = self.point_row, gap = i - self.last_row, real = sizeof(double) if self.wide else sizeof(float)
+        if n < LEAST_SLOTS or <Py_ssize_t>self.count * n * real < LEAST_DENSE:
+            return NULL
         if gap:
             self.streak = self.streak + (1.0 / gap - self.streak) / 8.0 if gap > 0 else 0.0
             self.last_row = i
@@ -672,7 +674,6 @@ cdef class ColumnStore:
             self.window_stop = 0
             if (
                 self.streak < 0.5
-                or n < LEAST_SLOTS
                 or self.count > DRIFT_CHUNK
                 or <Py_ssize_t>self.n_dense() * n * real < LEAST_DENSE
             ):
