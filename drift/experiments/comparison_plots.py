@@ -184,7 +184,7 @@ def by_epoch(results: ComparisonResults) -> Figure:
     panel.set_xlabel("epochs")
     panel.set_ylabel("test error (%); dotted: in the paper")
     panel.set_xticks(range(1, results.settings["epochs"] + 1))
-    return _finished(figure, f"{results.stream}: test error by epoch", [panel])
+    return _finished(figure, f"{results.stream}: test error by epoch", [panel], columns=3)
 
 
 def _curves(results: ComparisonResults) -> dict[str, list[dict[str, Any]]]:

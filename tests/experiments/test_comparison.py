@@ -1,5 +1,6 @@
 import csv
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +115,17 @@ def test_by_epoch_draws_the_papers_beside_ours(trained):
     assert [line.get_linestyle() for line in lines] == ["-", ":", "-"]
     assert lines[1].get_ydata().tolist() == [9.0, 8.0]
     assert lines[0].get_color() == lines[1].get_color()
+
+
+def test_the_legend_of_five_learners_with_long_names_is_in_the_figure(trained):
+    contenders = [f"aggressive ROMMA ({number})" for number in range(5)]
+    (records, *_) = trained.records.values()
+    results = replace(trained, records=dict.fromkeys(contenders, records), series={}, printed={})
+    figure = results.plot("epochs")
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert figure.bbox.x0 <= legend.x0
+    assert legend.x1 <= figure.bbox.x1
 
 
 def test_a_figure_that_there_is_not(swept):
