@@ -227,8 +227,8 @@ class MockKafka:
         """Count the members that have asked for their partitions since the last one joined."""
         count = ctypes.c_size_t()
         requests = self._library.rd_kafka_mock_get_requests(self._cluster, ctypes.byref(count))
-        key = self._library.rd_kafka_mock_request_api_key
-        keys = [key(requests[number]) for number in range(count.value)]
+        kind = self._library.rd_kafka_mock_request_api_key
+        keys = [kind(requests[number]) for number in range(count.value)]
         self._library.rd_kafka_mock_request_destroy_array(requests, count.value)
         groups = [key for key in keys if key in (REQUESTS["JoinGroup"], REQUESTS["SyncGroup"])]
         return len(list(takewhile(REQUESTS["SyncGroup"].__eq__, reversed(groups))))
