@@ -1,7 +1,8 @@
-"""The one compiled file. Everything else about the package is in pyproject.toml."""
+"""The one compiled module. Everything else about the package is in pyproject.toml."""
 
 import os
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
 
@@ -19,7 +20,11 @@ setup(
         Extension(
             "drift.models._columns",
             sources=["drift/models/_columns.pyx"],
-            depends=[f"drift/models/{name}.h" for name in ("_columns", "_vocabulary", "_ahead")],
+            depends=[
+                path.as_posix()
+                for path in sorted(Path("drift/models").iterdir())
+                if path.suffix in {".h", ".pxi"}
+            ],
             extra_compile_args=flags,
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if abi3 else [],
             py_limited_api=abi3,

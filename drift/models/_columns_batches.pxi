@@ -1,0 +1,201 @@
+# What is computed in one call for many rows of a batch, or for many classes.
+
+cdef bint goes_by(
+    const double *scores, const double *errors, const double *factors, int count, int own, double threshold, bint rivals
+) noexcept:
+    """Whether an example of class `own` surely is no update; see `ColumnStore.scan_classes`."""
+    cdef int c
+    cdef double sign, least, largest = 0.0
+    if not 0 <= own < count:
+        return False
+    if not rivals:
+        for c in range(count):
+            sign = factors[c] if c == own else -factors[c]
+            if not sign * scores[c] - fabs(factors[c]) * errors[c] > threshold:
+                return False
+        return True
+    for c in range(count):
+        largest = max(largest, fabs(factors[c]) * errors[c])
+    least = factors[own] * scores[own] - threshold - 4.0 * largest
+    if count == 1:
+        return least > 0.0
+    for c in range(count):
+        if c != own and not least > factors[c] * scores[c]:
+            return False
+    return True
+
+
+cdef class Batches(Scores):
+    """Scores of rows until one is an update, and of the classes that share the supports."""
+
+    def scan(self, rows, int start, signs, scores, double threshold):
+        """Score rows until one has ``sign * score <= threshold``; return its number.
+
+        `scores` gets the score of each row up to and with that one. Without such a row the result is
+        the number of rows; the store is left in `hold` otherwise. `rows` is a
+        `drift.models._frames.Rows`; `signs` are int8, or None to score all rows.
+        """
+        cdef Py_buffer indptr, indices, data, out, sign
+        cdef int i = start, stop = <int>len(rows)
+        cdef double value
+        self.check_holder()
+        self.index(rows.width)
+        PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.data, &data, PyBUF_SIMPLE)
+        PyObject_GetBuffer(scores, &out, PyBUF_WRITABLE)
+        PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
+        try:
+            while i < stop:
+                self.read_row(
+                    <int32_t *>indices.buf + (<int64_t *>indptr.buf)[i],
+                    <double *>data.buf + (<int64_t *>indptr.buf)[i],
+                    <int>((<int64_t *>indptr.buf)[i + 1] - (<int64_t *>indptr.buf)[i]),
+                )
+                self.note_row(rows, i)
+                value = self.score()
+                (<double *>out.buf)[i] = value
+                if signs is not None and (<int8_t *>sign.buf)[i] * value <= threshold:
+                    self.hold()
+                    break
+                i += 1
+        finally:
+            PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
+            PyBuffer_Release(&out); PyBuffer_Release(&sign)
+        return i
+
+    def class_scores(self, weights, scores, roundings):
+        """Score the point under several sets of coefficients, with one kernel row.
+
+        `weights` holds as many rows as `scores` and `roundings` have entries, each as wide and with
+        as many zeros behind the last slot as the width says: `capacity` or more. A score is 0 within
+        rounding of 0; `roundings` gets the bound on each one's error.
+        """
+        cdef Py_buffer weight, score, rounding
+        cdef int count
+        cdef Py_ssize_t width
+        cdef bint finite
+        self.check_reader()
+        PyObject_GetBuffer(weights, &weight, PyBUF_SIMPLE)
+        PyObject_GetBuffer(scores, &score, PyBUF_WRITABLE)
+        PyObject_GetBuffer(roundings, &rounding, PyBUF_WRITABLE)
+        try:
+            count = <int>(score.len // <Py_ssize_t>sizeof(double))
+            if rounding.len < score.len:
+                raise ValueError(f"{count} classes and fewer roundings")
+            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+            finite = self.score_classes(<double *>weight.buf, count, width, <double *>score.buf, <double *>rounding.buf)
+        finally:
+            PyBuffer_Release(&weight); PyBuffer_Release(&score); PyBuffer_Release(&rounding)
+        if not finite:
+            raise self.overflow()
+
+    cdef bint score_classes(
+        self, const double *weight, int count, Py_ssize_t width, double *score, double *rounding
+    ) except -1:
+        """Score the point under `count` sets of coefficients; False where that overflows."""
+        cdef int c, n = self.compute_row()
+        cdef bint finite = True
+        if count and width < n:
+            raise ValueError(f"{count} classes of {n} slots and room for {width}")
+        for c in range(count):
+            score[c] = drift_weighted_sum(weight + c * width, self.row, n, self.tie, rounding + c)
+            finite &= score[c] - score[c] == 0.0
+        return finite
+
+    def scan_classes(self, rows, int start, targets, classes, rule):
+        """Score rows under several classes until one might be an update; return its number.
+
+        Without such a row the result is the number of rows.
+
+        Parameters
+        ----------
+        rows
+            A `drift.models._frames.Rows`.
+        targets
+            Number of each row's own class, int32; below 0 for a row at which to stop in any case.
+        classes
+            A `drift.models._names.Classes`.
+        rule
+            A `drift.models._names.Rule`.
+        """
+        cdef Py_buffer target, weight, factor
+        cdef int i, stop = <int>len(rows), count = <int>len(classes.factors)
+        cdef Py_ssize_t width
+        cdef double threshold = rule.threshold
+        cdef bint rivals = rule.rivals, wary = rule.wary
+        cdef double *scores = <double *>grown(NULL, 2 * count * sizeof(double))
+        PyObject_GetBuffer(targets, &target, PyBUF_SIMPLE)
+        PyObject_GetBuffer(classes.weights, &weight, PyBUF_SIMPLE)
+        PyObject_GetBuffer(classes.factors, &factor, PyBUF_SIMPLE)
+        try:
+            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+            for i in range(start, stop):
+                self.read_row_of(rows, i)
+                if not (
+                    self.score_classes(<double *>weight.buf, count, width, scores, scores + count)
+                    and goes_by(scores, scores + count, <double *>factor.buf, count, (<int32_t *>target.buf)[i], threshold, rivals)
+                    and not (wary and self.may_be_held())
+                ):
+                    return i
+            return stop
+        finally:
+            PyBuffer_Release(&target); PyBuffer_Release(&weight); PyBuffer_Release(&factor)
+            free(scores)
+
+    cdef bint may_be_held(self) noexcept:
+        """Whether a support may be the point, whose kernel row was just made."""
+        cdef int slot
+        cdef double dot, own = self.point_squared
+        for slot in range(self.used):
+            dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
+            dot *= self.scale[slot] * self.point_scale
+            if self.squared[slot] + own - 2.0 * dot <= 2.0**-16 * own:
+                return True
+        return False
+
+    def vote(self, row, slots, signs, survived, bint averaged):
+        """Score a point under all prefixes of an expansion; return their vote and the last score.
+
+        Parameters
+        ----------
+        row
+            Kernel between the point and each slot, as `fill_row` makes it.
+        slots
+            Slots of the supports in their order, int32; None where those are 0, 1, 2, ...
+        signs
+            Coefficients of the supports, doubles.
+        survived
+            Weight of each prefix's vote, that of none first.
+        averaged
+            A prefix votes with its score instead of its sign.
+        """
+        cdef Py_buffer kernel, slot, sign, weight
+        cdef Py_ssize_t k, s, n = len(signs)
+        cdef double term, sum = 0.0, size = 0.0, value = 0.0, votes = 0.0
+        PyObject_GetBuffer(row, &kernel, PyBUF_SIMPLE)
+        PyObject_GetBuffer(slots if slots is not None else b"", &slot, PyBUF_SIMPLE)
+        PyObject_GetBuffer(signs, &sign, PyBUF_SIMPLE)
+        PyObject_GetBuffer(survived, &weight, PyBUF_SIMPLE)
+        try:
+            if (
+                sign.len != n * <Py_ssize_t>sizeof(double)
+                or weight.len != (n + 1) * <Py_ssize_t>sizeof(double)
+                or (slots is not None and slot.len != n * <Py_ssize_t>sizeof(int32_t))
+            ):
+                raise ValueError(f"{n} supports, and not as many slots and votes")
+            for k in range(n):
+                s = (<int32_t *>slot.buf)[k] if slots is not None else k
+                if not 0 <= s < kernel.len // <Py_ssize_t>sizeof(double):
+                    raise ValueError(f"slot {s} is not in the row")
+                term = (<double *>sign.buf)[k] * (<double *>kernel.buf)[s]
+                sum += term
+                size += fabs(term)
+                value = 0.0 if fabs(sum) <= self.tie * size else sum
+                if not averaged:
+                    votes += (<double *>weight.buf)[k + 1] * ((value > 0.0) - (value < 0.0))
+                else:
+                    votes += (<double *>weight.buf)[k + 1] * value
+        finally:
+            PyBuffer_Release(&kernel); PyBuffer_Release(&slot); PyBuffer_Release(&sign); PyBuffer_Release(&weight)
+        return votes, value

@@ -1,0 +1,383 @@
+# The point: an example as a dict, a row or a support, and what of it the columns know.
+
+cdef struct Sum:
+    # A compensated sum, so that |x|^2 does not depend on the order of the features.
+    double total
+    double lost
+
+
+cdef inline void add_square(Sum *sum, double v) noexcept:
+    cdef double square = v * v, total = sum.total + square, part = total - sum.total
+    sum.lost += (sum.total - (total - part)) + (square - part)
+    sum.total = total
+
+
+cdef class Point(Supports):
+    """The example read last, and who may read one."""
+
+    # The example read last: every feature of it in its order, or of a row what is not zero.
+    cdef PyObject **read_names  # borrowed, as the values are: of no meaning after the call
+    cdef PyObject **read_values
+    cdef PyObject **own_names  # the vocabulary's, NULL for a feature that no support has
+    cdef double *numbers
+    cdef int32_t *indices
+    cdef Py_hash_t *hashes
+    cdef int32_t *unknown  # positions of the features that no support has
+    cdef int read_size, n_unknown
+    cdef bint plain, by_index  # whether reading it runs none of the caller's code; a row
+    # The point: known columns and values in the order read, and those read before them.
+    cdef int32_t *ids
+    cdef int32_t *last_ids
+    cdef double *values
+    cdef double *last_values
+    cdef int32_t *sorted_ids
+    cdef double *sorted_values
+    cdef uint64_t *keys
+    cdef uint64_t *spare_keys
+    cdef int count, last_count, point_room
+    cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
+    cdef long serial  # number of points read
+    cdef double divisor, point_scale, point_squared
+    cdef bint ordered  # whether sorted_ids are its
+    cdef bint was_scored, was_filled  # for the point read before
+    cdef unsigned long reader, holder  # threads: that of the point, and that of the update under way
+    cdef int holds
+    # Rows of a batch, read one after the other.
+    cdef object batch  # of the row read last, while the batch is held
+    cdef int point_row, last_row  # number in it of the point, -1 for none, and of the row before
+
+    def __cinit__(self):
+        self.reserve_point(64)
+
+    def __dealloc__(self):
+        free(self.own_names); free(self.read_names); free(self.read_values); free(self.hashes)
+        free(self.numbers); free(self.indices); free(self.unknown)
+        free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
+        free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
+
+    # --- threads -------------------------------------------------------------------------------
+    # Nothing here lets another thread in but what runs the caller's own code; what the models do
+    # between two calls does.
+
+    cdef int check_holder(self) except -1:
+        if self.holds and self.holder != PyThread_get_thread_ident():
+            raise RuntimeError(IN_USE)
+        return 0
+
+    cdef int check_reader(self) except -1:
+        if self.reader != PyThread_get_thread_ident():
+            raise RuntimeError(IN_USE)
+        return 0
+
+    cpdef int hold(self) except -1:
+        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
+        self.check_holder()
+        self.holder = PyThread_get_thread_ident()
+        self.holds += 1
+        return 0
+
+    def release(self):
+        """Let other threads in again."""
+        self.holds -= 1
+        if self.holds == 0 and self.batch is not None:
+            self.batch = None
+            free(self.window)
+            self.window = NULL
+            self.window_stop = 0
+
+    # --- reading -------------------------------------------------------------------------------
+
+    cdef int reserve_point(self, Py_ssize_t count) except -1:
+        if count <= self.point_room:
+            return 0
+        count = max(count, 2 * self.point_room)
+        self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
+        self.own_names = <PyObject **>grown(self.own_names, count * sizeof(void *))
+        self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
+        self.hashes = <Py_hash_t *>grown(self.hashes, count * sizeof(Py_hash_t))
+        self.numbers = <double *>grown(self.numbers, count * sizeof(double))
+        self.indices = <int32_t *>grown(self.indices, count * sizeof(int32_t))
+        self.unknown = <int32_t *>grown(self.unknown, count * sizeof(int32_t))
+        self.ids = <int32_t *>grown(self.ids, count * sizeof(int32_t))
+        self.last_ids = <int32_t *>grown(self.last_ids, count * sizeof(int32_t))
+        self.sorted_ids = <int32_t *>grown(self.sorted_ids, count * sizeof(int32_t))
+        self.values = <double *>grown(self.values, count * sizeof(double))
+        self.last_values = <double *>grown(self.last_values, count * sizeof(double))
+        self.sorted_values = <double *>grown(self.sorted_values, count * sizeof(double))
+        self.keys = <uint64_t *>grown(self.keys, count * sizeof(uint64_t))
+        self.spare_keys = <uint64_t *>grown(self.spare_keys, count * sizeof(uint64_t))
+        self.point_room = <int>count
+        return 0
+
+    cdef int begin_point(self) except -1:
+        """Keep the point read before, to recognise it; until `end_point` there is no point."""
+        self.check_holder()
+        self.reader = PyThread_get_thread_ident()
+        self.ids, self.last_ids = self.last_ids, self.ids
+        self.values, self.last_values = self.last_values, self.values
+        self.last_count = self.count if self.scored or self.filled else -1
+        self.was_scored, self.was_filled = self.scored, self.filled
+        self.last_norm2 = self.point_norm2
+        self.count = self.read_size = self.n_unknown = 0
+        self.plain = self.by_index = False
+        self.point_row = -1
+        self.serial += 1
+        self.scored = self.filled = self.current = self.ordered = False
+        return 0
+
+    cdef bint end_point(self, double norm2) noexcept:
+        """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
+        cdef double own
+        cdef int exponent, count = self.count
+        self.point_norm2 = norm2
+        if not norm2 <= 1e300:
+            return False
+        if self.normalize:
+            self.divisor = sqrt(norm2)
+            self.point_scale = 1.0
+            self.point_squared = 1.0 if norm2 > 0 else 0.0
+        else:
+            own = drift_power(norm2 + self.coef0, self.degree) if self.kind == DRIFT_POLYNOMIAL else norm2
+            if not own <= 1e300:
+                return False
+            frexp(sqrt(norm2), &exponent)
+            self.divisor = ldexp(1.0, exponent)
+            self.point_scale = self.divisor
+            self.point_squared = norm2
+        if self.divisor == 0:
+            self.divisor = 1.0
+        if (
+            count == self.last_count
+            and norm2 == self.last_norm2
+            and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
+            and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
+        ):
+            self.scored, self.filled = self.was_scored, self.was_filled
+            self.ordered = True  # as the same point before was
+        self.current = True
+        return True
+
+    cpdef read(self, x):
+        """Take an example as the point that `score` and `self_kernel` are about.
+
+        Raises
+        ------
+        FeatureError, FeatureTypeError
+            If a value is no finite number. The supports stay as they are.
+        """
+        cdef dict features
+        if isinstance(x, dict):
+            features = x
+            if self.is_same(features):
+                self.check_holder()
+                self.reader = PyThread_get_thread_ident()
+                return
+        elif type(x) is Row:
+            self.read_row_of(x.rows, x.i)
+            return
+        else:
+            features = as_dict(x)
+        self.begin_point()
+        try:
+            if self.note_plain(features):
+                self.look_up()
+            else:
+                self.note_any(features)
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise culprit(features, problem) from None
+        if not self.current:
+            raise culprit(features)
+
+    cdef bint is_same(self, dict features) except -1:
+        """Whether this is the example read last, by its contents; notes its names if it is.
+
+        Most names are the vocabulary's own, so that it takes little more than a walk to find out.
+        """
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef PyObject **own = self.own_names
+        cdef PyObject **names = self.read_names
+        cdef double *numbers = self.numbers
+        cdef int k = 0
+        if not (self.current and self.plain) or len(features) != self.read_size:
+            return False
+        while PyDict_Next(features, &position, &name, &value):
+            if not drift_is_number(value, numbers[k]):
+                return False
+            if name != own[k]:
+                if not drift_is_plain(name, value):
+                    return False
+                if own[k] != NULL:
+                    if not drift_same(own[k], name):
+                        return False
+                elif drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL) >= 0:
+                    return False
+            names[k] = name
+            k += 1
+        return True
+
+    cdef bint note_plain(self, dict features) except -1:
+        """Note names, numbers and hashes, unless reading them may run the caller's own code.
+
+        The passes prefetch: a name's hash, a value, and the name's place in the vocabulary are each
+        a cache miss, and there are some eighty of each.
+        """
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef int k, size = 0
+        self.reserve_point(len(features))
+        cdef PyObject **names = self.read_names
+        cdef PyObject **values = self.read_values
+        while PyDict_Next(features, &position, &name, &value):
+            names[size] = name
+            values[size] = value
+            DRIFT_PREFETCH(name)
+            DRIFT_PREFETCH(value)
+            size += 1
+        for k in range(size):
+            if not drift_is_plain(names[k], values[k]):
+                return False
+        for k in range(size):
+            self.hashes[k] = drift_hash(names[k])
+            drift_vocabulary_prefetch(&self.vocabulary, self.hashes[k])
+            self.numbers[k] = drift_number(values[k])
+        self.read_size = size
+        self.plain = True
+        return True
+
+    cdef int look_up(self) except -1:
+        """Make the point of the names, hashes and numbers noted."""
+        cdef Sum norm2 = Sum(0.0, 0.0)
+        cdef double v
+        cdef int k, j, count = 0, n_unknown = 0
+        for k in range(self.read_size):
+            v = self.numbers[k]
+            self.own_names[k] = NULL
+            if v != v or v == 0.0:
+                continue
+            add_square(&norm2, v)
+            j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k], &self.own_names[k])
+            if j < 0:
+                self.unknown[n_unknown] = k
+                n_unknown += 1
+            else:
+                DRIFT_PREFETCH(&self.columns[j])
+                self.ids[count] = j
+                self.values[count] = v
+                count += 1
+        self.count, self.n_unknown = count, n_unknown
+        self.end_point(norm2.total + norm2.lost)
+        return 0
+
+    cdef list note_any(self, dict features):
+        """Make the point where the caller's own code may run; return what keeps its names alive."""
+        cdef list kept = list(features.items())
+        cdef list found = []
+        cdef Sum norm2 = Sum(0.0, 0.0)
+        cdef int k, j
+        cdef long serial = self.serial
+        for name, value in kept:  # of the store, nothing may change before the last of them
+            number = PyFloat_AsDouble(value)
+            found.append((name, number, hash(name), self.find(name)))
+        if serial != self.serial:
+            raise RuntimeError(IN_USE)
+        self.reserve_point(len(kept))
+        self.read_size = <int>len(kept)
+        for k in range(self.read_size):
+            self.read_names[k] = <PyObject *>(<tuple>kept[k])[0]
+            self.numbers[k] = found[k][1]
+            self.hashes[k] = found[k][2]
+        for k in range(self.read_size):
+            if self.numbers[k] != self.numbers[k] or self.numbers[k] == 0.0:
+                continue
+            add_square(&norm2, self.numbers[k])
+            j = found[k][3]
+            if j < 0:
+                self.unknown[self.n_unknown] = k
+                self.n_unknown += 1
+            else:
+                self.ids[self.count] = j
+                self.values[self.count] = self.numbers[k]
+                self.count += 1
+        self.end_point(norm2.total + norm2.lost)
+        return kept
+
+    cdef int read_row(self, const int32_t *indices, const double *data, int size) except -1:
+        """Read a row of an array; -1 with FeatureError if it cannot be learnt."""
+        cdef double v
+        cdef Sum norm2 = Sum(0.0, 0.0)
+        cdef int k, j, read = 0, count = 0, n_unknown = 0
+        self.begin_point()
+        self.reserve_point(size)
+        self.by_index = True
+        for k in range(size):
+            v = data[k]
+            if v != v or v == 0.0:
+                continue
+            add_square(&norm2, v)
+            if self.column_of != NULL:
+                j = self.column_of[indices[k]]
+            else:
+                j = self.find(indices[k])
+            self.indices[read] = indices[k]
+            self.numbers[read] = v
+            if j < 0:
+                self.unknown[n_unknown] = read
+                n_unknown += 1
+            else:
+                DRIFT_PREFETCH(&self.columns[j])
+                self.ids[count] = j
+                self.values[count] = v
+                count += 1
+            read += 1
+        self.read_size, self.count, self.n_unknown = read, count, n_unknown
+        if not self.end_point(norm2.total + norm2.lost):
+            raise culprit({indices[k]: data[k] for k in range(size)})
+        return 0
+
+    cdef int read_row_of(self, rows, int i) except -1:
+        """Read a row of a `drift.models._frames.Rows`."""
+        cdef Py_buffer indptr, indices, data
+        cdef int64_t start, stop
+        self.index(rows.width)
+        PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.data, &data, PyBUF_SIMPLE)
+        start, stop = (<int64_t *>indptr.buf)[i], (<int64_t *>indptr.buf)[i + 1]
+        try:
+            self.read_row(<int32_t *>indices.buf + start, <double *>data.buf + start, <int>(stop - start))
+        finally:
+            PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
+        self.note_row(rows, i)
+        return 0
+
+    cdef int note_row(self, rows, int i) noexcept:
+        """Note that the point is a row of a batch."""
+        if self.holds:
+            if rows is not self.batch:
+                self.batch = rows
+                self.last_row = i
+                self.window_stop = 0
+            self.point_row = i
+        return 0
+
+    def read_support(self, int slot):
+        """Take a support as the point."""
+        cdef int k
+        self.begin_point()
+        self.reserve_point(self.row_size[slot])
+        self.count = self.row_size[slot]
+        for k in range(self.count):
+            DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
+        for k in range(self.count):
+            drift_prefetch_head(&self.columns[self.rows[slot][k]])
+        for k in range(self.count):
+            drift_prefetch_rest(&self.columns[self.rows[slot][min(k + 4, self.count - 1)]])
+            self.ids[k] = self.rows[slot][k]
+            self.values[k] = self.get(&self.columns[self.ids[k]], slot)
+        self.divisor = 1.0
+        self.point_scale = self.scale[slot]
+        self.point_squared = self.squared[slot]
+        self.point_norm2 = -1.0  # equal to that of no example

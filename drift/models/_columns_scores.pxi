@@ -1,0 +1,262 @@
+# Scoring the point: inner products with all supports, kernel values, their weighted sum.
+
+cdef class Scores(Point):
+    """The kernel row of the point, and its score."""
+
+    cdef double streak  # mean of 1 / distance between rows of a batch that were scored
+    cdef double last_score, last_rounding
+    cdef object own_kernel  # of an example with the squared norm own_norm2, and itself
+    cdef double own_norm2
+
+    cdef void sort_point(self) noexcept:
+        """Order the point by column, so that the order of its features does not matter."""
+        cdef int k, largest = 0
+        if self.ordered:
+            return
+        self.ordered = True
+        for k in range(self.count):
+            largest = max(largest, self.ids[k])
+            self.keys[k] = (<uint64_t>self.ids[k] << 32) | <uint64_t>k
+        drift_sort(self.keys, self.spare_keys, self.count, largest)
+        for k in range(self.count):
+            self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
+            self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
+
+    cdef int compute_dots(self) except -1:
+        """Fill `work` with the inner products of the point and every slot, both as scaled."""
+        cdef int n = self.padded()
+        cdef const void *ready = self.ready(n) if self.point_row >= 0 else NULL
+        self.sort_point()
+        if self.wide:
+            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, ready, self.stale, self.n_stale)
+        else:
+            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, ready, self.stale, self.n_stale)
+        return n
+
+    # Where rows have many dense columns, the one loop waits for memory: each row sees all of them. A
+    # window of rows sees a patch of them after the other, and has the same sums, bit by bit.
+
+    cdef const void *ready(self, int n) except? NULL:
+        """Dense columns' share of the point's inner products, if rows are scored one after the other."""
+        cdef int i = self.point_row, gap = i - self.last_row, real = sizeof(double) if self.wide else sizeof(float)
+        if n < LEAST_SLOTS or <Py_ssize_t>self.count * n * real < LEAST_DENSE:
+            return NULL
+        if gap:
+            self.streak = self.streak + (1.0 / gap - self.streak) / 8.0 if gap > 0 else 0.0
+            self.last_row = i
+        if not self.window_start <= i < self.window_stop:
+            self.window_stop = 0
+            if (
+                self.streak < 0.5
+                or self.count > DRIFT_CHUNK
+                or <Py_ssize_t>self.n_dense() * n * real < LEAST_DENSE
+            ):
+                return NULL
+            self.open_window(n)
+        return <char *>self.window + <Py_ssize_t>(i - self.window_start) * self.window_stride * real
+
+    cdef int n_dense(self) noexcept:
+        cdef int k, count = 0
+        for k in range(self.count):
+            count += drift_is_dense(&self.columns[self.ids[k]])
+        return count
+
+    cdef Py_ssize_t window_size(self, int stride) noexcept:
+        cdef Py_ssize_t row = stride * (sizeof(double) if self.wide else sizeof(float))
+        return max(min(WINDOW * row, LARGEST_WINDOW) // row, 1) * row
+
+    cdef int open_window(self, int n) except -1:
+        """Sum the dense columns of the point, a row of a batch, and of the rows behind it."""
+        cdef int first = self.point_row, points = 0, real = sizeof(double) if self.wide else sizeof(float)
+        cdef int starts[WINDOW]
+        cdef int counts[WINDOW]
+        cdef Py_ssize_t end = 0, most
+        cdef const void **dense = NULL
+        cdef char *weight = NULL
+        rows = self.batch
+        most = min(self.window_size(self.capacity) // (self.capacity * real), len(rows) - first, n // 64)
+        try:
+            while points < most and self.count <= DRIFT_CHUNK:  # as the first row is
+                self.sort_point()
+                dense = <const void **>grown(dense, (end + self.count + 4) * sizeof(void *))
+                weight = <char *>grown(weight, (end + self.count + 4) * real)
+                starts[points] = <int>end
+                counts[points] = (drift_take_dense_double if self.wide else drift_take_dense_float)(
+                    self.columns, self.sorted_ids, self.sorted_values, self.count, dense + end, weight + end * real
+                )
+                end += counts[points] + 3
+                points += 1
+                if points < most:
+                    try:
+                        self.read_row_of(rows, first + points)
+                    except FeatureError:  # told when its turn comes
+                        break
+            self.window = grown(self.window, self.window_size(self.capacity))
+            self.window_stride = self.capacity
+            (drift_add_windows_double if self.wide else drift_add_windows_float)(
+                self.window, self.window_stride, dense, weight, starts, counts, points, n
+            )
+        finally:
+            free(dense)
+            free(weight)
+        self.window_start, self.window_stop, self.n_stale = first, first + points, 0
+        self.read_row_of(rows, first)
+        return 0
+
+    cdef int compute_score(self) except -1:
+        """Fill `last_score` for the point."""
+        cdef int n
+        if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+            n = self.compute_dots()
+            if self.wide:
+                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+            else:
+                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+        else:
+            n = self.compute_row()
+            self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie, &self.last_rounding)
+        return 0
+
+    cdef int compute_row(self) except -1:
+        """Fill `row` with the kernel between the point and every slot; return their number."""
+        cdef int n = self.padded()
+        cdef list near
+        if self.filled:
+            return n
+        self.compute_dots()
+        if self.wide:
+            drift_widen_double(self.row, <double *>self.work, self.scale, self.point_scale, n)
+        else:
+            drift_widen_float(self.row, <float *>self.work, self.scale, self.point_scale, n)
+        if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+            drift_polynomial(self.row, n, self.coef0, self.degree)
+        elif self.kind == DRIFT_RBF:
+            # |a|^2 + |b|^2 - 2 <a, b> cancels where both norms are large beside the distance.
+            near = self.near_slots() if self.gamma * self.point_squared > self.far else []
+            if self.wide:
+                drift_rbf_exact(self.row, self.squared, self.point_squared, self.gamma, n)
+            else:
+                drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
+            for slot in near:
+                self.row[<int>slot] = exp(-self.gamma * self.distance(slot))
+        else:
+            self.call_kernel()
+        self.filled = True
+        return n
+
+    cdef list near_slots(self):
+        """Slots whose squared distance, from the inner products in `row`, is lost in rounding."""
+        cdef int slot
+        cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
+        cdef list near = []
+        for slot in range(self.used):
+            sum = self.squared[slot] + self.point_squared
+            if self.gamma * (sum - 2.0 * self.row[slot] - error * sum) < 50.0:
+                near.append(slot)
+        return near
+
+    cdef double distance(self, int slot) except -1.0:
+        """Squared distance between the point and a support, feature by feature."""
+        cdef int k
+        cdef double own, other, sum
+        cdef Sum unknown = Sum(0.0, 0.0)
+        cdef set known = set()
+        for k in range(self.n_unknown):
+            add_square(&unknown, self.numbers[self.unknown[k]])
+        sum = (unknown.total + unknown.lost) / (self.divisor / self.point_scale) ** 2
+        for k in range(self.count):
+            known.add(self.sorted_ids[k])
+            own = self.sorted_values[k] * self.point_scale
+            if not self.wide:
+                own = <double><float>self.sorted_values[k] * self.point_scale
+            other = self.get(&self.columns[self.sorted_ids[k]], slot) * self.scale[slot]
+            sum += (own - other) ** 2
+        for k in range(self.row_size[slot]):
+            if self.rows[slot][k] not in known:
+                sum += (self.get(&self.columns[self.rows[slot][k]], slot) * self.scale[slot]) ** 2
+        return sum
+
+    cdef int call_kernel(self) except -1:
+        """Apply a kernel that is not ours to the inner products in `row`."""
+        import numpy as np
+
+        cdef int n = self.used
+        cdef long serial = self.serial
+        cdef Py_buffer view
+        cdef bytes dots = (<char *>self.row)[:n * sizeof(double)]
+        norms = np.frombuffer(bytearray((<char *>self.squared)[:n * sizeof(double)]))
+        if self.free_slots:
+            norms[self.free_slots] = 1.0  # a kernel need not have a value at norm 0
+        result = self.kernel(np.frombuffer(dots), norms, self.point_squared)
+        result = np.ascontiguousarray(result, dtype=np.float64)
+        if result.shape != (n,):
+            raise ParameterError(
+                f"the kernel {self.kernel!r} gave an array of shape {result.shape} for {n} supports"
+            )
+        if serial != self.serial or n != self.used:
+            raise RuntimeError(IN_USE)
+        PyObject_GetBuffer(result, &view, PyBUF_SIMPLE)
+        if n:
+            memcpy(self.row, view.buf, n * sizeof(double))
+        PyBuffer_Release(&view)
+        for n in range(self.used, self.padded()):
+            self.row[n] = 0.0
+        return 0
+
+    cpdef double score(self) except? -1.0:
+        """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
+        self.check_reader()
+        if not self.scored:
+            self.compute_score()
+            if self.last_score - self.last_score != 0.0:
+                raise self.overflow()
+            self.scored = True
+        return self.factor * self.last_score
+
+    def score_of(self, x):
+        """Read an example and return its score."""
+        self.read(x)
+        return self.score()
+
+    def mistaken_score_of(self, x, double sign):
+        """Read an example; where ``sign * score <= 0`` return its score, in `hold`, else None."""
+        cdef double value
+        self.read(x)
+        value = self.score()
+        if sign * value > 0.0:
+            return None
+        self.hold()
+        return value
+
+    def rounding(self):
+        """Bound on the rounding error of the score taken last."""
+        return fabs(self.factor) * self.last_rounding
+
+    def fill_row(self, row):
+        """Write the kernel between the point and each slot, free ones too; return the number of slots.
+
+        `row` is a buffer of doubles, as long as there are slots or longer.
+        """
+        cdef Py_buffer view
+        self.check_reader()
+        self.compute_row()
+        PyObject_GetBuffer(row, &view, PyBUF_WRITABLE)
+        try:
+            self.check_room(&view)
+            if self.used:
+                memcpy(view.buf, self.row, self.used * sizeof(double))
+        finally:
+            PyBuffer_Release(&view)
+        return self.used
+
+    cdef object overflow(self):
+        return FeatureError(f"the kernel {self.kernel!r} overflows at this example: scale the features")
+
+    def self_kernel(self):
+        """Kernel between the point and itself."""
+        cdef double norm2 = self.point_squared
+        self.check_reader()
+        if self.own_kernel is None or norm2 != self.own_norm2:  # of unit norm where it normalises
+            self.own_kernel = float(self.kernel(norm2, norm2, norm2))
+            self.own_norm2 = norm2
+        return self.own_kernel

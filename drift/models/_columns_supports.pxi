@@ -1,0 +1,327 @@
+# What is kept of the supports: columns by feature, slots, names and coefficients.
+
+cdef void *grown(void *block, Py_ssize_t size) except NULL:
+    cdef void *result = realloc(block, size if size else 1)
+    if result == NULL:
+        raise MemoryError("the column store cannot grow")
+    return result
+
+
+cdef void *aligned(void *block, Py_ssize_t before, Py_ssize_t after, Py_ssize_t size) except NULL:
+    cdef void *result = drift_grow(block, before * size, after * size)
+    if result == NULL:
+        raise MemoryError("the column store cannot grow")
+    return result
+
+
+cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
+    """Array column that a name stands for, or -1 where there is none below `width`."""
+    if PyUnicode_CheckExact(name):
+        return -1
+    index = name if PyLong_CheckExact(name) else index_of(name)
+    return index if 0 <= index < width else -1
+
+
+cdef class Supports:
+    """Columns by feature, the names that own them, and the supports' slots."""
+
+    cdef readonly object kernel
+    cdef readonly bint wide
+    cdef object limit
+    cdef int kind, degree
+    cdef bint normalize
+    cdef double coef0, gamma
+    cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
+    cdef readonly double tie  # share of sum |weight * kernel| within which a score is rounding error
+    # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
+    cdef DriftColumn *columns
+    cdef int n_columns, column_room
+    cdef DriftVocabulary vocabulary
+    cdef list names, free_columns
+    cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
+    cdef Py_ssize_t width
+    # The slots: a free one has weight, scale and squared norm 0, and no row.
+    cdef readonly int capacity  # a multiple of the lanes, so that a row may be read to its end
+    cdef int used
+    cdef int32_t **rows
+    cdef int32_t *row_size
+    cdef double *weight  # times `factor`, which makes scaling all of them take constant time
+    cdef double factor
+    cdef double *scale
+    cdef double *squared
+    cdef double *row
+    cdef void *work_block
+    cdef void *work  # inner products by slot, in work_block behind a row of lanes
+    cdef list free_slots
+    # What of the point below holds until the supports change: last_score, row, ids.
+    cdef bint scored, filled, current
+    # Dense columns' share of the inner products of a window of rows, see _columns_scores.pxi.
+    cdef void *window
+    cdef int window_start, window_stop, window_stride
+    cdef int32_t stale[WINDOW]  # lanes that have changed since
+    cdef int n_stale
+
+    def __cinit__(self, kernel, bint wide=False, limit=None):
+        self.kernel = kernel
+        self.wide = wide
+        self.limit = limit
+        self.tie = 2.0**-40 if wide else 2.0**-22
+        self.far = 2.0**36 if wide else 2.0**10
+        self.kind = DRIFT_CUSTOM
+        if type(kernel) is Linear:
+            self.kind = DRIFT_LINEAR
+            self.degree = 1
+        elif type(kernel) is Polynomial:
+            self.kind = DRIFT_POLYNOMIAL
+            self.degree = kernel.degree
+            self.coef0 = kernel.coef0
+        elif type(kernel) is RBF:
+            self.kind = DRIFT_RBF
+            self.gamma = kernel.gamma
+        self.normalize = self.kind != DRIFT_CUSTOM and kernel.normalize
+        self.factor = 1.0
+        self.names = []
+        self.free_columns = []
+        self.free_slots = []
+
+    def __dealloc__(self):
+        cdef int j
+        for j in range(self.n_columns):
+            drift_clear(&self.columns[j])
+        for j in range(self.capacity):
+            free(self.rows[j])
+        free(self.columns); free(self.vocabulary.entries); free(self.column_of)
+        free(self.rows); free(self.row_size)
+        drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
+        drift_free(self.row); drift_free(self.work_block); free(self.window)
+
+    def coefficient(self, int slot):
+        """Coefficient of a support."""
+        return self.factor * self.weight[slot]
+
+    def set_coefficients(self, values):
+        """Set the coefficient of each slot, from a buffer as `add_coefficients` takes it."""
+        cdef Py_buffer view
+        cdef int slot
+        PyObject_GetBuffer(values, &view, PyBUF_SIMPLE)
+        try:
+            self.check_room(&view)
+            memcpy(self.weight, view.buf, self.used * sizeof(double))
+        finally:
+            PyBuffer_Release(&view)
+        self.factor = 1.0
+        for slot in self.free_slots:
+            self.weight[slot] = 0.0
+        self.scored = False
+
+    def coefficients(self, out):
+        """Write the coefficient of each slot, 0 of a free one; return the number of slots.
+
+        `out` is a buffer of doubles, as long as there are slots or longer.
+        """
+        cdef Py_buffer view
+        cdef int slot
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
+        try:
+            self.check_room(&view)
+            for slot in range(self.used):
+                (<double *>view.buf)[slot] = self.factor * self.weight[slot]
+        finally:
+            PyBuffer_Release(&view)
+        return self.used
+
+    def add_coefficients(self, values):
+        """Add a number to the coefficient of each slot; those of free slots do not count.
+
+        What cancels to within rounding, the share `tie` of its terms, is 0: a coefficient of 1e-16
+        that should be none would decide, alone, the sign of a score. `values` is a buffer of
+        doubles, as long as there are slots or longer.
+        """
+        cdef Py_buffer view
+        cdef int slot
+        cdef double before, more, after
+        PyObject_GetBuffer(values, &view, PyBUF_SIMPLE)
+        try:
+            self.check_room(&view)
+            for slot in range(self.used):
+                before = self.weight[slot]
+                more = (<double *>view.buf)[slot] / self.factor
+                after = before + more
+                self.weight[slot] = 0.0 if fabs(after) <= self.tie * (fabs(before) + fabs(more)) else after
+        finally:
+            PyBuffer_Release(&view)
+        for slot in self.free_slots:
+            self.weight[slot] = 0.0
+        self.scored = False
+
+    cdef int check_room(self, Py_buffer *view) except -1:
+        if view.len < <Py_ssize_t>(self.used * sizeof(double)):
+            raise ValueError(f"{self.used} slots and room for {view.len // 8}")
+        return 0
+
+    def scale_all(self, double c):
+        """Multiply every coefficient by `c`, in constant time."""
+        cdef int slot
+        self.factor *= c
+        if not 1e-100 < fabs(self.factor) < 1e100:  # before the weights lose their meaning
+            for slot in range(self.used):
+                self.weight[slot] *= self.factor
+            self.factor = 1.0
+            self.scored = False
+
+    def support(self, int slot):
+        """Return a support as a dict, scaled as it is stored times its scale."""
+        cdef int k
+        cdef dict x = {}
+        for k in range(self.row_size[slot]):
+            j = self.rows[slot][k]
+            x[self.names[j]] = self.get(&self.columns[j], slot) * self.scale[slot]
+        return x
+
+    # --- the inside ----------------------------------------------------------------------------
+
+    cdef int padded(self) noexcept:
+        return (self.used + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
+
+    cdef double get(self, DriftColumn *column, int slot) noexcept:
+        return drift_get_double(column, slot) if self.wide else drift_get_float(column, slot)
+
+    cdef int put(self, int j, int slot, double value) except -1:
+        """Write a scaled value into a slot, unless it vanishes beside the row's others."""
+        cdef int failed
+        cdef bint dense = drift_is_dense(&self.columns[j])
+        if self.wide:
+            failed = value != 0.0 and drift_put_double(&self.columns[j], slot, value, self.capacity)
+        else:
+            value = <float>value
+            failed = value != 0.0 and drift_put_float(&self.columns[j], slot, value, self.capacity)
+        if failed:
+            raise MemoryError("the column store cannot grow")
+        if dense != drift_is_dense(&self.columns[j]):
+            self.window_stop = 0
+        if value != 0.0:
+            self.rows[slot][self.row_size[slot]] = j
+            self.row_size[slot] += 1
+        elif self.columns[j].size == 0:
+            self.free_column(j)
+        return 0
+
+    cdef int make_dense(self, int j, bint dense) except -1:
+        cdef DriftColumn *column = &self.columns[j]
+        cdef int failed = 0
+        if column.size and dense != drift_is_dense(column):
+            if self.wide:
+                failed = (drift_make_dense_double if dense else drift_make_sparse_double)(column, self.capacity)
+            else:
+                failed = (drift_make_dense_float if dense else drift_make_sparse_float)(column, self.capacity)
+        if failed:
+            raise MemoryError("the column store cannot grow")
+        return 0
+
+    cdef int find(self, name) except -2:
+        """Column of a name, or -1."""
+        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL)
+
+    cdef int new_column(self, name) except -1:
+        """Give a name a column."""
+        cdef int j = self.free_columns.pop() if self.free_columns else self.append_column()
+        return self.name_column(j, name)
+
+    cdef int append_column(self) except -1:
+        cdef int j = self.n_columns
+        if j == self.column_room:
+            self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
+            self.column_room = max(64, 2 * j)
+        memset(&self.columns[j], 0, sizeof(DriftColumn))
+        self.names.append(None)
+        self.n_columns += 1
+        return j
+
+    cdef int name_column(self, int j, name) except -1:
+        self.names[j] = name
+        if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
+            raise MemoryError("the column store cannot grow")
+        self.note_index(name, j)
+        return j
+
+    cdef int note_index(self, name, int j) except -1:
+        """Let the array column that a name stands for be looked up as column `j`."""
+        cdef Py_ssize_t index
+        if self.column_of != NULL:
+            index = index_below(name, self.width)
+            if index >= 0:
+                self.column_of[index] = j
+        return 0
+
+    cdef int free_column(self, int j) except -1:
+        name = self.names[j]
+        self.note_index(name, -1)
+        drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, hash(name))
+        self.names[j] = None
+        self.free_columns.append(j)
+        drift_clear(&self.columns[j])
+        return 0
+
+    cdef int index(self, Py_ssize_t width) except -1:
+        """Prepare to look up rows of an array with `width` columns."""
+        cdef Py_ssize_t index
+        if width > INDEXED_WIDTH:
+            free(self.column_of)
+            self.column_of = NULL
+            self.width = 0
+        elif width > self.width:
+            self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
+            self.width = width
+            memset(self.column_of, 0xFF, width * sizeof(int32_t))
+            for j, name in enumerate(self.names):
+                index = index_below(name, width) if self.columns[j].size else -1
+                if index >= 0:
+                    self.column_of[index] = j
+        return 0
+
+    cdef int reserve_slots(self, int count) except -1:
+        """Make room for `count` slots, doubling up to the limit."""
+        cdef int j, before = self.capacity, after = max(2 * before, count)
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), fresh
+        if count <= before:
+            return 0
+        if self.limit is not None and self.limit >= count:
+            after = min(after, self.limit)
+        after = (after + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
+        self.rows = <int32_t **>grown(self.rows, after * sizeof(void *))
+        self.row_size = <int32_t *>grown(self.row_size, after * sizeof(int32_t))
+        self.weight = <double *>aligned(self.weight, before, after, sizeof(double))
+        self.scale = <double *>aligned(self.scale, before, after, sizeof(double))
+        self.squared = <double *>aligned(self.squared, before, after, sizeof(double))
+        self.row = <double *>aligned(self.row, before, after, sizeof(double))
+        self.work_block = aligned(self.work_block, 0, after + DRIFT_LANES, real)
+        self.work = <char *>self.work_block + DRIFT_LANES * real
+        for j in range(self.n_columns):
+            if not drift_is_dense(&self.columns[j]):
+                continue
+            if self.columns[j].size < after // 16:
+                self.make_dense(j, False)
+            elif (
+                drift_widen_dense_double(&self.columns[j], before, after)
+                if self.wide
+                else drift_widen_dense_float(&self.columns[j], before, after)
+            ):
+                raise MemoryError("the column store cannot grow")
+        fresh = after - before
+        memset(self.rows + before, 0, fresh * sizeof(void *))
+        memset(self.row_size + before, 0, fresh * sizeof(int32_t))
+        self.capacity = after
+        self.window_stop = 0
+        return 0
+
+    cdef void mark_stale(self, int slot) noexcept:
+        """Have a new support's slot summed again by the window's rows; of a free one nothing counts."""
+        cdef int k, lanes = slot // DRIFT_LANES
+        for k in range(self.n_stale):
+            if self.stale[k] == lanes:
+                return
+        if self.n_stale == min(WINDOW, self.used // 64):
+            self.window_stop = self.n_stale = 0
+        elif self.window_stop:
+            self.stale[self.n_stale] = lanes
+            self.n_stale += 1
