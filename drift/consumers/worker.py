@@ -189,28 +189,33 @@ class Worker:
 
     def _begin_assigned(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
-        for _ in range(len(self._broker.assigned)):  # what is held again waits for the next poll
-            place = self._broker.assigned.pop(0)
-            learner = self._learners.get(self._key(place)) or self._take_over(place)
-            if place not in learner.offsets:
-                learner.offsets[place] = self._first_offset(place)
-                if not self._save(self._key(place)):  # so that "latest" is decided once
-                    del learner.offsets[place]
-                    self._broker.hold([place])
+        assigned = self._broker.assigned[:]
+        self._broker.assigned.clear()  # what is held again waits for the next poll
+        for key in dict.fromkeys(map(self._key, assigned)):
+            places = [place for place in assigned if self._key(place) == key]
+            learner = self._learners.get(key) or self._take_over(key)
+            first = {p: self._first_offset(p, learner) for p in places if p not in learner.offsets}
+            if first:
+                learner.offsets.update(first)
+                if not self._save(key):  # so that "latest" is decided once
+                    for place in first:
+                        del learner.offsets[place]
+                    self._broker.hold(places)
                     continue
-            self._broker.begin(place, learner.offsets[place])
-            self.metrics.rebalances += 1
+            for place in places:
+                self._broker.begin(place, learner.offsets[place])
+                self.metrics.rebalances += 1
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
 
-    def _take_over(self, place: Place) -> Learner:
-        key = self._key(place)
+    def _take_over(self, key: tuple[str, int | None]) -> Learner:
         epoch, checkpoint = self.folder.claim(key)
         metrics = Metrics(*key)
         model, offsets, name = self.model.clone(), {}, None
         if checkpoint is not None:
             model, name = checkpoint.model, checkpoint.id
             offsets = dict(checkpoint.offsets)
-            metrics.restore(dict(checkpoint.metrics))
+            if checkpoint.metrics:  # none of a model that was trained elsewhere
+                metrics.restore(dict(checkpoint.metrics))
             metrics.checkpointed(checkpoint.time)
         log.info("%s: epoch %d, checkpoint %s, offsets %s", key, epoch, name, offsets)
         self._epochs[key] = epoch
@@ -219,12 +224,18 @@ class Worker:
         )
         return learner
 
-    def _first_offset(self, place: Place) -> int:
+    def _first_offset(self, place: Place, learner: Learner) -> int:
         committed = self._broker.committed(place)
         if committed is not None:
+            # One model over all partitions that went back to a checkpoint from before this one came
+            # has learnt nothing of it, whatever a later one had.
+            came_later = self.single and learner.checkpoint is not None
+            if came_later and self.start == "earliest":
+                return self._broker.bound(place, "earliest")
             raise ConsumerError(
                 f"{place[0]}:{place[1]} has been learnt up to {committed}, but {self.folder.path} "
                 "has no checkpoint of it: give the folder that has, or another group to start anew"
+                + (", or start at the earliest message, as the model has none of it" * came_later)
             )
         if self.start is None:
             raise ConsumerError(

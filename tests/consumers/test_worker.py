@@ -9,6 +9,7 @@ import pytest
 from drift.consumers import CheckpointFolder
 from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers._state import encode
+from drift.consumers.checkpoint import from_bytes, load
 from drift.consumers.learner import Learner
 from drift.consumers.messages import Example, JsonCodec, Message, Position
 from drift.consumers.metrics import Metrics
@@ -239,6 +240,30 @@ def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
     with pytest.raises(ConsumerError, match=r"has been learnt up to 200, but .* has no checkpoint"):
         work(other, 1)
     other._broker.close()
+
+
+def test_one_model_goes_back_to_before_a_partition_came(topics, tmp_path):
+    one = worker(topics, tmp_path, single=True, session=SHORT)
+    work(one, 400)
+    close(one)
+    folder = CheckpointFolder(tmp_path)
+    epoch, _ = folder.claim(("t", None))
+    folder.save(("t", None), epoch, LBP(budget=9), {("t", 0): 0})
+    refused = worker(topics, tmp_path, single=True, session=SHORT, start=None)
+    with pytest.raises(ConsumerError, match=r"t:1 has been learnt up to 200, .* earliest message"):
+        work(refused, 1)
+    refused._broker.close()
+    other = worker(topics, tmp_path, single=True, session=SHORT)
+    finish(other)
+    assert folder.newest(("t", None)).metrics["examples"] == 400 - 2 * len(POISON)
+
+
+def test_one_model_knows_all_its_partitions_from_its_first_checkpoint(topics, tmp_path):
+    one = worker(topics, tmp_path, single=True)
+    work(one, 1)
+    first = min((tmp_path / "t-all").glob("checkpoint-*"))
+    assert from_bytes(load(first)).offsets == {("t", 0): 0, ("t", 1): 0}
+    kill(one)
 
 
 def test_a_worker_stops_at_a_signal_of_another_thread(topics, tmp_path):
