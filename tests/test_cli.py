@@ -113,7 +113,7 @@ def test_a_torn_line_is_a_warning(drift, tmp_path):
         (["--shifts", "1.5"], "--shifts takes whole numbers"),
         (["--decays", "x"], "--decays takes numbers between commas, not 'x'"),
         (["--models", ""], "models is empty"),
-        (["--rows", "0"], "n must be at least 1"),
+        (["--rows", "0"], "rows must be an integer of at least 1, not 0"),
         (["--rows", "6", "--shifts", "7"], "every chunk needs a target and at least one document"),
         (["--data", "nowhere", "--stream", "rcv1"], "the folder nowhere does not exist"),
     ],

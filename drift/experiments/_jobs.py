@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scipy.sparse import csr_array
+
+import drift
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +60,17 @@ def fingerprint(identity: Record) -> str:
     """
     text = json.dumps(identity, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def code_fingerprint() -> str:
+    """Return a fingerprint of the code of models and kernels, on which every result depends."""
+    package = Path(drift.__file__).parent
+    sources = {".py", ".pyx", ".pxi", ".h"}
+    files = [path for path in sorted((package / "models").iterdir()) if path.suffix in sources]
+    return hashlib.sha256(
+        b"".join(path.read_bytes() for path in [package / "kernels.py", *files])
+    ).hexdigest()[:16]
 
 
 class Rows(NamedTuple):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rich.jupyter import JupyterMixin
+
 from drift.errors import ParameterError
 from drift.experiments._manifest import manifest
 from drift.experiments.records import RunFolder
@@ -47,11 +49,11 @@ _FIGURES = {
 }
 
 
-@dataclass(frozen=True)
-class ComparisonResults:
+@dataclass(frozen=True, repr=False)
+class ComparisonResults(JupyterMixin):
     """Records of a comparison and what they show.
 
-    Print it with `rich.print` for the tables that the command line shows.
+    Print it with `rich.print` for the tables that the command line shows; a notebook shows them.
 
     Parameters
     ----------
@@ -78,6 +80,9 @@ class ComparisonResults:
     sha256: str
     settings: dict[str, Any]
     seconds: float
+
+    def __repr__(self) -> str:
+        return f"<ComparisonResults of {self.stream}: {', '.join(self.records)}>"
 
     def table(self) -> list[dict[str, Any]]:
         """One row a contender.

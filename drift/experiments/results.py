@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rich.jupyter import JupyterMixin
+
 from drift.errors import ParameterError
 from drift.experiments._manifest import manifest
 from drift.experiments.claims import Claim, claims
@@ -32,11 +34,11 @@ _FIGURES = {
 _SECOND = ("SOP", "RBSOP", "LBSOP")
 
 
-@dataclass(frozen=True)
-class TrackingResults:
+@dataclass(frozen=True, repr=False)
+class TrackingResults(JupyterMixin):
     """Records of the tracking experiment and what they show.
 
-    Print it with `rich.print` for the tables that the command line shows.
+    Print it with `rich.print` for the tables that the command line shows; a notebook shows them.
 
     Parameters
     ----------
@@ -69,6 +71,9 @@ class TrackingResults:
     sha256: str
     settings: dict[str, Any]
     seconds: float
+
+    def __repr__(self) -> str:
+        return f"<TrackingResults of {self.stream}: {len(self.records)} runs>"
 
     @cached_property
     def _curves(self) -> Curves:

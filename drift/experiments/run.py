@@ -21,7 +21,7 @@ from joblib import delayed
 import drift
 from drift.errors import ParameterError
 from drift.experiments import _backend
-from drift.experiments._jobs import Rows, fingerprint
+from drift.experiments._jobs import Rows, code_fingerprint, fingerprint
 from drift.experiments._progress import bar
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS, OneVsRest, column_type
@@ -114,6 +114,7 @@ class Cell:
             "kernel": repr(self.kernel or DEFAULT_KERNEL),
             "columns": column_type(),
             "drift": drift.__version__,
+            "code": code_fingerprint(),
             "stream": self.stream.documents.name,
             "sha256": self.stream.documents.sha256,
             "shifts": len(self.stream.targets) - 1,

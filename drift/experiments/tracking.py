@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from drift._checks import check_integer
 from drift.errors import ParameterError
 from drift.experiments.records import RunFolder
 from drift.experiments.results import TrackingResults
@@ -86,10 +87,10 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     targets: Sequence[str] | None = None,
     data: str | PathLike[str] | None = None,
     rows: int | None = None,
-    shifts: Sequence[int] = _SHIFTS,
-    models: Sequence[str] | None = None,
-    budgets: Sequence[int] | None = None,
-    decays: Sequence[float] | None = None,
+    shifts: Sequence[int] | int = _SHIFTS,
+    models: Sequence[str] | str | None = None,
+    budgets: Sequence[int] | int | None = None,
+    decays: Sequence[float] | float | None = None,
     seeds: int | None = None,
     seed: int = 0,
     kernel: Kernel | None = None,
@@ -104,8 +105,8 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     Parameters
     ----------
     stream
-        What `drift.streams.load` takes: ``newswire``, ``rcv1``, ``reuters21578``, ``segments`` or
-        a LIBSVM file; or documents of one's own.
+        What `drift.streams.load` takes: ``newswire``, ``rcv1``, ``reuters21578``, ``a9a``,
+        ``segments`` or a LIBSVM file; or documents of one's own.
     targets
         Topics to ask for; None: the stream's own, of documents the four most frequent.
     data
@@ -199,8 +200,10 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     return results
 
 
-def model_names(names: Sequence[str]) -> list[str]:
-    """Names of models as drift has them, in the order of the tables, whatever their case.
+def model_names(names: Sequence[str] | str) -> list[str]:
+    """Names of models, or one of them, as drift has them, in the order of the tables.
+
+    Case does not matter.
 
     Raises
     ------
@@ -214,9 +217,10 @@ def model_names(names: Sequence[str]) -> list[str]:
     ['SPA', 'LBSOP']
     """
     known = {name.lower(): name for name in _GRIDS}
+    names = [names] if isinstance(names, str) else names
     for name in names:
-        if name.lower() not in known:
-            near = get_close_matches(name.lower(), known, n=1)
+        if not isinstance(name, str) or name.lower() not in known:
+            near = get_close_matches(str(name).lower(), known, n=1)
             guess = f" (did you mean {known[near[0]]!r}?)" if near else ""
             raise ParameterError(
                 f"no model {name!r}{guess}: choose among {', '.join(known.values())}"
@@ -230,6 +234,8 @@ def model_names(names: Sequence[str]) -> list[str]:
 def _documents(
     stream: str | Documents, data: str | PathLike[str] | None, rows: int | None, seed: int
 ) -> tuple[Documents, Sequence[str]]:
+    if rows is not None:
+        rows = check_integer("rows", rows)
     if isinstance(stream, str):
         return load(stream, None if data is None else Path(data), rows, seed)
     documents = stream if rows is None else stream.head(rows)
@@ -237,13 +243,14 @@ def _documents(
 
 
 def _ascending(
-    name: str, given: Sequence[_Number] | None, default: Sequence[_Number]
+    name: str, given: Sequence[_Number] | _Number | None, default: Sequence[_Number]
 ) -> Sequence[_Number]:
     if given is None:
         return default
-    if not len(given):
+    values: list[_Number] = np.atleast_1d(given).tolist()  # one alone, and numpy's numbers, too
+    if not values:
         raise ParameterError(f"{name} is empty: give at least one, or None for {list(default)}")
-    return sorted(set(np.asarray(given).tolist()))  # numpy's numbers become Python's
+    return sorted(set(values))
 
 
 def _n_seeds(model: str, stream: str, seeds: int | None) -> int:

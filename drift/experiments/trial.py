@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import drift
-from drift.experiments._jobs import Rows, fingerprint
+from drift.experiments._jobs import Rows, code_fingerprint, fingerprint
 from drift.experiments.baselines import BatchSVM
 from drift.experiments.progressive import learn_one_by_one
 from drift.experiments.rivals import RIVALS, resetting
@@ -100,6 +100,7 @@ class Trial:
             "kernel": repr(self.kernel or DEFAULT_KERNEL),
             "columns": column_type(),
             "drift": drift.__version__,
+            "code": code_fingerprint(),
             **self.problem.identity,
             "epochs": self.epochs,
             "permutation": self.permutation,

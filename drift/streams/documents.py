@@ -142,7 +142,7 @@ class Documents:
             No such topic; the message names those that look like it.
         """
         if topic not in self.topic_names:
-            near = get_close_matches(topic, self.topic_names) or self.topic_names[:3]
+            near = get_close_matches(str(topic), self.topic_names) or self.topic_names[:3]
             hint = f"did you mean {' or '.join(map(repr, near))}?"
             raise ParameterError(f"{self.name} has no topic {topic!r}: {hint}")
         return self.topics[:, self.topic_names.index(topic)].copy()

@@ -48,8 +48,8 @@ def read_libsvm(
     Raises
     ------
     DataError
-        A line that is malformed, with its number, or a file that is missing or cut short: damaged
-        compression, or a last line without newline.
+        A line that is malformed, with its number, a file without any feature, or one that is
+        missing or cut short: damaged compression, or a last line without newline.
 
     Examples
     --------
@@ -65,6 +65,13 @@ def read_libsvm(
     """
     raw, text = read_text(path)
     heads, rows = parse(text, path, n_features)
+    if heads and not rows.nnz and n_features is None:
+        raise DataError(
+            path,
+            1,
+            f"no line holds a feature, index:value, as {heads[0]!r:.80} does not: a line of a "
+            "LIBSVM file reads 'label index:value ...'; a CSV file is none",
+        )
     codes = None if topics is None else _codes(topics)
     labels = dict.fromkeys(codes) if codes else {}
     columns = {label: column for column, label in enumerate(labels)}

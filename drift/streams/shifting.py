@@ -13,13 +13,12 @@ import numpy as np
 from river.datasets.base import BINARY_CLF, Dataset
 
 from drift.errors import ParameterError
+from drift.streams.documents import Documents
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
     from scipy.sparse import csr_array
-
-    from drift.streams.documents import Documents
 
 __all__ = ["ShiftingStream", "tracking_groups"]
 
@@ -77,6 +76,11 @@ class ShiftingStream(Dataset):
     """
 
     def __init__(self, documents: Documents, targets: Sequence[str]) -> None:
+        if not isinstance(documents, Documents):
+            raise ParameterError(
+                f"documents must be drift.streams.Documents, not {type(documents).__name__}: see "
+                "Documents.from_pairs and Documents.from_arrays"
+            )
         self.targets = (targets,) if isinstance(targets, str) else tuple(targets)
         if not 0 < len(self.targets) <= len(documents):
             raise ParameterError(
@@ -107,7 +111,11 @@ class ShiftingStream(Dataset):
 
     @property
     def X(self) -> csr_array:  # noqa: N802 - a matrix, named as in scikit-learn
-        """The documents as a matrix, shape (n_samples, n_features), not copied."""
+        """The documents as a matrix, shape (n_samples, n_features), not copied.
+
+        To a model its columns are the features 0, 1, 2, ...; the dicts that the stream yields have
+        the documents' own names, where they have some: learn and predict in one form.
+        """
         return self.documents.rows
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], bool]]:

@@ -162,6 +162,12 @@ def test_everything_that_matters_is_in_the_key(documents, stream):
     assert Cell("LBP", {"budget": 5}, stream, 0).key == cells[0].key
 
 
+def test_the_models_code_is_in_the_key(stream, monkeypatch):
+    before = Cell("LBP", {"budget": 5}, stream, 0).key
+    monkeypatch.setattr("drift.experiments.run.code_fingerprint", lambda: "mended")
+    assert Cell("LBP", {"budget": 5}, stream, 0).key != before
+
+
 def test_records_survive_json(cells):
     records = run_cells(cells[:1], jobs=1)
     assert json.loads(json.dumps(records)) == records

@@ -140,6 +140,15 @@ def test_numbers_may_be_numpys_and_decays_whole(documents):
     numpys = track(documents, budgets=np.array([3, 5]), decays=np.array([1, 2]), **few)
     pythons = track(documents, budgets=[5, 3, 3], decays=[2.0, 1.0], **few)
     assert [r["key"] for r in numpys.records] == [r["key"] for r in pythons.records]
+    lone = track(documents, shifts=1, models="lbp", budgets=3, jobs=1)
+    assert [r["key"] for r in lone.records] == [
+        r["key"] for r in numpys.records if r["parameters"] == {"budget": 3}
+    ]
+
+
+def test_a_notebook_shows_the_tables_and_no_records(results):
+    assert repr(results) == f"<TrackingResults of {results.stream}: {len(results.records)} runs>"
+    assert "each model at its best" in results._repr_mimebundle_([], [])["text/html"]
 
 
 def test_the_seed_draws_other_streams(documents):
@@ -165,6 +174,8 @@ def test_targets_and_rows_can_be_chosen(documents):
     [
         ({"models": ["Forgetrom"]}, "no model 'Forgetrom' .did you mean 'Forgetron'..: choose"),
         ({"models": []}, "models is empty: choose among Perceptron, SPA"),
+        ({"models": [MODELS["LBP"]]}, "no model <class .*: choose among Perceptron, SPA"),
+        ({"rows": "200"}, "rows must be an integer of at least 1, not '200'"),
         ({"budgets": []}, "budgets is empty"),
         ({"budgets": [0]}, "budget must be an integer of at least 1"),
         ({"decays": [-1.0]}, "decay must be a number above 0"),

@@ -146,6 +146,12 @@ def test_empty_and_missing_files(write, tmp_path):
         read_libsvm(tmp_path / "nowhere.svm")
 
 
+def test_a_file_without_a_feature_is_of_another_kind(write):
+    with pytest.raises(DataError, match=r"line 1: no line holds a feature.*'1,2,0'.*CSV"):
+        read_libsvm(write("1,2,0\n3,4,1\n"))
+    assert read_libsvm(write("1\n0\n"), n_features=3).rows.shape == (2, 3)
+
+
 def test_topics_by_mapping_or_table(write):
     path = write("4 1:1\n59,4 1:1\n")
     table = write("label_id\tcode\tparent\n4\tC15\tCCAT\n59\tECAT\t\n60\tE11\tECAT\n", "topics.tsv")

@@ -73,6 +73,13 @@ def test_every_chunk_needs_a_target_and_a_document(targets):
 def test_an_unknown_target_is_named():
     with pytest.raises(ParameterError, match="no topic 'z'"):
         ShiftingStream(documents(), ["a", "z"])
+    with pytest.raises(ParameterError, match="no topic 1"):
+        ShiftingStream(documents(), ["a", 1])
+
+
+def test_only_documents_can_be_asked_about():
+    with pytest.raises(ParameterError, match=r"must be drift.streams.Documents, not list: see"):
+        ShiftingStream([({"a": 1.0}, True)], ["a"])
 
 
 def test_the_papers_four_groups():

@@ -1,0 +1,69 @@
+"""Parameters that are refused by name."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from drift.errors import ParameterError
+
+__all__ = ["check_integer", "check_number", "check_seed"]
+
+
+def check_number(
+    name: str, value: Any, *, least: float = 0.0, above: bool = False, most: float = math.inf
+) -> None:
+    """Refuse a parameter that is not a finite number from `least`, or above it, up to `most`.
+
+    Examples
+    --------
+    >>> check_number("decay", 0.0, above=True)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: decay must be a number above 0, not 0.0
+    >>> check_number("alpha", "0.9", above=True, most=1.0)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: alpha must be a number above 0 and up to 1, not '0.9'
+    """
+    try:
+        good = math.isfinite(value) and (value > least if above else value >= least)
+        good = good and value <= most
+    except TypeError:
+        good = False
+    if not good:
+        bound = f"above {least:g}" if above else f"of at least {least:g}"
+        bound += f" and up to {most:g}" if most < math.inf else ""
+        raise ParameterError(f"{name} must be a number {bound}, not {value!r:.80}")
+
+
+def check_integer(name: str, value: Any, *, least: int = 1) -> int:
+    """Return a parameter, numpy's integers too, as an int; refuse what is none or too small.
+
+    Examples
+    --------
+    >>> check_integer("budget", 0)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: budget must be an integer of at least 1, not 0
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < least:
+        raise ParameterError(f"{name} must be an integer of at least {least}, not {value!r:.80}")
+    return number
+
+
+def check_seed(seed: Any) -> int | None:
+    """Return a seed, numpy's integers too, as an int or None; refuse anything else.
+
+    Examples
+    --------
+    >>> check_seed("1")
+    Traceback (most recent call last):
+    drift.errors.ParameterError: seed must be an integer or None, not '1'
+    """
+    try:
+        return None if seed is None else operator.index(seed)
+    except TypeError:
+        raise ParameterError(f"seed must be an integer or None, not {seed!r:.80}") from None
