@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from drift.errors import ParameterError
+from drift._checks import check_integer, check_number
 
 __all__ = ["DEFAULT_KERNEL", "RBF", "Kernel", "Linear", "Polynomial"]
 
@@ -105,10 +105,8 @@ class Polynomial:
     normalize: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, int) or isinstance(self.degree, bool) or self.degree < 1:
-            raise ParameterError(f"degree must be an integer of at least 1, not {self.degree!r}")
-        if not (self.coef0 >= 0 and math.isfinite(self.coef0)):
-            raise ParameterError(f"coef0 must be a number of at least 0, not {self.coef0!r}")
+        object.__setattr__(self, "degree", check_integer("degree", self.degree))
+        check_number("coef0", self.coef0)
 
     def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""
@@ -150,8 +148,7 @@ class RBF:
     normalize: bool = False
 
     def __post_init__(self) -> None:
-        if not (self.gamma > 0 and math.isfinite(self.gamma)):
-            raise ParameterError(f"gamma must be a positive number, not {self.gamma!r}")
+        check_number("gamma", self.gamma, above=True)
 
     def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""

@@ -15,7 +15,8 @@ from drift.models import MODELS
 
 PACKAGE = Path(drift.__file__).parent
 
-#: What a part of the package may import of the others; everything may import errors and types.
+#: What a part of the package may import of the others; everything may import errors, types and the
+#: checks of parameters.
 ALLOWED = {
     "kernels": set(),
     "models": {"kernels"},
@@ -48,6 +49,7 @@ ALLOWED = {
     "cli_produce": {"consumers", "streams", "cli_common", "cli_settings"},
     "cli_settings": {"consumers", "cli_model"},
     "cli_watch": {"consumers", "cli_common", "cli_figure", "cli_settings"},
+    "_checks": set(),
     "errors": set(),
     "types": set(),
 }
@@ -85,7 +87,7 @@ def test_imports_go_one_way():
         part = [*module.split("."), "drift"][1]
         for name in imports(tree):
             other = name.split(".")[1] if name.startswith("drift.") else part
-            if other not in {part, "errors", "types"} | ALLOWED.get(part, set()):
+            if other not in {part, "errors", "types", "_checks"} | ALLOWED.get(part, set()):
                 wrong.append(f"{module} imports {name}")
     assert not wrong
 

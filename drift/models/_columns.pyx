@@ -80,7 +80,7 @@ cdef class ColumnStore(Screens):
             self.read(x)  # the names that were noted of it may be gone
             if not (self.plain or self.by_index):
                 self.begin_point()
-                kept = self.note_any(x if isinstance(x, dict) else as_dict(x))
+                kept = self.note_any(x if type(x) is dict else as_dict(x))
         if self.free_slots:
             slot = self.free_slots.pop()
         else:

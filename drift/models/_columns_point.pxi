@@ -166,7 +166,7 @@ cdef class Point(Supports):
             If a value is no finite number. The supports stay as they are.
         """
         cdef dict features
-        if isinstance(x, dict):
+        if type(x) is dict:  # of a subclass the walk would miss its own items
             features = x
             if self.is_same(features):
                 self.check_holder()

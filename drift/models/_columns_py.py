@@ -98,7 +98,8 @@ class ColumnStore:
         score = math.fsum(terms)
         if not math.isfinite(score):
             raise FeatureError(
-                f"the kernel {self.kernel!r} overflows at this example: scale the features"
+                f"the kernel {self.kernel!r} has no finite value at this example: "
+                "scale the features"
             )
         rounding = self.tie * math.fsum(map(abs, terms))
         return 0.0 if abs(score) <= rounding else score, rounding

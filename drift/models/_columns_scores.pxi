@@ -250,7 +250,7 @@ cdef class Scores(Point):
         return self.used
 
     cdef object overflow(self):
-        return FeatureError(f"the kernel {self.kernel!r} overflows at this example: scale the features")
+        return FeatureError(f"the kernel {self.kernel!r} has no finite value at this example: scale the features")
 
     def self_kernel(self):
         """Kernel between the point and itself."""

@@ -24,7 +24,20 @@ if TYPE_CHECKING:
     from drift.models._threads import Held
     from drift.types import Features, Label
 
-__all__ = ["OnlineClassifier"]
+__all__ = ["ModelWrapper", "OnlineClassifier"]
+
+
+class ModelWrapper:
+    """A model around another one, which it shows: River does so for models of its own alone."""
+
+    model: Any
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.model})"
+
+    def __repr__(self) -> str:
+        inner = repr(self.model).replace("\n", "\n  ")
+        return f"{type(self).__name__} (\n  model={inner}\n)"
 
 
 class OnlineClassifier(base.MiniBatchClassifier):
@@ -123,10 +136,20 @@ class OnlineClassifier(base.MiniBatchClassifier):
         -------
         OnlineClassifier
             The clone.
+
+        Raises
+        ------
+        ParameterError
+            If both are asked for: what was learnt under other parameters breaks their promises.
         """
-        if include_attributes and not new_params:
-            return copy.deepcopy(self)  # River's clone would copy apart what attributes share
-        return super().clone(new_params, include_attributes)
+        if not include_attributes:
+            return super().clone(new_params)
+        if new_params:
+            raise ParameterError(
+                "a clone that keeps what was learnt keeps its parameters: give either new ones, "
+                f"here {new_params!r:.80}, or include_attributes"
+            )
+        return copy.deepcopy(self)  # River's clone would copy apart what attributes share
 
     # --- one example ---------------------------------------------------------------------------
 
@@ -239,7 +262,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         -------
         Series or ndarray of shape (n_rows,)
             Each row's prediction made before it was learnt; a Series of the same library where `X`
-            is a DataFrame.
+            is a DataFrame, but an array where Arrow has no type for all the labels.
 
         Examples
         --------

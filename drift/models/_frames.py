@@ -100,7 +100,8 @@ class Table:
         if isinstance(X, (list, tuple)) and all(isinstance(x, Mapping) for x in X):
             self._dicts = list(X)
         elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
-            self._rows = rows_of(_matrix(X))
+            X = _matrix(X)
+            self._rows = rows_of(X)
             self.dense = X if isinstance(X, np.ndarray) else None
         else:
             try:
@@ -116,7 +117,8 @@ class Table:
         assert self._frame is not None  # noqa: S101
         names: list[Hashable] = list(self._frame.columns)
         if names and hasattr(X, "dtypes") and all("Sparse" in str(dtype) for dtype in X.dtypes):
-            self._rows = rows_of(X.sparse.to_coo(), names)
+            zeroes = all(dtype.fill_value == 0 for dtype in X.dtypes)  # or there is no COO matrix
+            self._rows = rows_of(X.sparse.to_coo() if zeroes else X.to_numpy(float), names)
         elif all(t.is_numeric() or t == nw.Boolean for t in self._frame.schema.values()):
             self._rows = rows_of(dataframe.to_numpy(self._frame), names)
         else:
@@ -177,22 +179,35 @@ class Table:
         column = _column(values)
         if self._frame is None:
             return column
+        if column.dtype == object and not self._frame.implementation.is_pandas_like():
+            known = _column([value for value in values if value is not None])
+            if known.dtype != object:
+                column = list(values)  # type: ignore[assignment]  # None is a null of its own there
+            elif self._frame.implementation.is_pyarrow():
+                return column  # labels of several kinds, for which Arrow has no type
         return dataframe.to_native_series(column, name=name, like=self._frame)
 
     def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
         """Return some values a row, as a DataFrame of the library that came in or as an array."""
         if self._frame is None:
-            return np.array(list(columns.values()), dtype=np.float64).T
+            scores = np.array(list(columns.values()), dtype=np.float64)
+            return scores.reshape(len(columns), len(self)).T
         return dataframe.to_native_frame(
             {label: np.array(values) for label, values in columns.items()}, like=self._frame
         )
 
 
 def _column(values: Sequence[Label]) -> NDArray[Any]:
-    """Return labels as an array of their own kind; of objects where they are of several."""
+    """Return labels as an array of their own kind; of objects where they are of several.
+
+    What was predicted before any 0 or 1 was learnt, False, goes with them as a 0.
+    """
     kinds = {type(value) for value in values}
-    if len(kinds) <= 1 and issubclass(next(iter(kinds), bool), (bool, int, float, str, np.generic)):
-        return np.array(values) if len(values) else np.empty(0, dtype=bool)
+    if not kinds:
+        return np.empty(0, dtype=bool)
+    whole = all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds)
+    if whole or (len(kinds) == 1 and issubclass(kinds.pop(), (float, str, np.generic))):
+        return np.array(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
@@ -205,7 +220,7 @@ def _matrix(X: Any) -> Any:
         raise FeatureTypeError(
             f"an array of examples holds numbers, not {X.dtype}: encode it first"
         )
-    return X
+    return np.ma.filled(X.astype(float), np.nan) if isinstance(X, np.ma.MaskedArray) else X
 
 
 def labels_of(y: Any) -> tuple[list[Label], str | None]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
+from drift.models._names import is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +46,9 @@ class BinaryLabels(OnlineClassifier):
             return SIGNS[self._kind][y]
         except (KeyError, TypeError):
             pass
-        if not any(y is sign or y == sign for sign in (-1, 0, 1)):
+        if is_missing(y):
+            raise LabelError(f"label {y!r} tells nothing: leave out examples without a label")
+        if not isinstance(y, Hashable) or y not in SIGNS["any"]:
             raise LabelError(
                 f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for other labels or more than "
                 "two, wrap this model in drift.models.OneVsRest"
@@ -59,12 +63,15 @@ class BinaryLabels(OnlineClassifier):
         before = self._kind, self._labels
         if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
             return [1.0 if label else -1.0 for label in labels]
+        i = 0
         try:
-            for label in labels:
+            for i, label in enumerate(labels):  # noqa: B007 - told where one is refused
                 if self._kind == "any" or type(label) is not bool:
                     self._sign(label)
                     self._adopt(label)
             return [self._sign(label) for label in labels]
+        except LabelError as error:
+            raise LabelError(f"row {i}: {error}") from None
         finally:
             self._kind, self._labels = before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.errors import FeatureError, FeatureTypeError
@@ -168,7 +169,7 @@ def culprit(x: Mapping[Hashable, Any], problem: BaseException | None = None) -> 
         except (TypeError, ValueError):
             return FeatureTypeError(
                 f"feature {name!r} is {value!r:.80}, a {type(value).__name__}, not a number: "
-                + _remedy(value)
+                + _remedy(name, value)
             )
         if size == math.inf:
             return FeatureError(
@@ -185,10 +186,24 @@ def culprit(x: Mapping[Hashable, Any], problem: BaseException | None = None) -> 
     )
 
 
-def _remedy(value: Any) -> str:
-    if value is None:
+def _remedy(name: Hashable, value: Any) -> str:
+    if is_missing(value):
         return (
-            "leave absent features out, or fill them with river.preprocessing.StatImputer(), "
-            "before this model"
+            "leave absent features out, or fill them before this model, as with "
+            f"river.preprocessing.StatImputer(({name!r}, river.stats.Mean()))"
         )
-    return "put an encoder such as river.preprocessing.OneHotEncoder() before this model"
+    return (
+        "encode it before this model, as River's (compose.SelectType(str) | preprocessing."
+        "OneHotEncoder()) + compose.SelectType(numbers.Number) does"
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, pandas' NA and NaT.
+
+    >>> [is_missing(value) for value in (None, float("nan"), 0.0, "", [1])]
+    [True, True, False, False, False]
+    """
+    if isinstance(value, Real):
+        return bool(value != value)
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}

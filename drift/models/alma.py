@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from drift.errors import ParameterError
+from drift._checks import check_number
 from drift.models._projector import Projector
-from drift.models.base import KernelClassifier, check_number
+from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -98,8 +98,7 @@ class ALMA2(KernelClassifier):
         tolerance: float | None = None,
         kernel: Kernel | None = None,
     ) -> None:
-        if not 0.0 < alpha <= 1.0:
-            raise ParameterError(f"alpha must be a number above 0 and up to 1, not {alpha!r}")
+        check_number("alpha", alpha, above=True, most=1.0)
         if B is not None:
             check_number("B", B, above=True)
         check_number("C", C, above=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
-from drift.models._contract import OnlineClassifier
+from drift.models._contract import ModelWrapper, OnlineClassifier
 from drift.models._threads import alone
 from drift.models.base import KernelClassifier
 from drift.models.multiclass import MulticlassKernelClassifier
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Averaged"]
 
 
-class Averaged(OnlineClassifier):
+class Averaged(ModelWrapper, OnlineClassifier):
     """A model's average: it learns as the model does, and scores with the mean of its hypotheses.
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
@@ -68,11 +68,12 @@ class Averaged(OnlineClassifier):
     """
 
     def __init__(self, model: KernelClassifier) -> None:
-        if not isinstance(model, KernelClassifier):
+        if not issubclass(type(model), KernelClassifier):  # as which a pipeline would pass
             raise ParameterError(
-                f"model must be a classifier of drift.models that is no wrapper, not {model!r:.80}"
+                "model must be a classifier of drift.models that is no wrapper, not "
+                f"{type(model).__name__}: transformers go in front of Averaged"
             )
-        self.model = model
+        self.model: KernelClassifier = model
         self._n_examples = 0
         self._since = 0  # examples met by the present hypothesis
         # By number of class (one row for a binary model) and support, the oldest first:

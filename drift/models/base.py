@@ -13,7 +13,6 @@ An algorithm is its parameters in ``__init__`` and the hooks it needs to differ 
 
 from __future__ import annotations
 
-import math
 from array import array
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,34 +32,7 @@ if TYPE_CHECKING:
     from drift.models._frames import Table
     from drift.types import Features, Label
 
-__all__ = ["KernelClassifier", "check_budget", "check_number"]
-
-
-def check_number(name: str, value: float, *, least: float = 0.0, above: bool = False) -> None:
-    """Refuse a parameter that is not a finite number of at least `least`, or above it.
-
-    Examples
-    --------
-    >>> check_number("decay", 0.0, above=True)
-    Traceback (most recent call last):
-    drift.errors.ParameterError: decay must be a number above 0, not 0.0
-    """
-    if not (math.isfinite(value) and (value > least if above else value >= least)):
-        bound = f"above {least:g}" if above else f"of at least {least:g}"
-        raise ParameterError(f"{name} must be a number {bound}, not {value!r}")
-
-
-def check_budget(budget: int) -> None:
-    """Refuse a budget that is not an integer of at least 1.
-
-    Examples
-    --------
-    >>> check_budget(0)
-    Traceback (most recent call last):
-    drift.errors.ParameterError: budget must be an integer of at least 1, not 0
-    """
-    if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
-        raise ParameterError(f"budget must be an integer of at least 1, not {budget!r}")
+__all__ = ["KernelClassifier"]
 
 
 class KernelClassifier(BinaryLabels):
@@ -120,6 +92,10 @@ class KernelClassifier(BinaryLabels):
         )
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
+        if isinstance(kernel, type):
+            raise ParameterError(
+                f"kernel must be an instance, such as {kernel.__name__}(), not the class"
+            )
         if kernel is not None and not isinstance(kernel, Kernel):
             raise ParameterError(
                 f"kernel must be called as kernel(dot, sq_a, sq_b), as those of drift.kernels are, "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from drift.models.base import KernelClassifier, check_budget
+from drift._checks import check_integer, check_seed
+from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -65,11 +66,11 @@ class RBP(KernelClassifier):
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
     ) -> None:
-        check_budget(budget)
+        budget = check_integer("budget", budget)
         super().__init__(kernel, budget)
         self.budget = budget
-        self.seed = seed
-        self._rng = random.Random(seed)
+        self.seed = check_seed(seed)
+        self._rng = random.Random(self.seed)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, sign)
@@ -116,7 +117,7 @@ class LBP(KernelClassifier):
     _needs_score = False
 
     def __init__(self, budget: int = 100, kernel: Kernel | None = None) -> None:
-        check_budget(budget)
+        budget = check_integer("budget", budget)
         super().__init__(kernel, budget)
         self.budget = budget
 

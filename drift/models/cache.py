@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_integer, check_number
 from drift.models._caching import Caching
-from drift.models.base import check_budget, check_number
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -92,7 +92,7 @@ class CKS(_CachePerceptron):
     def __init__(
         self, budget: int = 100, margin: float = 0.0, kernel: Kernel | None = None
     ) -> None:
-        check_budget(budget)
+        budget = check_integer("budget", budget)
         check_number("margin", margin)
         self._start(margin, kernel, budget)
         self.budget = budget

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from drift._checks import check_integer
 from drift.errors import ParameterError
-from drift.models.base import KernelClassifier, check_budget
+from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -76,7 +77,7 @@ class Forgetron(KernelClassifier):
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, shrinking: str = "self-tuned"
     ) -> None:
-        check_budget(budget)
+        budget = check_integer("budget", budget)
         if shrinking not in _SHRINKING:
             raise ParameterError(f"shrinking must be one of {_SHRINKING}, not {shrinking!r}")
         super().__init__(kernel, budget)

@@ -38,7 +38,8 @@ def listing() -> Table:
     )
     for model, memory, prediction, update, paper in ENTRIES:
         parameters = inspect.signature(model).parameters
-        count = "B" if "budget" in parameters else "m"
+        bounded = "budget" in parameters and parameters["budget"].default is not None
+        count = "B" if bounded else "m"
         shown = [
             f"{name}={_short(parameter.default)}"
             for name, parameter in parameters.items()

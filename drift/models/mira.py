@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_integer, check_number
 from drift.errors import ParameterError
 from drift.models._caching import Caching
-from drift.models.base import check_budget, check_number
 from drift.models.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
@@ -98,13 +98,14 @@ class MIRA(Caching, MulticlassKernelClassifier):
         if cache not in _CACHES:
             raise ParameterError(f"cache must be one of {_CACHES}, not {cache!r}")
         if cache == "fixed":
-            check_budget(budget)  # type: ignore[arg-type]
+            budget = check_integer("budget", budget)
         elif budget is not None:
             raise ParameterError(f"budget must be None with cache={cache!r}, not {budget!r}")
         threshold = margin if distill_margin is None else distill_margin
-        if cache == "variable":
-            name = "margin" if distill_margin is None else "distill_margin"
-            check_number(name, threshold, above=True)
+        if distill_margin is not None:
+            check_number("distill_margin", distill_margin, above=True)
+        elif cache == "variable":
+            check_number("margin", margin, above=True)
         super().__init__(kernel, budget)
         self.margin = margin
         self.budget = budget

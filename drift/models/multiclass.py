@@ -6,11 +6,12 @@ import contextlib
 import random
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from drift._checks import check_integer, check_seed
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
-from drift.models._names import Rule
+from drift.models._names import Rule, is_missing
 from drift.models._threads import alone
-from drift.models.base import KernelClassifier, check_budget
+from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -39,8 +40,17 @@ def check_class(y: Label) -> None:
         raise LabelError(
             f"label {y!r:.80} is a {type(y).__name__}, which has no hash: take a string or a tuple"
         ) from None
-    if y is None or y != y:
+    if is_missing(y):
         raise LabelError(f"label {y!r} names no class: leave out examples without a label")
+
+
+def check_classes(labels: Sequence[Label]) -> None:
+    """Refuse a batch in which a label cannot name a class."""
+    for i, label in enumerate(labels):
+        try:
+            check_class(label)
+        except LabelError as error:
+            raise LabelError(f"row {i}: {error}") from None
 
 
 def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
@@ -273,8 +283,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         if self._prototypes is None:
             with contextlib.suppress(LabelError):
                 return super()._check_labels(labels)
-        for label in labels:
-            check_class(label)
+        check_classes(labels)
         return None
 
     def _label_of(self, score: Any) -> Label:
@@ -349,11 +358,11 @@ class MRBP(MulticlassKernelClassifier):
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
     ) -> None:
-        check_budget(budget)
+        budget = check_integer("budget", budget)
         super().__init__(kernel, budget)
         self.budget = budget
-        self.seed = seed
-        self._rng = random.Random(seed)
+        self.seed = check_seed(seed)
+        self._rng = random.Random(self.seed)
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         self._add(x, {k: 1.0, rival: -1.0})

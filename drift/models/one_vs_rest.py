@@ -7,10 +7,10 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
-from drift.models._contract import OnlineClassifier
+from drift.models._contract import ModelWrapper, OnlineClassifier
 from drift.models._names import Classes
 from drift.models._threads import Guarded, alone, holding
-from drift.models.multiclass import check_class, softmax
+from drift.models.multiclass import check_class, check_classes, softmax
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OneVsRest"]
 
 
-class OneVsRest(Guarded, OnlineClassifier):
+class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
     """One binary model for each class, trained to tell it from all others.
 
     The prediction is the class whose model gives the highest raw score, the first met among equals;
@@ -75,13 +75,15 @@ class OneVsRest(Guarded, OnlineClassifier):
     """
 
     def __init__(self, model: KernelClassifier) -> None:
-        if not isinstance(model, OnlineClassifier) or not model._learns_signs:
+        # River has a pipeline pass for what its last step is.
+        if not issubclass(type(model), OnlineClassifier) or not model._learns_signs:
             raise ParameterError(
-                f"model must be a binary classifier of drift.models, not {model!r:.80}: for others "
-                "there is river.multiclass.OneVsRestClassifier"
+                f"model must be a binary classifier of drift.models, not {type(model).__name__}: "
+                "transformers go in front of OneVsRest, what learns several classes needs none, "
+                "and for others there is river.multiclass.OneVsRestClassifier"
             )
         super().__init__()
-        self.model = model
+        self.model: KernelClassifier = model
         self.models: dict[Label, KernelClassifier] = {}
         self.n_mistakes = 0
         self._shared: SharedStore | None = None
@@ -193,8 +195,7 @@ class OneVsRest(Guarded, OnlineClassifier):
         return self._score()
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
-        for label in labels:
-            check_class(label)
+        check_classes(labels)
 
     # --- what scores mean ----------------------------------------------------------------------
 

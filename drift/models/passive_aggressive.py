@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drift.models.base import check_number
+from drift._checks import check_number
 from drift.models.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from drift.models.base import KernelClassifier, check_number
+from drift._checks import check_number
+from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

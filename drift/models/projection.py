@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_number
 from drift.models._projector import ClassProjector, Projector, margin_step
-from drift.models.base import KernelClassifier, check_number
+from drift.models.base import KernelClassifier
 from drift.models.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_number
 from drift.models._names import Rule, in_order
-from drift.models.base import KernelClassifier, check_number
+from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from drift.models.base import KernelClassifier, check_budget, check_number
+from drift._checks import check_integer, check_number, check_seed
+from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -191,11 +192,11 @@ class RBSOP(SOP):
         kernel: Kernel | None = None,
         seed: int | None = None,
     ) -> None:
-        check_budget(budget)
+        budget = check_integer("budget", budget)
         self._start(ridge, kernel, budget)
         self.budget = budget
-        self.seed = seed
-        self._rng = random.Random(seed)
+        self.seed = check_seed(seed)
+        self._rng = random.Random(self.seed)
 
     def _victim(self) -> int:
         return self._rng.randrange(self.budget)
@@ -244,7 +245,7 @@ class LBSOP(SOP):
     """
 
     def __init__(self, budget: int = 100, ridge: float = 1.0, kernel: Kernel | None = None) -> None:
-        check_budget(budget)
+        budget = check_integer("budget", budget)
         self._start(ridge, kernel, budget)
         self.budget = budget
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from river import base
 
+from drift._checks import check_number
 from drift.errors import ParameterError
 from drift.models._projector import TIE, ClassProjector, margin_step
 from drift.models._score import Score, kernel_row, weighted_sum
 from drift.models._threads import Guarded, alone
-from drift.models.base import check_number
 from drift.models.multiclass import check_class
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         true, best = score.row(y), score.row(rival)
         margin, rounding = weighted_sum(self._weights, true - best, abs(true) + abs(best))
         loss = 1.0 - margin
-        if loss <= rounding:
+        if margin > 0.0 and loss <= rounding:  # a mistake is one, however large its terms are
             return
         kernel, pair, rivals = self.joint_kernel, (x, y), (x, rival)
         own, shared = kernel_row(kernel, pair, [pair, rivals]).tolist()

@@ -1,6 +1,7 @@
 """A batch is learnt exactly as the loop over its rows would, in whatever form it comes."""
 
 import pickle
+from collections import ChainMap, Counter, OrderedDict, UserDict
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from streams import STREAMS, as_arrays, drifting_stream
 
-from drift.kernels import RBF
+from drift.kernels import RBF, Linear
+from drift.models import LBP, MIRA
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -36,7 +38,11 @@ def test_any_chunking_of_ragged_rows(case, form, batches):
     for examples in batches:
         expected = loop(one, examples)
         rows, labels = [x for x, _ in examples], [y for _, y in examples]
-        X = pd.DataFrame(rows, dtype=float) if form == "frame" else rows
+        X = rows
+        if form == "frame":
+            # The names themselves: pandas would make Arrow strings of them, and new ones of those.
+            names = pd.Index(dict.fromkeys(name for x in rows for name in x), dtype=object)
+            X = pd.DataFrame(rows, dtype=float, columns=names)
         assert list(many.predict_learn_many(X, labels)) == expected
         assert pickle.dumps(many) == pickle.dumps(one)
 
@@ -143,3 +149,56 @@ def test_a_matrix_with_duplicate_entries_adds_them_up():
     model.learn_many(X, [True])
     assert X.nnz == 2  # the caller's matrix is as it was
     assert model.supports == [({0: 1.0}, 1.0)]  # of unit norm
+
+
+def test_predictions_come_in_a_column_of_one_kind():
+    X, y = np.eye(4), np.array([1, 0, 1, 0])
+    for labels in (y, 2 * y - 1):  # what is predicted before the first of them is False
+        predictions = CASES["LBP"].model(None, 9).predict_learn_many(X, labels)
+        assert predictions.dtype.kind == "i"
+        assert predictions.tolist() == loop(
+            CASES["LBP"].model(None, 9), zip(map(dict, map(enumerate, X)), labels, strict=True)
+        )
+    frame = pl.DataFrame(X)
+    assert CASES["LBP"].model(None, 9).predict_learn_many(frame, pl.Series(y)).dtype == pl.Int64
+    words = MIRA().predict_learn_many(frame, list("abab"))
+    assert (words.dtype, words.null_count()) == (pl.String, 1)
+    mixed = MIRA().predict_learn_many(frame, ["a", 1, "a", 1])
+    assert (mixed.dtype, mixed[0]) == (pl.Object, None)
+
+
+def test_arrow_has_a_column_for_labels_of_one_kind():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    X = pa.table({"a": [1.0, 0.0, 1.0, 0.0], "b": [0, 1, 0, 1]})
+    signs = CASES["LBP"].model(None, 9).predict_learn_many(X, pa.chunked_array([[1, -1, 1, -1]]))
+    assert signs.type == pa.int64()
+    assert MIRA().predict_learn_many(X, ["a", "b", "a", "b"]).null_count == 1
+    mixed = MIRA().predict_learn_many(X, ["a", (1, 2), "a", (1, 2)])
+    assert mixed.tolist() == [None, "a", "a", (1, 2)]  # an array
+    assert MIRA().predict_many(X).null_count == 4
+
+
+def test_before_any_class_there_are_no_columns():
+    assert MIRA().predict_proba_many(np.ones((2, 1))).shape == (2, 0)
+
+
+def test_what_is_masked_or_filled_with_nan_is_absent():
+    masked = np.ma.masked_array([[1, 2], [3, 4]], mask=[[True, False], [False, False]])
+    filled = pd.DataFrame({0: pd.arrays.SparseArray([np.nan, 3.0]), 1: [2.0, 4.0]})
+    filled[1] = pd.arrays.SparseArray(filled[1])
+    models = [LBP(kernel=Linear()) for _ in range(2)]
+    for model, X in zip(models, (masked, filled), strict=True):
+        model.learn_many(X, [True, False])
+        assert model.supports[0] == ({1: 2.0}, 1.0)
+    assert models[0].supports == models[1].supports
+
+
+@pytest.mark.parametrize("kind", [Counter, OrderedDict, ChainMap, UserDict])
+def test_any_mapping_is_an_example(kind):
+    model, twin = LBP(budget=9), LBP(budget=9)
+    for i, (x, y) in enumerate(drifting_stream()):
+        model.learn_one(kind(x), y)
+        twin.learn_one(x, y)
+        assert model.predict_one(kind(x)) == twin.predict_one(x)
+        if i % 50 == 0:
+            assert model.supports == twin.supports

@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import oracles_multiclass as oracles
+import pandas as pd
 import pytest
 from cases import KERNELS
 from oracles import naive_gram
@@ -172,7 +173,12 @@ def test_before_learning_there_are_no_classes(model_class):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
     ("y", "message"),
-    [(["news"], "list, which has no hash"), (None, "names no class"), (float("nan"), "no class")],
+    [
+        (["news"], "list, which has no hash"),
+        (None, "names no class"),
+        (float("nan"), "no class"),
+        (pd.NA, "names no class"),
+    ],
 )
 def test_a_label_that_names_no_class_is_refused(case, y, message):
     model = CASES[case][0](None)
@@ -181,7 +187,7 @@ def test_a_label_that_names_no_class_is_refused(case, y, message):
     before = pickle.dumps(model)
     with pytest.raises(LabelError, match=message):
         model.learn_one({"f0": 1.0}, y)
-    with pytest.raises(LabelError, match=message):
+    with pytest.raises(LabelError, match=f"^row 1: .*{message}"):
         model.learn_many([{"f0": 1.0}, {"f1": 1.0}], ["red", y])
     assert pickle.dumps(model) == before
 

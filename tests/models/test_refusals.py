@@ -6,11 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES
+from river.preprocessing import StandardScaler
 from streams import random_stream
 
 from drift.errors import FeatureError, FeatureTypeError, LabelError, ParameterError
-from drift.kernels import Linear, Polynomial
-from drift.models import LBP, MulticlassKernelClassifier, Perceptron
+from drift.kernels import RBF, Linear, Polynomial
+from drift.models import (
+    ALMA2,
+    CKS,
+    LBP,
+    MIRA,
+    RBP,
+    SPA,
+    Averaged,
+    MulticlassKernelClassifier,
+    OneVsRest,
+    Perceptron,
+)
 
 
 @pytest.fixture(params=CASES)
@@ -27,7 +39,8 @@ BAD_FEATURES = [
     ({"size": 10**400}, FeatureError, "'size' is 1000"),
     ({"f0": 1.0, "size": 1e200}, FeatureError, "'size' is 1e.200: too large"),
     ({"f0": 1.0, "town": "Rome"}, FeatureTypeError, "'town' is 'Rome', a str.*OneHotEncoder"),
-    ({"town": None}, FeatureTypeError, "'town' is None.*StatImputer"),
+    ({"town": None}, FeatureTypeError, r"'town' is None.*StatImputer\(\('town', "),
+    ({"town": pd.NA}, FeatureTypeError, "'town' is <NA>.*StatImputer"),
     ({"town": [1.0]}, FeatureTypeError, r"'town' is \[1.0\], a list"),
     ({"town": 1j}, FeatureTypeError, "'town' is 1j, a complex"),
     ([("f0", 1.0)], FeatureTypeError, "dict.*not in a list"),
@@ -50,14 +63,20 @@ def test_bad_features(model, x, error, message):
         assert pickle.dumps(model) == before
 
 
-@pytest.mark.parametrize("y", ["spam", 2, -2, 0.5, None, float("nan"), [1], {"a": 1}])
+NO_LABELS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
+BAD_LABELS = ["spam", 2, -2, 0.5, [1], {"a": 1}, np.array([1]), np.array([1, 2])]
+
+
+@pytest.mark.parametrize("y", [*BAD_LABELS, *NO_LABELS])
 def test_bad_labels(model, y):
     if isinstance(model, MulticlassKernelClassifier):
         pytest.skip("learns any label that names a class: see test_multiclass")
     before = pickle.dumps(model)
-    with pytest.raises(LabelError, match=r"bool, 0/1 and -1/.1.*OneVsRest"):
+    missing = any(y is one for one in NO_LABELS)
+    told = "without a label" if missing else r"bool, 0/1 and -1/.1.*OneVsRest"
+    with pytest.raises(LabelError, match=told):
         model.learn_one({"f0": 1.0}, y)
-    with pytest.raises(LabelError, match="OneVsRest"):
+    with pytest.raises(LabelError, match=f"^row 1: .*{told}"):
         model.learn_many([{"f0": 1.0}, {"f1": 1.0}], [True, y])
     assert pickle.dumps(model) == before
 
@@ -117,3 +136,41 @@ def test_a_value_that_float32_cannot_hold_is_learnt_all_the_same():
     model = LBP(kernel=Linear())
     model.learn_one({"a": 1e60}, True)
     assert model.decision_function_one({"a": 1e-60}) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SPA(decay="1"), "decay must be a number above 0, not '1'"),
+        (lambda: CKS(margin=None), "margin must be a number of at least 0, not None"),
+        (lambda: ALMA2(alpha=1.5), "alpha must be a number above 0 and up to 1, not 1.5"),
+        (lambda: RBF(gamma="scale"), "gamma must be a number above 0, not 'scale'"),
+        (lambda: Polynomial(coef0=1j), "coef0 must be a number of at least 0"),
+        (lambda: Polynomial(degree=2.0), "degree must be an integer of at least 1, not 2.0"),
+        (lambda: LBP(budget=True), "budget must be an integer of at least 1, not True"),
+        (lambda: RBP(seed="1"), "seed must be an integer or None, not '1'"),
+        (lambda: LBP(kernel=RBF), r"an instance, such as RBF\(\), not the class"),
+        (lambda: MIRA(cache="full"), "cache must be one of"),
+        (lambda: MIRA(budget=5, cache="fixed", distill_margin=-3), "distill_margin must be a num"),
+        (lambda: OneVsRest(StandardScaler() | LBP()), "not Pipeline: transformers go in front of"),
+        (lambda: Averaged(StandardScaler() | LBP()), "not Pipeline: transformers go in front of"),
+        (lambda: OneVsRest(MIRA()), "not MIRA: .* learns several classes needs none"),
+    ],
+)
+def test_parameters_are_refused_by_name(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()
+
+
+def test_numpy_s_integers_are_integers():
+    model = RBP(budget=np.int64(3), kernel=Polynomial(degree=np.int32(2)), seed=np.int64(1))
+    twin = RBP(budget=3, kernel=Polynomial(degree=2), seed=1)
+    for x, y in random_stream(0, 60):
+        model.learn_one(x, y)
+        twin.learn_one(x, y)
+    assert pickle.dumps(model) == pickle.dumps(twin)
+
+
+def test_what_was_learnt_keeps_its_parameters(model):
+    with pytest.raises(ParameterError, match=r"either new ones, here .*, or include_attributes"):
+        model.clone({"kernel": Linear()}, include_attributes=True)

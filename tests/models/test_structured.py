@@ -347,3 +347,15 @@ def test_what_the_kernel_says_of_new_pairs_is_checked_before_anything_is_learnt(
     with pytest.raises(ParameterError, match="finite number"):
         model.learn_one({"p": 1, "q": 2}, "p")
     assert (model.n_mistakes, model.n_updates, model.n_supports) == (0, 0, 0)
+
+
+def test_a_mistake_is_one_however_large_its_terms_are():
+    def scaled(scale):
+        model = StructuredProjectron(
+            lambda pair, other: scale * product(pair, other), listed, tolerance=0.0
+        )
+        for (a, b), y in (((1.0, 0.0), "p"), ((0.0, 1.0), "q"), ((1.0, 1.0), "p")):
+            model.learn_one({"p": (a, b, 0.0, 0.0), "q": (0.0, 0.0, a, b)}, y)
+        return model.n_mistakes, model.n_updates
+
+    assert scaled(1e13) == scaled(1.0) == (3, 3)

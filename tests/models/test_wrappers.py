@@ -20,6 +20,7 @@ from drift.kernels import Linear, Polynomial
 from drift.models import (
     LBP,
     MIRA,
+    RBP,
     Averaged,
     Forgetron,
     OneVsRest,
@@ -260,3 +261,10 @@ def test_the_twins_of_several_classes_are_naive():
     for t, y in enumerate("abc"):
         twin.step(t, y)
     assert twin.tau == [{"a": 1.0}, {"b": 1.0, "a": -1.0}, {"c": 1.0, "b": -1.0}]
+
+
+def test_a_wrapper_shows_the_model_and_its_parameters():
+    assert repr(OneVsRest(RBP(budget=7))) == (
+        "OneVsRest (\n  model=RBP (\n    budget=7\n    kernel=None\n    seed=None\n  )\n)"
+    )
+    assert str(Averaged(RBP(budget=7))) == "Averaged(RBP)"
