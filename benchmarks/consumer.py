@@ -133,7 +133,7 @@ def work(
     while taken() < share * where["count"]:
         worker.step(1.0)
         points.append((time.monotonic(), taken()))
-    worker._broker.flush()
+    worker._sender.flush()
     points.append((time.monotonic(), taken()))
     cpu = time.process_time() - cpu
     shares = clock.shares() if clock else {}

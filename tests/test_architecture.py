@@ -58,7 +58,10 @@ OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
     "narwhals": {"drift.models._frames"},
     "pandas": set(),
-    "kafka": {"drift.consumers.kafka", "drift.consumers.topics", "drift.testing._clients"},
+    "kafka": {
+        *("drift.consumers.kafka", "drift.consumers._outputs", "drift.consumers.topics"),
+        "drift.testing._clients",
+    },
     "confluent_kafka": {"drift.testing._mock"},
     "distributed": {"drift.experiments._backend"},
     "ray": {"drift.experiments._backend"},

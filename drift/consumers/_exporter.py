@@ -103,6 +103,7 @@ _HELP = {
     "unlabelled": "Examples without a label, predicted only",
     "mistakes": "Examples learnt whose prediction was wrong",
     "windowed_error": "Share of mistakes in the last examples learnt",
+    "model_examples": "Examples that the model has ever learnt",
     "supports": "Supports of the model",
     "updates": "Examples that changed the model",
     "lag": "Messages between the next one and the end",
@@ -110,7 +111,7 @@ _HELP = {
     "checkpoint_age_seconds": "Time since the newest checkpoint was written",
     "dead_letters": "Messages sent to the dead letters",
 }
-_GAUGES = {"windowed_error", "supports", "lag", "checkpoint_age_seconds"}
+_GAUGES = {"windowed_error", "model_examples", "supports", "lag", "checkpoint_age_seconds"}
 
 
 class _Collector:
@@ -133,7 +134,10 @@ class _Collector:
             "drift_rebalances", "Assignments of partitions", value=worker.rebalances
         )
         rows = [
-            ([m.topic, "all" if m.partition is None else str(m.partition)], m.values())
+            (
+                [m.topic, "all" if m.partition is None else str(m.partition)],
+                {**m.values(), "model_examples": m.examples, "updates": None, **m.counted()},
+            )
             for m in worker.models
         ]
         for name, text in _HELP.items():

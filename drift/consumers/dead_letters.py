@@ -12,7 +12,8 @@ header                 what it holds, as text
 ``drift.offset``       and offset
 ``drift.timestamp``    Kafka's timestamp of the message, in milliseconds since 1970, or empty
 ``drift.time``         when it was given up: ISO 8601 with microseconds, in UTC
-``drift.cut``          only where the value was cut off: its size before, in bytes
+``drift.cut``          only where the topic did not take it whole: the value's size before, in
+                       bytes; what stands there is the beginning
 ====================== =============================================================
 
 The topic of the dead letters must not be compacted: letters that share a key would replace each
@@ -26,7 +27,7 @@ from datetime import UTC, datetime
 from drift.consumers.messages import Message, Outgoing, Position
 from drift.errors import MessageError, one_line
 
-__all__ = ["dead_letter", "original"]
+__all__ = ["dead_letter", "original", "shortened"]
 
 _NAMES = ("error", "error.class", "topic", "partition", "offset", "timestamp", "time")
 _HEADERS = tuple(f"drift.{name}" for name in _NAMES)
@@ -39,7 +40,6 @@ def dead_letter(
     topic: str,
     *,
     time: datetime | None = None,
-    limit: int | None = None,
 ) -> Outgoing:
     """Return the record that keeps a message which could not be learnt.
 
@@ -55,9 +55,6 @@ def dead_letter(
         The topic of the dead letters.
     time
         When it was given up, with its time zone; None for now.
-    limit
-        Cut the value off after so many bytes, where a broker refuses larger ones; `original` then
-        refuses to restore it. None keeps the value whole.
 
     Examples
     --------
@@ -80,11 +77,37 @@ def dead_letter(
     )
     headers = [(name, value or b"") for name, value in message.headers]
     headers += [(name, _bytes(fact)) for name, fact in zip(_HEADERS, facts, strict=True)]
-    value = message.value
-    if value is not None and limit is not None and len(value) > limit:
-        headers.append((_CUT, _bytes(len(value))))
-        value = value[:limit]
-    return Outgoing(topic, message.key, value, headers, message.position.partition)
+    return Outgoing(topic, message.key, message.value, headers, message.position.partition)
+
+
+def shortened(letter: Outgoing) -> Outgoing | None:
+    """Return a dead letter with half of its value, for a broker that refuses it as it is.
+
+    Where nothing of the value is left, key and headers of the message go, too; the message itself
+    is where it came from. None for what is no dead letter, or as short as can be.
+
+    Examples
+    --------
+    >>> message = Message(Position("news", 2, 7), None, b"long")
+    >>> letter = dead_letter(message, ValueError("no"), "news.dead")
+    >>> shorter = shortened(letter)
+    >>> shorter.value, shorter.headers[-1]
+    (b'lo', ('drift.cut', b'4'))
+    """
+    headers = list(letter.headers)
+    if headers and headers[-1][0] == _CUT:
+        cut = headers.pop()
+    else:
+        cut = (_CUT, _bytes(len(letter.value or b"")))
+    facts = headers[-len(_HEADERS) :]
+    if tuple(name for name, _ in facts) != _HEADERS:
+        return None
+    if letter.value:
+        half = letter.value[: len(letter.value) // 2]
+        return letter._replace(value=half, headers=[*headers, cut])
+    if letter.key is None and headers == facts:
+        return None
+    return letter._replace(key=None, value=b"", headers=[*facts, cut])
 
 
 def original(letter: Message | Outgoing) -> Message:

@@ -1,4 +1,4 @@
-"""kafka-python as a worker uses it, and what was learnt about it; beside `topics` its only user.
+"""kafka-python as a worker reads from it, and what was learnt about it.
 
 - Bytes are polled and decoded by drift: a deserializer that raises would make the next poll hang.
 - Listeners run on kafka-python's own thread while the worker waits in `poll`. They may seek and
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drift.consumers._records import Message, Position
@@ -19,7 +18,12 @@ from drift.errors import ConsumerError, MissingExtraError
 try:
     import kafka
     from kafka.coordinator.assignors.range import RangePartitionAssignor
-    from kafka.errors import KafkaError, OffsetOutOfRangeError
+    from kafka.errors import (
+        CorruptRecordError,
+        KafkaError,
+        OffsetOutOfRangeError,
+        UnsupportedCodecError,
+    )
     from kafka.structs import OffsetAndMetadata
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
@@ -27,14 +31,9 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from drift.consumers._records import Outgoing
-
-__all__ = ["Broker", "SingleAssignor"]
+__all__ = ["Broker", "Gap", "SingleAssignor"]
 
 log = logging.getLogger("drift.consumers")
-
-#: Sends that wait for an answer of the broker; more of them wait for the oldest.
-_UNANSWERED = 2000
 
 
 class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
@@ -51,6 +50,20 @@ class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
             version=cls.version, assigned_partitions=[], user_data=b""
         )
         return {member.member_id: assignment.get(member.member_id, empty) for member in members}
+
+
+class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
+    """The broker has nothing at the offsets where partitions go on.
+
+    Parameters
+    ----------
+    offsets
+        Offset by topic and partition.
+    """
+
+    def __init__(self, offsets: dict[Any, int]) -> None:
+        super().__init__(offsets)
+        self.offsets = {tuple(place): offset for place, offset in offsets.items()}
 
 
 class _Leave(Protocol):
@@ -76,7 +89,7 @@ class _Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class Broker:
-    """A consumer of a group and a producer, as the worker uses them.
+    """A consumer of a group, as the worker uses it.
 
     Parameters
     ----------
@@ -85,40 +98,17 @@ class Broker:
     group
         The consumer group.
     options
-        Options of kafka-python for all clients: ``bootstrap_servers``, security, ...
-    consumer_options, producer_options
-        More of them for the one or the other: timeouts, assignors, compression, ...
+        Options of kafka-python: ``bootstrap_servers``, security, timeouts, assignors, ...
     leave
         Called on kafka-python's thread, while the worker waits in `poll`, with the partitions that
         go, and whether their models may still be saved.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917
-        self,
-        topic: str,
-        group: str,
-        options: Mapping[str, Any],
-        consumer_options: Mapping[str, Any],
-        producer_options: Mapping[str, Any],
-        leave: _Leave,
-    ) -> None:
+    def __init__(self, topic: str, group: str, options: Mapping[str, Any], leave: _Leave) -> None:
         self.topic = topic
         self.leave = leave
         self.assigned: list[tuple[str, int]] = []
-        self._unanswered: deque[Any] = deque()
-        self._counts: dict[str, int] = {}  # partitions by topic
         self._subscribed = self._waiting = False
-        self.producer = kafka.KafkaProducer(
-            **{
-                "acks": "all",
-                "linger_ms": 20,
-                # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
-                "batch_size": 128 << 10,
-                "max_request_size": 8 << 20,
-                **options,
-                **producer_options,
-            }
-        )
         self.consumer = kafka.KafkaConsumer(
             **{
                 # Up to 3.0.12 a poll sleeps for this long where the answer to its fetch comes in
@@ -128,14 +118,15 @@ class Broker:
                 # partitions that it is given.
                 "retry_backoff_ms": 20,
                 "max_partition_fetch_bytes": 4 << 20,
+                # Examples of transactions that were given up are none.
+                "isolation_level": "read_committed",
+                "max_poll_records": 500,
+                # A broker that makes topics for whoever asks gives them one partition.
+                "allow_auto_create_topics": False,
                 **options,
                 "group_id": group,
                 "enable_auto_commit": False,
                 "auto_offset_reset": "none",
-                "max_poll_records": 500,
-                # A broker that makes topics for whoever asks gives them one partition.
-                "allow_auto_create_topics": False,
-                **consumer_options,
             }
         )
 
@@ -154,9 +145,12 @@ class Broker:
                 coordinator.request_rejoin()
             batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
         except OffsetOutOfRangeError as error:
+            raise Gap(dict(error.args[0])) from None
+        except (CorruptRecordError, UnsupportedCodecError) as error:
             raise ConsumerError(
-                f"the broker no longer has the messages after the checkpoint ({error}): what was "
-                "deleted cannot be learnt; start a new checkpoint folder to go on without it"
+                f"kafka-python cannot read a message ({error}), the first after one of "
+                f"{', '.join(self._positions())}: install what it lacks, or delete what is damaged "
+                "from the topic and go on with on_gap='skip'"
             ) from None
         except KafkaError as error:
             if not error.retriable:
@@ -178,30 +172,6 @@ class Broker:
                 "there is no topic %s, or this user may not see it: waiting for it", self.topic
             )
         return self._subscribed
-
-    def send(self, outgoing: Outgoing) -> None:
-        """Send a record some time before the next `flush` returns."""
-        if len(self._unanswered) >= _UNANSWERED:
-            _answer(self._unanswered.popleft())
-        topic, key, value, headers, lane = outgoing
-        # Hashing a key in Python takes as long as a score.
-        partition = lane % self._partitions(topic)
-        self._unanswered.append(
-            self.producer.send(topic, value, key=key, headers=headers, partition=partition)
-        )
-
-    def _partitions(self, topic: str) -> int:
-        if topic not in self._counts:
-            self._counts[topic] = len(self.producer.partitions_for(topic) or (0,))
-        return self._counts[topic]
-
-    def flush(self) -> None:
-        """Wait until the broker has all that was sent; KafkaError if it refuses any."""
-        if self._unanswered:
-            self.producer.flush(timeout=60)
-            for future in self._unanswered:
-                _answer(future)
-            self._unanswered.clear()
 
     # --- partitions ----------------------------------------------------------------------------
 
@@ -235,6 +205,15 @@ class Broker:
         offset: int = ask([partition])[partition]
         return offset
 
+    def position(self, place: tuple[str, int]) -> int:
+        """Offset of what comes next, behind the marks of transactions, which are no messages."""
+        position: int | None = self.consumer.position(kafka.TopicPartition(*place), timeout_ms=0)
+        return position or 0
+
+    def _positions(self) -> list[str]:
+        places = sorted(self.consumer.assignment() - self.consumer.paused())
+        return [f"{place.topic}:{place.partition}:{self.position(place)}" for place in places]
+
     def lag(self, place: tuple[str, int], offset: int) -> int | None:
         """Messages between an offset and the end, as of the last fetch; None before one."""
         end = self.consumer.highwater(kafka.TopicPartition(*place))
@@ -253,21 +232,11 @@ class Broker:
             log.info("commit: %s", error)
 
     def close(self) -> None:
-        """Leave the group and close the clients; an outage then is no error any more."""
-        for client, patience in (
-            (self.consumer, {"timeout_ms": 5000}),
-            (self.producer, {"timeout": 5}),
-        ):
-            try:
-                client.close(**patience)
-            except KafkaError as error:
-                log.warning("close: %s", error)
-
-
-def _answer(future: Any) -> None:
-    """Wait for the broker's answer to a send; KafkaError if it refused."""
-    if not future.succeeded():  # a look costs a tenth of a wait for what is there
-        future.get(timeout=60)
+        """Leave the group and close the client; an outage then is no error any more."""
+        try:
+            self.consumer.close(timeout_ms=5000)
+        except KafkaError as error:
+            log.warning("close: %s", error)
 
 
 def _message(record: Any) -> Message:

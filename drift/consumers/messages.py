@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["Codec", "Example", "Headers", "JsonCodec", "Message", "Outgoing", "Position"]
 
 _MAX_DEPTH = 64
+#: Characters of a label, id or timestamp, and bits of one that is a number.
+_LONGEST = 1000
 _NUMBERS = {float, int, bool}
 _RAW = {*_NUMBERS, str, NoneType}
 #: From here on, floats do not tell neighbouring integers apart.
@@ -275,6 +277,8 @@ class JsonCodec:
             return None
         if type(label) is float and label.is_integer() and abs(label) < _WHOLE:
             label = int(label)
+        if _is_long(label):
+            raise MessageError("label", f"is longer than {_LONGEST}: send a short name")
         if type(label) not in {bool, int, str}:
             raise MessageError(
                 "label",
@@ -323,7 +327,16 @@ def _one_of(tree: dict[str, Any], field: str, types: tuple[type, ...], what: str
     value = tree.get(field)
     if value is not None and (type(value) not in types or _is_unsayable(value)):
         raise MessageError(field, f"is {_kind(value)}: send {what}, or leave it out")
+    if _is_long(value):
+        raise MessageError(field, f"is longer than {_LONGEST}: send {what} that is shorter")
     return value
+
+
+def _is_long(value: Any) -> bool:
+    """Whether a text or a number is too long to go into every prediction and dead letter."""
+    return (type(value) is str and len(value) > _LONGEST) or (
+        type(value) is int and value.bit_length() > _LONGEST
+    )
 
 
 # --- what is sent ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ name in Prometheus                        type     what it is
 ``drift_mistakes_total``                  counter  examples learnt whose prediction was wrong
 ``drift_windowed_error``                  gauge    share of mistakes in the last 1,000 examples
                                                    learnt, from 0 to 1; NaN before the first
+``drift_model_examples``                  gauge    examples that the model has ever learnt
 ``drift_supports``                        gauge    supports of the model
 ``drift_updates_total``                   counter  examples that changed the model
 ``drift_lag``                             gauge    messages between the next one and the end
@@ -20,9 +21,9 @@ name in Prometheus                        type     what it is
 
 All but the last two have the labels ``topic`` and ``partition``; a model over all partitions has
 the partition ``all``. What is not known, as the supports of a model that has none, is not exported.
-A checkpoint keeps the counts of messages; a worker that goes back to one goes back in its counts,
-which Prometheus takes for a restart, as it should. In the log the names lack ``drift_`` and
-``_total``.
+Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
+a worker that goes back to a checkpoint must not count down. The log shows the counts that the
+checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class Metrics:
     """
 
     __slots__ = (
+        "_before",
         "_flags",
         "_wrong",
         "checkpoint_time",
@@ -124,6 +126,7 @@ class Metrics:
         self.updates: int | None = None
         self.lag: int | None = None
         self.checkpoint_time: float | None = None
+        self._before: dict[str, int | None] = {**dict.fromkeys(_COUNTS, 0), "updates": None}
         self._flags: deque[bool] = deque(maxlen=window)
         self._wrong = 0  # mistakes among the flags, so that the error needs no sum
 
@@ -140,6 +143,22 @@ class Metrics:
         self.examples += 1
         self.mistakes += mistake
         self.learn_seconds += seconds
+
+    def counts_of(self, model: Any) -> None:
+        """Take a model's own counts; it has them if it is one of drift's."""
+        self.supports = getattr(model, "n_supports", None)
+        self.updates = getattr(model, "n_updates", None)
+        if self._before["updates"] is None:
+            self._before["updates"] = self.updates
+
+    def counted(self) -> dict[str, float]:
+        """Return the counts since these began, which never fall: those of this process."""
+        now = {name: getattr(self, name) for name in self._before}
+        return {
+            name: max(0, now[name] - before)
+            for name, before in self._before.items()
+            if before is not None
+        }
 
     def checkpointed(self, at: float | None = None) -> None:
         """Note that a checkpoint was written now, or at a time in seconds since 1970."""
@@ -190,6 +209,7 @@ class Metrics:
             raise ParameterError("state['recent'] must be a string of 0s and 1s")
         for name, count in counts.items():
             setattr(self, name, count)
+        self._before.update(counts)
         self._flags = deque((flag == "1" for flag in recent), self.window)
         self._wrong = sum(self._flags)
 

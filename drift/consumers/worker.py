@@ -8,16 +8,20 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_integer, check_number
+from drift.consumers._beginning import first_offset, offset_behind_gap
+from drift.consumers._outputs import Outputs, Unsent
 from drift.consumers._points import reached
-from drift.consumers.kafka import Broker, SingleAssignor
+from drift.consumers.kafka import Broker, Gap, SingleAssignor
 from drift.consumers.learner import Learner
 from drift.consumers.messages import JsonCodec
 from drift.consumers.metrics import Metrics, WorkerMetrics
-from drift.errors import CheckpointError, ConsumerError, FencedError, ParameterError
+from drift.errors import CheckpointError, FencedError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from drift.consumers._records import Message
     from drift.consumers.folder import CheckpointFolder
     from drift.consumers.messages import Codec
 
@@ -55,6 +59,9 @@ class Worker:
     start
         Where a partition without checkpoint and without committed offset begins: ``"earliest"``,
         ``"latest"``, or None to refuse.
+    on_gap
+        What to do where the broker has deleted messages before they were learnt: ``"stop"``, or
+        ``"skip"`` them and say so in the log.
     predictions, dead_letters
         Topics to send to; None for none.
     codec
@@ -74,7 +81,8 @@ class Worker:
     Raises
     ------
     ParameterError
-        If `start` is none of the three.
+        If `start` or `on_gap` is none of these, topics are the same, or a checkpoint is to be
+        written never or always.
     CheckpointError
         If the model cannot be stored in `folder`.
     """
@@ -88,6 +96,7 @@ class Worker:
         kafka: Mapping[str, Any],
         *,
         start: str | None = None,
+        on_gap: str = "stop",
         predictions: str | None = None,
         dead_letters: str | None = None,
         codec: Codec | None = None,
@@ -97,6 +106,16 @@ class Worker:
         consumer: Mapping[str, Any] | None = None,
         producer: Mapping[str, Any] | None = None,
     ) -> None:
+        check_integer("every_messages", every_messages)
+        check_number("every_seconds", every_seconds, above=True)
+        if on_gap not in {"stop", "skip"}:
+            raise ParameterError(f"on_gap must be 'stop' or 'skip', not {on_gap!r}")
+        topics = [name for name in (topic, predictions, dead_letters) if name is not None]
+        if len(set(topics)) < len(topics):
+            raise ParameterError(
+                f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
+                "each, or what is sent is learnt again"
+            )
         if start not in {None, "earliest", "latest"}:
             raise ParameterError(f"start must be 'earliest', 'latest' or None, not {start!r}")
         folder.check(model)
@@ -104,6 +123,7 @@ class Worker:
         self.topic = topic
         self.folder = folder
         self.start = start
+        self.on_gap = on_gap
         self.codec = JsonCodec() if codec is None else codec
         self.single = single
         self.every_messages = every_messages
@@ -114,10 +134,11 @@ class Worker:
         self._epochs: dict[tuple[str, int | None], int] = {}
         self._stopping = threading.Event()
         self._saved = time.monotonic()
-        options = dict(consumer or {})
+        options = {**kafka, **(consumer or {})}
         if single:
             options.setdefault("partition_assignment_strategy", [SingleAssignor()])
-        self._broker = Broker(topic, group, kafka, options, producer or {}, self._leave)
+        self._broker = Broker(topic, group, options, self._leave)
+        self._sender = Outputs({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -145,9 +166,13 @@ class Worker:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self.stop)
         try:
+            self._sender.check(filter(None, self._outputs.values()))
             while not self._stopping.is_set():
                 self.step()
             self._save_all()
+        except Unsent as problem:  # while it stops
+            log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
+            self._learners.clear()
         except BaseException:
             # Closing gives the partitions up, which saves their models: one of them may be in the
             # middle of a message, or the answer to it was not sent.
@@ -155,13 +180,32 @@ class Worker:
             raise
         finally:
             self._broker.close()
+            self._sender.close()
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
         started = time.monotonic()
-        batches = list(self._broker.poll(seconds))
+        try:
+            batches = list(self._broker.poll(seconds))
+        except Gap as gap:
+            self._skip(gap)
+            batches = []
         self.metrics.poll_seconds += time.monotonic() - started
-        self._begin_assigned()
+        try:
+            self._begin_assigned()
+            taken = self._take(batches)
+            self._save_due()
+        except Unsent as problem:
+            if self._stopping.is_set():
+                raise
+            log.warning("%s: going back to the checkpoints", problem)
+            self._sender.forget()
+            self._hold_all()
+            return 0
+        return taken
+
+    def _take(self, batches: list[tuple[Place, list[Message]]]) -> int:
+        """Learn messages, and note how far each partition is; return their number."""
         taken = 0
         patience = time.monotonic() + _PATIENCE
         for place, messages in batches:
@@ -170,7 +214,7 @@ class Worker:
                 continue  # it went while these were on their way
             for message in messages:
                 for outgoing in learner.take(message):
-                    self._broker.send(outgoing)
+                    self._sender.send(outgoing)
                 taken += 1
                 if self._stopping.is_set():
                     return taken
@@ -178,11 +222,37 @@ class Worker:
                     break
             if learner.offsets[place] <= messages[-1].position.offset:
                 self._broker.begin(place, learner.offsets[place])  # the rest comes again
-            learner.metrics.lag = self._broker.lag(place, learner.offsets[place])
-        self._save_due()
+        for learner in self._learners.values():
+            self._note_position(learner)
         return taken
 
-    # --- partitions ----------------------------------------------------------------------------
+    def _note_position(self, learner: Learner) -> None:
+        """Pass over the marks of transactions, and note how many messages are left."""
+        lags = []
+        for place, offset in learner.offsets.items():
+            position = self._broker.position(place)
+            if position > offset:
+                learner.offsets[place] = position
+                learner.since_checkpoint += 1
+            lags.append(self._broker.lag(place, learner.offsets[place]))
+        known = [lag for lag in lags if lag is not None]
+        learner.metrics.lag = sum(known) if known else None
+
+    def _skip(self, gap: Gap) -> None:
+        """Go on behind messages that are gone, if that is what was asked for."""
+        for place, offset in gap.offsets.items():
+            first = offset_behind_gap(self._broker, place, offset, self.on_gap)
+            learner = self._learners.get(self._key(place))
+            if learner is not None:
+                learner.offsets[place] = first
+                learner.since_checkpoint += 1
+                self._broker.begin(place, first)
+
+    def _hold_all(self) -> None:
+        """Drop the models; what the worker still has after the next poll is taken over anew."""
+        places = [place for learner in self._learners.values() for place in learner.offsets]
+        self._learners.clear()
+        self._broker.hold(places)
 
     def _key(self, place: Place) -> tuple[str, int | None]:
         return (place[0], None) if self.single else place
@@ -194,7 +264,14 @@ class Worker:
         for key in dict.fromkeys(map(self._key, assigned)):
             places = [place for place in assigned if self._key(place) == key]
             learner = self._learners.get(key) or self._take_over(key)
-            first = {p: self._first_offset(p, learner) for p in places if p not in learner.offsets}
+            later = self.single and learner.checkpoint is not None
+            first = {
+                place: first_offset(
+                    self._broker, place, self.start, self.folder.path, came_later=later
+                )
+                for place in places
+                if place not in learner.offsets
+            }
             if first:
                 learner.offsets.update(first)
                 if not self._save(key):  # so that "latest" is decided once
@@ -217,31 +294,13 @@ class Worker:
             if checkpoint.metrics:  # none of a model that was trained elsewhere
                 metrics.restore(dict(checkpoint.metrics))
             metrics.checkpointed(checkpoint.time)
+        metrics.counts_of(model)
         log.info("%s: epoch %d, checkpoint %s, offsets %s", key, epoch, name, offsets)
         self._epochs[key] = epoch
         self._learners[key] = learner = Learner(
             model, self.codec, metrics, offsets, checkpoint=name, **self._outputs
         )
         return learner
-
-    def _first_offset(self, place: Place, learner: Learner) -> int:
-        committed = self._broker.committed(place)
-        if committed is not None:
-            # One model over all partitions that went back to a checkpoint from before this one came
-            # has learnt nothing of it, whatever a later one had.
-            came_later = self.single and learner.checkpoint is not None
-            if came_later and self.start == "earliest":
-                return self._broker.bound(place, "earliest")
-            raise ConsumerError(
-                f"{place[0]}:{place[1]} has been learnt up to {committed}, but {self.folder.path} "
-                "has no checkpoint of it: give the folder that has, or another group to start anew"
-                + (", or start at the earliest message, as the model has none of it" * came_later)
-            )
-        if self.start is None:
-            raise ConsumerError(
-                f"{place[0]}:{place[1]} has no checkpoint: say where to start, earliest or latest"
-            )
-        return self._broker.bound(place, self.start)
 
     def _leave(self, places: list[Place], *, save: bool) -> None:
         """Give partitions up; on kafka-python's thread, while the worker waits in `poll`.
@@ -282,11 +341,10 @@ class Worker:
         was not its own any more, is the only one to go on.
         """
         learner = self._learners[key]
-        self._broker.flush()
+        self._sender.flush()
         reached("outputs.flushed")
         offsets = dict(learner.offsets)
-        learner.metrics.supports = getattr(learner.model, "n_supports", None)
-        learner.metrics.updates = getattr(learner.model, "n_updates", None)
+        learner.metrics.counts_of(learner.model)
         try:
             written = self.folder.save(
                 key, self._epochs[key], learner.model, offsets, learner.metrics.state()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.consumers.dead_letters import dead_letter, original
-from drift.consumers.messages import Message, Position
+from drift.consumers.dead_letters import _HEADERS, dead_letter, original, shortened
+from drift.consumers.messages import Message, Outgoing, Position
 from drift.errors import MessageError
 
 MESSAGE = Message(Position("news", 3, 41), b"k", b"\x00\xff", [("a", b"1"), ("a", b"2")], 1_700)
@@ -88,16 +88,20 @@ def test_null_headers_become_empty():
     assert letter.headers[0] == ("a", b"")
 
 
-def test_values_may_be_cut_and_are_not_sent_again_then():
-    message = MESSAGE._replace(value=b"x" * 100)
-    whole = dead_letter(message, ValueError(), "dead", limit=100)
-    assert original(whole) == message
-    cut = dead_letter(message, ValueError(), "dead", limit=99)
-    assert cut.value == b"x" * 99
-    assert cut.headers[-1] == ("drift.cut", b"100")
-    with pytest.raises(MessageError, match="value was cut off, it had 100 bytes"):
-        original(cut)
-    assert dead_letter(message._replace(value=None), ValueError(), "dead", limit=1).value is None
+def test_letters_are_halved_until_they_are_taken_and_are_not_sent_again_then():
+    letter = dead_letter(MESSAGE._replace(value=b"x" * 99), ValueError(), "dead")
+    own = letter.headers[: -len(_HEADERS)]
+    assert own
+    sizes = []
+    while (shorter := shortened(letter)) is not None:
+        letter = shorter
+        sizes.append(len(letter.value))
+        assert letter.headers[-1] == ("drift.cut", b"99")
+        with pytest.raises(MessageError, match="value was cut off, it had 99 bytes"):
+            original(letter)
+    assert sizes == [49, 24, 12, 6, 3, 1, 0, 0]
+    assert (letter.key, [name for name, _ in letter.headers[:-1]]) == (None, list(_HEADERS))
+    assert shortened(Outgoing("predictions", b"k", b"{}", [])) is None
 
 
 def test_other_records_are_no_dead_letters():

@@ -117,6 +117,9 @@ REFUSED = {
     b'{"features": {}, "label": {}}': "label is an object: send",
     b'{"features": {}, "id": 1.5}': "id is the number 1.5: send a string or an integer",
     b'{"features": {}, "id": true}': "id is a bool: send a string or an integer",
+    b'{"features": {}, "id": "%s"}' % (b"x" * 1001): "id is longer than 1000: send a string",
+    b'{"features": {}, "timestamp": "%s"}' % (b"9" * 1001): "timestamp is longer than 1000",
+    b'{"features": {}, "label": "%s"}' % (b"x" * 1001): "label is longer than 1000: send a short",
     b'{"features": {}, "timestamp": false}': "timestamp is a bool: send a number or a string",
     b'{"features": {}, "timestamp": []}': "timestamp is an array: send a number or a string",
 }

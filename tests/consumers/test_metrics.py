@@ -5,6 +5,7 @@ import math
 import pickle
 import socket
 import sys
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
@@ -145,7 +146,9 @@ def worker_of_two():
     worker = WorkerMetrics()
     worker.poll_seconds, worker.rebalances = 2.5, 3
     first = counted([True, False, False, False], clock=lambda: 1060.0)
-    first.supports, first.updates, first.lag, first.dead_letters = 7, 8, 9, 1
+    first.counts_of(SimpleNamespace(n_supports=6, n_updates=20))
+    first.counts_of(SimpleNamespace(n_supports=7, n_updates=28))
+    first.lag, first.dead_letters = 9, 1
     first.checkpointed(at=1000.0)
     worker.models = [first, Metrics('ne"w\\s\n')]
     return worker
@@ -174,6 +177,7 @@ def test_prometheus_gets_every_count():
         ("drift_unlabelled_total", "news", "0"): 0,
         ("drift_mistakes_total", "news", "0"): 1,
         ("drift_windowed_error", "news", "0"): 0.25,
+        ("drift_model_examples", "news", "0"): 4,
         ("drift_supports", "news", "0"): 7,
         ("drift_updates_total", "news", "0"): 8,
         ("drift_lag", "news", "0"): 9,
@@ -183,9 +187,24 @@ def test_prometheus_gets_every_count():
         ("drift_examples_total", *other): 0,
         ("drift_unlabelled_total", *other): 0,
         ("drift_mistakes_total", *other): 0,
+        ("drift_model_examples", *other): 0,
         ("drift_learn_seconds_total", *other): 0,
         ("drift_dead_letters_total", *other): 0,
     }
+
+
+def test_counters_begin_anew_where_a_model_goes_back_to_its_checkpoint():
+    before = counted([True, False, True])
+    metrics = Metrics("news", 0)
+    metrics.restore(before.state())
+    metrics.learnt(True)
+    worker = WorkerMetrics()
+    worker.models = [metrics]
+    with Exporter(worker) as exporter:
+        shown = samples(generate_latest(exporter.registry).decode())
+    assert shown["drift_examples_total", "news", "0"] == shown["drift_mistakes_total", "news", "0"]
+    assert shown["drift_examples_total", "news", "0"] == 1
+    assert shown["drift_model_examples", "news", "0"] == metrics.examples == 4
 
 
 def test_the_docstring_names_every_metric_with_its_type():

@@ -40,8 +40,6 @@ class Member(threading.Thread):
             self.topic,
             self.topic,
             {"bootstrap_servers": self.address},
-            {},
-            {},
             leave=lambda places, *, save: None,
         )
         end = time.monotonic() + 60

@@ -153,14 +153,7 @@ def test_two_members_share_a_topic_and_one_inherits_it(broker):
 
     def run(name):
         # The worker's own client: kafka-python 3.0.12 by itself may never get its partitions.
-        member = Broker(
-            "t",
-            "g",
-            broker.client_args,
-            broker.group_args,
-            {},
-            leave=lambda places, *, save: None,
-        )
+        member = Broker("t", "g", broker.group_args, leave=lambda places, *, save: None)
         while not ends[name].is_set():
             list(member.poll(0.2))
             owned[name] = {place.partition for place in member.consumer.assignment()}

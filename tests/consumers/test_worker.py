@@ -3,6 +3,7 @@
 import errno
 import json
 import threading
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,14 +14,16 @@ from drift.consumers.checkpoint import from_bytes, load
 from drift.consumers.learner import Learner
 from drift.consumers.messages import Example, JsonCodec, Message, Position
 from drift.consumers.metrics import Metrics
-from drift.errors import ConsumerError
+from drift.errors import ConsumerError, ParameterError
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from drift.consumers.topics import Reader  # after the check that there is a client
+from drift.consumers._outputs import Unsent  # after the check that there is a client
+from drift.consumers.kafka import Gap
+from drift.consumers.topics import Reader
 from drift.consumers.worker import Worker
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
@@ -87,7 +90,7 @@ def close(one):
 
 def kill(one):
     """Let go of the clients; what the producer has not sent is lost, as in a kill."""
-    sender = one._broker.producer._sender  # to close the producer would flush it first
+    sender = one._sender.producer._sender  # to close the producer would flush it first
     sender.force_close()
     sender.join(10)
     one._broker.close()
@@ -288,7 +291,7 @@ def test_any_river_model_is_learnt(topics, tmp_path):
 
 def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     one = worker(topics, tmp_path)
-    send, sent = one._broker.send, []
+    send, sent = one._sender.send, []
 
     def fail(outgoing):
         sent.append(outgoing)
@@ -296,13 +299,123 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
             raise RuntimeError("the client is broken")
         send(outgoing)
 
-    monkeypatch.setattr(one._broker, "send", fail)
+    monkeypatch.setattr(one._sender, "send", fail)
     with pytest.raises(RuntimeError, match="broken"):
         one.run(signals=False)
     newest = [CheckpointFolder(tmp_path).newest(("t", partition)) for partition in range(2)]
     assert [list(checkpoint.offsets.values()) for checkpoint in newest] == [[0], [0]]
     finish(worker(topics, tmp_path, "later"))
     assert_exact(tmp_path)
+
+
+def test_what_the_broker_never_answered_is_sent_again(topics, tmp_path, monkeypatch, caplog):
+    one = worker(topics, tmp_path, every_messages=100)
+    flush, calls = one._sender.flush, []
+
+    def fail():
+        calls.append(None)
+        if len(calls) in {3, 4}:
+            raise Unsent("the broker does not answer")
+        flush()
+
+    monkeypatch.setattr(one._sender, "flush", fail)
+    finish(one)
+    assert caplog.text.count("going back to the checkpoints") == 2
+    assert_exact(tmp_path)
+    assert_published(topics)
+
+
+def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
+    topics, tmp_path, monkeypatch, caplog
+):
+    one = worker(topics, tmp_path, session=SHORT, every_messages=10**6, every_seconds=10**6)
+    work(one, 100)
+    flush = Mock(side_effect=Unsent("the broker does not answer"))
+    with monkeypatch.context() as patch:
+        patch.setattr(one._sender, "flush", flush)
+        close(one)
+    assert "what was learnt since the checkpoints is learnt again" in caplog.text
+    finish(worker(topics, tmp_path, session=SHORT))
+    assert_exact(tmp_path)
+    assert_published(topics)
+
+
+@pytest.mark.parametrize("on_gap", ["stop", "skip"])
+def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on_gap, caplog):
+    one = worker(topics, tmp_path, session=SHORT)
+    work(one, 400)
+    close(one)
+    for partition in range(2):
+        produce(topics, "t", values(), partition)
+    topics.delete_records("t", 1, before=250)
+    other = worker(topics, tmp_path, session=SHORT, on_gap=on_gap)
+    if on_gap == "stop":
+        with pytest.raises(ConsumerError, match=r"t:1 begins at 250, behind 200.*: 50 messages"):
+            work(other, 10**6)
+        other._broker.close()
+        return
+    work(other, 350)
+    close(other)
+    assert "t:1: 50 messages are gone, going on at 250" in caplog.text
+    newest = CheckpointFolder(tmp_path).newest(("t", 1))
+    assert newest.offsets == {("t", 1): 400}
+    assert newest.metrics["examples"] == 350 - len(POISON) - sum(o >= 50 for o in POISON)
+
+
+def test_a_topic_that_was_made_anew_is_told(topics, tmp_path):
+    one = worker(topics, tmp_path)
+    with pytest.raises(ConsumerError, match=r"t:0 ends at 200, before 500.*made anew"):
+        one._skip(Gap({("t", 0): 500}))
+    close(one)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"predictions": "t"}, "t, t, dead: .* need a topic each"),
+        ({"dead_letters": "out"}, "t, out, out: .* need a topic each"),
+        ({"every_messages": 0}, "every_messages must be an integer of at least 1, not 0"),
+        ({"every_seconds": float("nan")}, "every_seconds must be a number above 0, not nan"),
+        ({"on_gap": "go"}, "on_gap must be 'stop' or 'skip', not 'go'"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(broker, tmp_path, options, message):
+    with pytest.raises(ParameterError, match=message):
+        worker(broker, tmp_path, **options)
+
+
+def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
+    one = worker(topics, tmp_path, start="latest")
+    for _ in range(600):
+        one.step(0.1)
+        if len(one._learners) == 2:
+            break
+    close(one)
+    assert "t:1 begins at its end, 200, as was asked for: 200 messages before" in caplog.text
+
+
+def test_lag_is_that_of_all_partitions(topics, tmp_path):
+    one = worker(topics, tmp_path, single=True)
+    work(one, 400)
+    (learner,) = one._learners.values()
+    assert learner.metrics.lag == 0
+    for partition, count in ((0, 3), (1, 4)):
+        produce(topics, "t", values(count), partition)
+    one._broker.consumer.config["max_poll_records"] = 1
+    work(one, 1)
+    assert 0 < learner.metrics.lag <= 6
+    close(one)
+
+
+def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
+    one = worker(topics, tmp_path, every_seconds=1e-9)
+    work(one, 400)
+    monkeypatch.setattr(one._broker, "position", lambda place: 203)
+    one.step(0.1)
+    monkeypatch.undo()
+    newest = CheckpointFolder(tmp_path).newest(("t", 0))
+    assert (newest.offsets, newest.metrics["examples"]) == ({("t", 0): 203}, 200 - len(POISON))
+    kill(one)
 
 
 def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path):

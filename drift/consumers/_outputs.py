@@ -1,0 +1,177 @@
+"""What a worker sends, each record at least once: predictions and dead letters."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.dead_letters import shortened
+from drift.errors import ConsumerError, MissingExtraError
+
+try:
+    import kafka
+    from kafka.errors import (
+        KafkaError,
+        KafkaTimeoutError,
+        MessageSizeTooLargeError,
+        RecordListTooLargeError,
+        UnknownError,
+    )
+except ImportError:
+    raise MissingExtraError("kafka-python", "kafka") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from drift.consumers._records import Outgoing
+
+__all__ = ["Outputs", "Unsent"]
+
+log = logging.getLogger("drift.consumers")
+
+#: Sends that wait for an answer of the broker; more of them wait for the oldest.
+_UNANSWERED = 2000
+#: Seconds to wait for the broker's answers, and while the worker is told to stop.
+_PATIENCE, _HURRY = 60.0, 5.0
+#: Seconds to wait for a topic that the broker may have to make.
+_TOPIC = 10.0
+
+
+class Unsent(Exception):  # noqa: N818 - no error of the user's: the worker goes back and tries again
+    """The broker did not answer for long: what was sent since the last flush may be lost."""
+
+
+class Outputs:
+    """A producer.
+
+    Parameters
+    ----------
+    options
+        Options of kafka-python.
+    hurry
+        Whether to wait for no more than a few seconds.
+    """
+
+    def __init__(self, options: Mapping[str, Any], hurry: Callable[[], bool]) -> None:
+        self._hurry = hurry
+        self._unanswered: deque[tuple[Any, Outgoing]] = deque()
+        self._counts: dict[str, int] = {}  # partitions by topic
+        self.producer = kafka.KafkaProducer(
+            **{
+                "acks": "all",
+                "linger_ms": 20,
+                # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
+                "batch_size": 128 << 10,
+                **options,
+            }
+        )
+
+    def check(self, topics: Iterable[str]) -> None:
+        """Look for topics, or have the broker make them; ConsumerError where there is none."""
+        for topic in topics:
+            try:
+                found = self.producer._wait_on_metadata(topic, 1000 * _TOPIC)  # noqa: SLF001
+            except KafkaTimeoutError:
+                found = None
+            if not found:
+                raise ConsumerError(
+                    f"there is no topic {topic}, the broker makes none, or this user may not see "
+                    "it: create it, or send nothing there"
+                )
+            self._counts[topic] = len(found)
+
+    def send(self, outgoing: Outgoing) -> None:
+        """Send a record some time before the next `flush` returns; Unsent where it cannot."""
+        if len(self._unanswered) >= _UNANSWERED:
+            self._settle(*self._unanswered.popleft())
+        topic, key, value, headers, lane = outgoing
+        if topic not in self._counts:
+            self.check([topic])
+        try:
+            # Hashing a key in Python takes as long as a score.
+            partition = lane % self._counts[topic]
+            future = self.producer.send(topic, value, key=key, headers=headers, partition=partition)
+        except MessageSizeTooLargeError as error:  # for the producer, which is told of the limit
+            self._send_shorter(outgoing, error)
+        except KafkaTimeoutError as error:
+            raise Unsent(f"the broker takes nothing ({error})") from error
+        else:
+            self._unanswered.append((future, outgoing))
+
+    def flush(self) -> None:
+        """Wait until the broker has all that was sent.
+
+        Raises
+        ------
+        Unsent
+            If it does not answer.
+        KafkaError, ConsumerError
+            If it refuses any.
+        """
+        if self._unanswered:
+            self._wait()
+            for future, outgoing in self._unanswered:
+                self._settle(future, outgoing)
+            self._unanswered.clear()
+
+    def forget(self) -> None:
+        """Wait for no answer any more: what was sent will be sent again."""
+        self._unanswered.clear()
+
+    def close(self) -> None:
+        """Close the producer; an outage is no error any more."""
+        try:
+            self.producer.close(timeout=_HURRY)
+        except KafkaError as error:
+            log.warning("close: %s", error)
+            # kafka-python 3.0.12 would flush once more, and complain, as it is deleted.
+            self.producer._sender.force_close()  # noqa: SLF001
+            self.producer._closed = True  # noqa: SLF001
+
+    def _wait(self) -> None:
+        begun = time.monotonic()
+        while True:
+            try:
+                self.producer.flush(timeout=1.0)
+            # Up to 3.0.12 a batch that was split for its size, and goes on in parts, is unknown.
+            except (KafkaTimeoutError, UnknownError) as error:
+                if time.monotonic() - begun > (_HURRY if self._hurry() else _PATIENCE):
+                    raise Unsent(f"the broker does not answer ({error})") from error
+            else:
+                return
+
+    def _settle(self, future: Any, outgoing: Outgoing) -> None:
+        """Wait for the broker's answer to a send."""
+        if future.succeeded():  # a look costs a tenth of a wait for what is there
+            return
+        try:
+            future.get(timeout=_PATIENCE)
+        except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
+            # With it kafka-python gives up all that is on its way: one of these is the culprit.
+            others = [one for _, one in self._unanswered]
+            culprit = max([outgoing, *others], key=lambda one: len(one.value or b""))
+            raise ConsumerError(
+                f"{culprit.topic} does not take a record of {len(culprit.value or b'')} bytes "
+                f"({error}): set the producer's max_request_size to the topic's "
+                "max.message.bytes, or raise that"
+            ) from None
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            raise Unsent(f"the broker does not answer ({error})") from error
+
+    def _send_shorter(self, outgoing: Outgoing, error: KafkaError) -> None:
+        """Send a dead letter with less of its message, as often as it takes."""
+        shorter = shortened(outgoing)
+        if shorter is None:
+            raise ConsumerError(
+                f"{outgoing.topic}: {(outgoing.key or b'')[:80]!r} is too large ({error}): raise "
+                "the producer's max_request_size and the topic's max.message.bytes"
+            ) from None
+        log.warning(
+            "%s: a dead letter of %d bytes is cut, it is more than max_request_size",
+            *(outgoing.topic, len(outgoing.value or b"")),
+        )
+        self.send(shorter)

@@ -1,0 +1,114 @@
+"""What a worker sends: what becomes of a refusal and of an outage."""
+
+from itertools import count
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import pytest
+
+from drift.consumers._records import Message, Outgoing, Position
+from drift.consumers.dead_letters import dead_letter
+from drift.errors import ConsumerError
+from drift.testing import consume
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+from kafka.errors import (
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    TopicAuthorizationFailedError,
+)
+
+from drift.consumers import _outputs  # after the check that there is a client
+
+REFUSED = TopicAuthorizationFailedError.errno
+TOO_LARGE = MessageSizeTooLargeError.errno
+
+
+@pytest.fixture
+def outputs(broker):
+    broker.create_topic("out")
+    made = _outputs.Outputs(broker.client_args, hurry=lambda: False)
+    yield made
+    made.close()
+
+
+def prediction(number):
+    return Outgoing("out", b"t:0:%d" % number, b"{}", [])
+
+
+def letter(size):
+    message = Message(Position("t", 0, 7), b"key", b"x" * size, [("trace", b"1")])
+    return dead_letter(message, ValueError("no"), "out")
+
+
+def test_what_the_broker_refuses_ends_the_flush(broker, outputs):
+    outputs.send(prediction(0))
+    outputs.flush()
+    broker.fail("Produce", REFUSED)
+    outputs.send(prediction(1))
+    with pytest.raises(TopicAuthorizationFailedError):
+        outputs.flush()
+    assert [record.key for record in consume(broker, "out", 1)] == [b"t:0:0"]
+
+
+def test_what_the_broker_refuses_ends_the_sends_before_many_follow(broker, outputs, monkeypatch):
+    monkeypatch.setattr(_outputs, "_UNANSWERED", 3)
+    broker.fail("Produce", *[REFUSED] * 9)
+    for number in range(3):
+        outputs.send(prediction(number))
+    with pytest.raises(TopicAuthorizationFailedError):
+        outputs.send(prediction(3))
+    broker.fail("Produce")
+
+
+def test_a_letter_that_is_too_large_is_cut(broker, outputs):
+    for size in (1 << 10, 3 << 20):  # the producer takes 1 MiB unless it is told otherwise
+        outputs.send(letter(size))
+    outputs.flush()
+    first, second = consume(broker, "out", 2)
+    assert (len(first.value), first.headers[-1][0]) == (1 << 10, "drift.time")
+    assert (len(second.value), second.headers[-1]) == (3 << 18, ("drift.cut", b"%d" % (3 << 20)))
+
+
+def test_a_prediction_that_is_too_large_is_named(broker, outputs):
+    with pytest.raises(ConsumerError, match=r"out: b't:0:3' is too large .*max_request_size"):
+        outputs.send(prediction(3)._replace(value=b" " * (1 << 21)))
+    broker.fail("Produce", TOO_LARGE)
+    outputs.send(prediction(4)._replace(value=b" " * 100))
+    with pytest.raises(ConsumerError, match=r"out does not take .* 100 bytes .*max_request_size"):
+        outputs.flush()
+
+
+def test_a_topic_that_is_not_there_is_named(outputs, monkeypatch):
+    monkeypatch.setattr(outputs.producer, "_wait_on_metadata", Mock(side_effect=KafkaTimeoutError))
+    with pytest.raises(ConsumerError, match=r"there is no topic nowhere, .*create it"):
+        outputs.check(["nowhere"])
+
+
+def test_the_wait_for_an_answer_has_an_end_and_is_short_in_a_hurry(outputs, monkeypatch):
+    waited = Mock(side_effect=KafkaTimeoutError("silence"))
+    monkeypatch.setattr(_outputs, "time", SimpleNamespace(monotonic=count().__next__))
+    outputs.send(prediction(0))
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs.producer, "flush", waited)
+        with pytest.raises(_outputs.Unsent, match="silence"):
+            outputs.flush()
+        patient = waited.call_count
+        outputs._hurry = lambda: True
+        with pytest.raises(_outputs.Unsent):
+            outputs.flush()
+    assert (patient, waited.call_count - patient) == (61, 6)
+    outputs.flush()
+
+
+def test_an_outage_while_closing_is_no_error(broker, caplog):
+    outputs = _outputs.Outputs(broker.client_args, hurry=lambda: True)
+    outputs.producer.flush = Mock(side_effect=KafkaTimeoutError("silence"))
+    sender = outputs.producer._sender
+    outputs.close()
+    sender.join(10)
+    assert "close: KafkaTimeoutError: silence" in caplog.text
+    assert not sender.is_alive()
+    assert outputs.producer._closed
