@@ -174,13 +174,16 @@ class MissingExtraError(DriftError, ImportError):
     --------
     >>> raise MissingExtraError("matplotlib", "plots")
     Traceback (most recent call last):
-    drift.errors.MissingExtraError: matplotlib is not installed: pip install "drift[plots]"
+    drift.errors.MissingExtraError: matplotlib is not installed: pip install ".[plots]" in
+        drift's source folder
     """
 
     def __init__(self, package: str, extra: str) -> None:
         self.package = package
         self.extra = extra
-        super().__init__(f'{package} is not installed: pip install "drift[{extra}]"')
+        super().__init__(
+            f'{package} is not installed: pip install ".[{extra}]" in drift\'s source folder'
+        )
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         return type(self), (self.package, self.extra)

@@ -23,7 +23,6 @@ PAGES = sorted(
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def blocks(text, language):
@@ -81,8 +80,12 @@ def test_the_readme_names_the_models_that_there_are():
 
 def test_commands_install_extras_that_there_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = set(re.findall(r'install [^"\n]*"(?:\.|drift)\[(\w+)\]"', README + CONTRIBUTING))
-    assert {"plots", "test", "dev"} <= wanted <= set(project["optional-dependencies"])
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    wanted = re.findall(r'install [^"`\n]*"([\w.]*)\[(\w+)\]"', pages)
+    assert {"plots", "test", "dev"} <= {extra for _, extra in wanted}
+    assert {extra for _, extra in wanted} <= set(project["optional-dependencies"])
+    # From a clone: on the public index another distribution has the name.
+    assert {source for source, _ in wanted} == {"."}
 
 
 def test_the_decoder_of_the_page_on_structured_outputs_is_exact():

@@ -210,10 +210,10 @@ def test_a_cluster_closes_once(broker):
         (
             "confluent_kafka",
             MockKafka,
-            r"confluent-kafka .* pip install \"drift\[test\]\"",
+            r"confluent-kafka .* pip install \"\.\[test\]\"",
         ),
-        ("kafka", lambda: produce("h:1", "t", []), r"kafka-python .*drift\[kafka\]"),
-        ("kafka", lambda: consume("h:1", "t", 1), r"kafka-python .*drift\[kafka\]"),
+        ("kafka", lambda: produce("h:1", "t", []), r"kafka-python .*\.\[kafka\]"),
+        ("kafka", lambda: consume("h:1", "t", 1), r"kafka-python .*\.\[kafka\]"),
     ],
 )
 def test_a_missing_extra_is_named(monkeypatch, package, call, message):

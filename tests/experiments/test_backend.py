@@ -105,7 +105,7 @@ def test_nothing_is_started_for_nothing(tmp_path, trials, monkeypatch):
 @pytest.mark.parametrize(("backend", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_missing_extra_is_named(trials, monkeypatch, backend, package):
     monkeypatch.setitem(sys.modules, package, None)
-    message = rf'{package} is not installed: pip install "drift\[{backend}\]"'
+    message = rf'{package} is not installed: pip install "\.\[{backend}\]"'
     with pytest.raises(MissingExtraError, match=message):
         run_cells(trials, backend=backend)
 

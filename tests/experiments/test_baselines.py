@@ -131,5 +131,5 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
         lambda: BatchSVM().fit([[1.0], [2.0]], [0, 1]),
         lambda: OnlineMaxMargin().learn_one({"a": 1.0}, y=True),
     ):
-        with pytest.raises(MissingExtraError, match=r'pip install "drift\[baselines\]"'):
+        with pytest.raises(MissingExtraError, match=r'pip install "\.\[baselines\]"'):
             use()

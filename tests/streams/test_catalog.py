@@ -126,7 +126,7 @@ def test_fetching_needs_scikit_learn(monkeypatch, fetch):
         return import_(name, *args)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r'pip install "drift\[data\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install "\.\[data\]"'):
         fetch()
 
 

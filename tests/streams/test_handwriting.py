@@ -94,7 +94,7 @@ def test_usps_that_is_not_there_or_damaged(tmp_path):
 
 def test_usps_from_hdf5_needs_h5py(hdf5, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "drift\[data\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install "\.\[data\]"'):
         usps(hdf5)
 
 
