@@ -115,7 +115,9 @@ class RunFolder:
             if known.setdefault(record["key"], record) is record:
                 self.append(record)
 
-    def write_table(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def write_table(
+        self, name: str, rows: Sequence[Mapping[str, Any]], headings: Sequence[str] | None = None
+    ) -> None:
         """Write rows as CSV, replacing what was there.
 
         Parameters
@@ -123,11 +125,16 @@ class RunFolder:
         name
             The file's name.
         rows
-            With the same keys each, which become the headings. No rows: the file is empty.
+            With the same keys each.
+        headings
+            These keys, for a table that may have no rows. None: those of the first row; without
+            rows the file is empty.
         """
+        if headings is None:
+            headings = list(rows[0]) if rows else []
         with (self.path / name).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-            if rows:
+            writer = csv.DictWriter(file, headings)
+            if headings:
                 writer.writeheader()
             writer.writerows(rows)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from drift.experiments.records import Record
 
 __all__ = [
+    "CHUNK_COLUMNS",
     "PAPER_SUPPORTS",
     "Curves",
     "Difference",
@@ -29,6 +30,12 @@ __all__ = [
 #: Records by number of shifts, by model, and by the value of the model's one parameter, ascending;
 #: None where it has none.
 Curves: TypeAlias = "dict[int, dict[str, dict[float | None, list[Record]]]]"
+
+#: What `chunk_table` says of each model and size.
+CHUNK_COLUMNS = (
+    *("model", "chunk_size", "shifts", "chunks"),
+    *("supports", "supports_std", "paper", "paper_std"),
+)
 
 #: Table I of the tracking paper: by model and chunk size, mean and deviation of the supports.
 PAPER_SUPPORTS = {
@@ -214,18 +221,9 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
         supports, deviation = mean_and_deviation([record["supports"] for record in group])
         size = group[0]["n_samples"]
         paper, paper_std = PAPER_SUPPORTS.get(model, {}).get(size, (None, None))
-        rows.append(
-            {
-                "model": model,
-                "chunk_size": size,
-                "shifts": shifts,
-                "chunks": len(group),
-                "supports": round(supports, 1),
-                "supports_std": round(deviation, 2),
-                "paper": paper,
-                "paper_std": paper_std,
-            }
-        )
+        found = round(supports, 1), round(deviation, 2)
+        row = model, size, shifts, len(group), *found, paper, paper_std
+        rows.append(dict(zip(CHUNK_COLUMNS, row, strict=True)))
     return rows
 
 

@@ -12,7 +12,13 @@ from drift.errors import ParameterError
 from drift.experiments._manifest import manifest
 from drift.experiments.claims import Claim, claims
 from drift.experiments.records import RunFolder
-from drift.experiments.report import chunk_table, curves, summary_rows, table_rows
+from drift.experiments.report import (
+    CHUNK_COLUMNS,
+    chunk_table,
+    curves,
+    summary_rows,
+    table_rows,
+)
 
 if TYPE_CHECKING:
     import os
@@ -144,8 +150,9 @@ class TrackingResults(JupyterMixin):
         folder = RunFolder(path)
         folder.append_missing([*self.records, *self.chunks])
         folder.write_table("table.csv", self.table())
-        folder.write_table("chunks.csv", self.chunk_table())
-        folder.write_table("claims.csv", [claim._asdict() for claim in self.claims()])
+        folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
+        claimed = [claim._asdict() for claim in self.claims()]
+        folder.write_table("claims.csv", claimed, Claim._fields)
         folder.write_json("manifest.json", self.manifest())
         folder.write_figures(lambda: self.figures)
 

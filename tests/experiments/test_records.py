@@ -57,5 +57,7 @@ def test_tables_and_json_replace_what_was_there(tmp_path):
         assert list(csv.DictReader(file)) == [{"model": "LBP", "error": "1.5"}]
     folder.write_table("table.csv", [])
     assert (tmp_path / "table.csv").read_text() == ""
+    folder.write_table("table.csv", [], ["model", "error"])
+    assert (tmp_path / "table.csv").read_text() == "model,error\n"
     folder.write_json("manifest.json", {"cpus": 2})
     assert json.loads((tmp_path / "manifest.json").read_text()) == {"cpus": 2}

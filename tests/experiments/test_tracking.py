@@ -2,6 +2,7 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -106,6 +107,15 @@ def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     results = track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1)
     results.save(tmp_path)
     assert len(RunFolder(tmp_path).read()) == 4
+
+
+def test_tables_without_rows_have_their_headings(tmp_path, documents):
+    track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1, output=tmp_path / "without")
+    track(documents, output=tmp_path / "with", **GRID)
+    for name in ("chunks.csv", "claims.csv"):
+        empty, full = (pd.read_csv(tmp_path / folder / name) for folder in ("without", "with"))
+        assert len(empty) == 0 < len(full)
+        assert list(empty) == list(full)
 
 
 def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkeypatch):
