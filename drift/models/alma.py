@@ -64,6 +64,11 @@ class ALMA2(KernelClassifier):
     supports' Gram matrix O(m^2) memory, for ``m`` supports. Since updates shrink, ``m`` is at most
     ``(C / eta)^2``. Columns are float64 whatever `column_type` says.
 
+    The bound on the mistakes of that form ([2]_, theorem 7) holds where
+    ``C^2 + 2 (1 - alpha) B C = 1`` and ``k(x, x) <= 1``, against hypotheses of norm 1 or less whose
+    margin is above `tolerance`. ``phi`` has the norm by construction; the equation is not met by
+    the defaults, though by ``C = 0.895`` with the other two.
+
     See Also
     --------
     ProjectronPlusPlus : Projects mistakes and small margins, too, with steps that do not shrink.
