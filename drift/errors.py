@@ -16,8 +16,8 @@
     │   └── FencedError                      another process has taken over since
     └── MissingExtraError (ImportError)      an optional dependency is not installed
 
-Each also derives from the built-in error that Python programmers expect, so that code which knows
-nothing of drift can catch it. A refusal leaves the model as it was.
+Those with a built-in error in parentheses derive from it, too, as Python programmers expect it, so
+that code which knows nothing of drift can catch them. A refusal leaves the model as it was.
 """
 
 from __future__ import annotations
