@@ -15,6 +15,8 @@ def test_faults_lose_and_double_nothing(tmp_path, single):
     with tool.Broker(tmp_path / "kafka") as broker:
         report = run(broker, tmp_path / "run", seed=1, seconds=15, examples=6_000, single=single)
     assert report.holds, "\n".join(report.lines())
-    assert report.findings.examples > 5_000
-    assert report.findings.poison > 50
+    findings = report.findings
+    assert findings.examples > 5_000
+    assert findings.poison > 50
+    assert findings.examples + findings.unlabelled + findings.poison == report.messages
     assert sum(report.faults.values()) >= (2 if single else 5)

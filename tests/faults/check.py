@@ -29,12 +29,17 @@ class Expected(NamedTuple):
     predictions: dict[str, dict[str, Any]]
     poison: dict[tuple[int, int], bytes | None]
 
+    @property
+    def unlabelled(self) -> int:
+        return sum(body["label"] is None for body in self.predictions.values())
+
 
 class Findings:
     """Counts, and what does not hold."""
 
     def __init__(self) -> None:
         self.examples = 0
+        self.unlabelled = 0
         self.poison = 0
         self.lost = 0
         self.doubled = 0
@@ -107,6 +112,7 @@ def check(
     plains = [_replay([r for r in log if r.partition == p]) for p in range(PARTITIONS)]
     for partition, plain in enumerate(plains):
         findings.examples += plain.learnt
+        findings.unlabelled += plain.unlabelled
         place = topic, partition
         newest = folder.newest(place)
         if newest is None:
@@ -142,6 +148,7 @@ def check_single(
     plain = _replay([numbered[number] for number in order])
     rest = _replay([record for number, record in numbered.items() if number not in set(order)])
     findings.examples = plain.learnt
+    findings.unlabelled = rest.unlabelled
     _check_offsets(findings, newest, {(topic, p): _end(log, p) for p in range(PARTITIONS)})
     for p in range(PARTITIONS):
         offsets = [numbered[n].offset for n in order if numbered[n].partition == p]

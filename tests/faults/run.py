@@ -61,8 +61,9 @@ class Report:
         for text, count in self.errors.most_common():
             yield f"a worker ended, and was started again, {count}x: {text}"
         yield (
-            f"{self.messages:,} messages, {found.poison:,} of them poison; {found.examples:,} "
-            f"examples; {self.learnt_under_faults:,} messages checkpointed while faults lasted"
+            f"{self.messages:,} messages: {found.examples:,} examples, {found.unlabelled:,} "
+            f"without a label, {found.poison:,} poison; {self.learnt_under_faults:,} of them "
+            "checkpointed while faults lasted"
         )
         yield (
             f"{self.seconds:.0f} s of faults, {self.catching_up:.1f} s to the end of the log after "
