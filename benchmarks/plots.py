@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.text import Annotation
 
 Table = list[dict[str, Any]]
 
@@ -37,6 +40,14 @@ _FAMILIES = {
     "Projectron": ("#777777", "<-"),
     "ProjectronPlusPlus": ("#777777", ">-"),
 }
+
+#: Where a name may be, in points from its point: right or left of it, the nearest first.
+_PLACES = sorted(
+    ((side, up) for side in (5, -5) for up in range(-40, 41, 2)),
+    key=lambda place: (abs(place[1]) + 8 * (place[0] < 0), place[1]),
+)
+#: From how many points on a line leads from the name to its point.
+_FAR = 6
 
 
 def draw_all(results: dict[str, Any], folder: Path) -> list[Path]:
@@ -112,8 +123,9 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
     table = measured["rcv1-error-time"] + slow
     figure = Figure(figsize=(13, 7), layout="constrained")
     whole, corner = figure.subplots(1, 2)
+    written = {}
     for panel in (whole, corner):
-        _error_panel(panel, table, names=panel is corner)
+        written[panel] = _error_panel(panel, table, names=panel is corner)
         panel.set(xscale="log", xlabel="predict + learn, us an example")
         panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         _plain(panel.xaxis)
@@ -126,11 +138,18 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
     corner.set_title("the lower left corner; numbers are budgets and tolerances")
     handles, labels = whole.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+    figure.draw_without_rendering()  # now the panels have their places
+    for panel, texts in written.items():
+        _part(panel, texts, [(_median(row["us"]), 100 * row["error"]) for row in table])
     return figure
 
 
-def _error_panel(panel: Axes, table: Table, *, names: bool) -> None:
-    """Draw lines through the sizes of a model; with `names`, say which size each point is."""
+def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[Annotation]:
+    """Draw lines through the sizes of a model; with `names`, say which size each point is.
+
+    Returns the texts beside the points.
+    """
+    written = []
     families: dict[str, Table] = {}
     others = []
     for row in table:
@@ -142,7 +161,8 @@ def _error_panel(panel: Axes, table: Table, *, names: bool) -> None:
         panel.plot(us, errors, style, color=colour, label=family, lw=1, ms=5)
         for row, x, y in zip(rows, us, errors, strict=True):
             if names:
-                _name(panel, row["contender"].rpartition("=")[2], (x, y), colour)
+                size = row["contender"].rpartition("=")[2]
+                written.append(_name(panel, size, (x, y), colour))
     for row in others:
         peer = row["contender"].startswith(("River", "VW", "scikit"))
         colour = "#aa0000" if peer else "black"
@@ -150,7 +170,9 @@ def _error_panel(panel: Axes, table: Table, *, names: bool) -> None:
         panel.plot(*at, "x" if peer else ".", color=colour)
         if names or not _crowded(at, table):
             text = row["contender"].replace(" + SGDClassifier, blocks of 100", "")
-            _name(panel, text.replace(" + LogisticRegression", ""), at, colour)
+            text = text.replace(" + LogisticRegression", "")
+            written.append(_name(panel, text, at, colour))
+    return written
 
 
 def _crowded(at: tuple[float, float], table: Table) -> bool:
@@ -163,16 +185,44 @@ def _crowded(at: tuple[float, float], table: Table) -> bool:
     return len(near) > 4
 
 
-def _name(panel: Axes, text: str, at: tuple[float, float], colour: str) -> None:
-    panel.annotate(
+def _name(panel: Axes, text: str, at: tuple[float, float], colour: str) -> Annotation:
+    return panel.annotate(
         text,
         at,
         fontsize=7,
         color=colour,
-        xytext=(5, -3),
+        xytext=(5, 0),
         textcoords="offset points",
+        va="center",
         annotation_clip=True,
+        bbox={"color": "white", "alpha": 0.7, "pad": 0},  # over the lines
+        arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2},
     )
+
+
+def _part(panel: Axes, texts: list[Annotation], points: list[tuple[float, float]]) -> None:
+    """Move texts up or down, or to the left of their point, until none hides another or a point.
+
+    They stay in the panel. One that finds no such place stays beside its point. A line leads from a
+    text that has gone far to its point.
+    """
+    marker = 3 * panel.figure.dpi / 72
+    centres = panel.transData.transform(points)
+    hidden = [Bbox([centre - marker, centre + marker]) for centre in centres]
+    for text in sorted(texts, key=lambda text: text.xy[1]):
+        if not panel.bbox.contains(*panel.transData.transform(text.xy)):
+            continue  # nor is it drawn
+        for place in _PLACES:
+            text.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
+            box = Text.get_window_extent(text)  # without the line to the point
+            inside = panel.bbox.contains(*box.min) and panel.bbox.contains(*box.max)
+            if inside and not box.count_overlaps(hidden):
+                break
+        else:
+            place = _PLACES[0]
+            text.set(position=place, horizontalalignment="left")
+        text.arrow_patch.set_visible(abs(place[1]) > _FAR)
+        hidden.append(Text.get_window_extent(text))
 
 
 def _plain(axis: Axis) -> None:

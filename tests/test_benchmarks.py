@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -69,3 +70,27 @@ def test_the_readme_describes_every_scenario(module):
     readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     described = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| `.*? \|", readme, re.MULTILINE)))
     assert set(module("scenarios").SCENARIOS) <= set(described)
+
+
+def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_points(module):
+    def row(contender, us, error):
+        return {"contender": contender, "us": us, "error": error}
+
+    same = [row(f"River PAClassifier, C = {c}", 40.0 + c / 10, 0.143) for c in range(4)]
+    close = [row("Perceptron", 10.0, 0.138), row("LBP B=2000", 9.9, 0.1382)]
+    spread = [row(f"RBP B={b}", 7.0 + i, 0.15 - i / 100) for i, b in enumerate((100, 300, 1000))]
+    far = [row("SOP", 500.0, 0.2), row("MIRA", 300.0, 0.25)]
+    table = [*same, *close, *spread, *far]
+    figure = module("plots").error_time({"rcv1-error-time": table})
+    figure.draw_without_rendering()
+    _, corner = figure.axes
+    shown = [
+        Text.get_window_extent(name)
+        for name in corner.texts
+        if corner.bbox.contains(*corner.transData.transform(name.xy))
+    ]
+    points = corner.transData.transform([(row["us"], 100 * row["error"]) for row in table])
+    assert len(shown) >= 8
+    for i, box in enumerate(shown):
+        assert not box.count_overlaps(shown[:i])
+        assert not any(box.contains(*point) for point in points)
