@@ -4,6 +4,7 @@ import ast
 import importlib
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,30 @@ def test_imports_go_one_way():
             if other not in {part, "errors", "types", "_checks"} | ALLOWED.get(part, set()):
                 wrong.append(f"{module} imports {name}")
     assert not wrong
+
+
+def closure(edges):
+    """The edges, and those that follow from them."""
+    found = set(edges)
+    while more := {(a, d) for a, b in found for c, d in found if b == c} - found:
+        found |= more
+    return found
+
+
+def test_the_picture_has_the_arrows():
+    picture = Path(__file__).parents[1] / "docs" / "img" / "architecture.svg"
+    arrows = re.findall(r'data-arrow="(\w+) (\w+)"', picture.read_text(encoding="utf-8"))
+    allowed = [(part, other) for part, others in ALLOWED.items() for other in others]
+
+    def between_parts(edges):
+        whole = [tuple("cli" if e.startswith("cli_") else e for e in edge) for edge in edges]
+        return closure((a, b) for a, b in whole if a != b)
+
+    def within_cli(edges):
+        return closure((a, b) for a, b in edges if a.startswith("cli") and b.startswith("cli"))
+
+    assert between_parts(arrows) == between_parts(allowed)
+    assert within_cli(arrows) == within_cli(allowed)
 
 
 def test_consumers_know_models_only_as_what_a_checkpoint_holds():
