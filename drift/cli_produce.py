@@ -38,7 +38,7 @@ def produce(  # noqa: PLR0913, PLR0917
         Path | None, typer.Option(help="Folder of the stream's files; else one in $DRIFT_DATA.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file; [kafka] is what counts here.")
+        Path | None, typer.Option(help="TOML file; [kafka], [consumer] and [producer] count here.")
     ] = None,
 ) -> None:
     """Send a stream to a topic of its own, in JSON, row i to partition i mod their number.
@@ -50,9 +50,9 @@ def produce(  # noqa: PLR0913, PLR0917
     with answering(secrets, "interrupted: the same command again sends the rest"):
         if rate is not None and not rate > 0:
             raise ParameterError(f"--rate must be positive, not {rate}")
-        options = cli_settings.load_kafka(config, os.environ, bootstrap, secrets)
-        _prepare(topic, partitions, options)
-        _send(pick(stream, data, rows, shifts, seed), topic, options, rate)
+        reading, sending = cli_settings.load_kafka(config, os.environ, bootstrap, secrets)
+        _prepare(topic, partitions, reading, sending)
+        _send(pick(stream, data, rows, shifts, seed), topic, reading, sending, rate)
 
 
 def pick(
@@ -74,14 +74,16 @@ def messages(stream: ShiftingStream) -> Iterator[bytes]:
         yield codec.encode(Example(features, label, number))
 
 
-def _prepare(topic: str, partitions: int | None, options: dict[str, Any]) -> None:
+def _prepare(
+    topic: str, partitions: int | None, reading: dict[str, Any], sending: dict[str, Any]
+) -> None:
     """Create the topic where it is missing: first of all, before a consumer makes the broker."""
     from drift.consumers import topics  # noqa: PLC0415
 
-    with topics.Reader(topic, options) as reader:
+    with topics.Reader(topic, reading) as reader:
         there = len(reader.partitions)
     if not there:
-        topics.create(topic, partitions or 1, options)
+        topics.create(topic, partitions or 1, sending)
     elif partitions not in {None, there}:
         raise ConsumerError(
             f"{topic} has {there} partitions, not {partitions}: leave --partitions out, or give "
@@ -89,15 +91,21 @@ def _prepare(topic: str, partitions: int | None, options: dict[str, Any]) -> Non
         )
 
 
-def _send(stream: ShiftingStream, topic: str, options: dict[str, Any], rate: float | None) -> None:
+def _send(
+    stream: ShiftingStream,
+    topic: str,
+    reading: dict[str, Any],
+    sending: dict[str, Any],
+    rate: float | None,
+) -> None:
     from drift.consumers import topics  # noqa: PLC0415
 
-    with topics.Reader(topic, options) as reader:
+    with topics.Reader(topic, reading) as reader:
         ends = reader.ends()
         _refuse_others(reader, ends, stream)
     total, before = stream.n_samples, sum(ends.values())
     started = time.monotonic()
-    with topics.Sender(options) as sender, _bar(total, before) as advance:
+    with topics.Sender(sending) as sender, _bar(total, before) as advance:
         _send_rest(stream, topic, ends, sender, rate, advance)
         sender.flush()
     seconds = time.monotonic() - started

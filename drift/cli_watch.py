@@ -20,13 +20,14 @@ def watch(
     bootstrap: Annotated[str | None, typer.Option(help="host:port of a broker.")] = None,
     seconds: Annotated[float | None, typer.Option(help="End by itself; else by Ctrl-C.")] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file; [kafka] is what counts here.")
+        Path | None, typer.Option(help="TOML file; [kafka] and [consumer] count here.")
     ] = None,
 ) -> None:
     """Draw the error of predictions as they come, from the first on; each counts once."""
     secrets = cli_settings.Secrets()
     with answering(secrets, ""):
-        _watch(topic, cli_settings.load_kafka(config, os.environ, bootstrap, secrets), seconds)
+        reading, _ = cli_settings.load_kafka(config, os.environ, bootstrap, secrets)
+        _watch(topic, reading, seconds)
 
 
 def _watch(topic: str, options: dict[str, Any], seconds: float | None) -> None:

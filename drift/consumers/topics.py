@@ -88,8 +88,10 @@ class Reader:
 
     def __init__(self, topic: str, options: Mapping[str, Any]) -> None:
         self.topic = topic
+        # A member's identity is for its group alone.
+        given = {name: value for name, value in options.items() if name != "group_instance_id"}
         self._consumer = kafka.KafkaConsumer(
-            **{**options, "enable_auto_commit": False, "allow_auto_create_topics": False}
+            **{**given, "enable_auto_commit": False, "allow_auto_create_topics": False}
         )
         self.partitions: list[int] = []
         self.refresh()

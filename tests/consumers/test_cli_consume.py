@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from drift import cli_model, cli_settings
+from drift import cli_kafka, cli_model, cli_settings
 from drift.cli import app
 from drift.consumers import CheckpointFolder
 from drift.errors import ParameterError
@@ -19,6 +19,8 @@ from drift.models import RBP
 from drift.testing import consume, produce
 
 pytest.importorskip("kafka")
+
+from drift.consumers import topics as client  # after the check that there is one
 
 SECRET = "hunter2-correct-horse"  # noqa: S105
 GIVEN = {"topic": "t", "group": "g", "checkpoints": "c"}
@@ -110,7 +112,7 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[consumer]\ngroup_id = 'x'", "group_id is the worker's own"),
         ("[consumer]\nenable_auto_commit = true", "enable_auto_commit is the worker's own"),
         ("[producer]\nlingerms = 1", "did you mean 'linger_ms'?"),
-        ("[producer]\nacks = 1", "acks is the worker's own: leave it out of [producer]"),
+        ("[producer]\nacks = 1", "[producer] acks is the worker's own: leave it out"),
         ("[kafka", "is no TOML"),
     ],
 )
@@ -119,14 +121,112 @@ def test_what_there_is_not_is_refused_with_the_nearest_name(settings, toml, mess
         settings(toml.replace("[model]", "[model]\nclass = 'RBP'"), model={"class": None})
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("security_protocol = 'ssl'", "is none of Kafka's: did you mean 'SSL'?"),
+        ("security_protocol = 'SASL_PLAINTXT'", "did you mean 'SASL_PLAINTEXT'?"),
+        ("session_timeout_ms = 'abc'", "must be a whole number, not str"),
+        ("session_timeout_ms = true", "must be a whole number, not bool"),
+        ("check_crcs = 1", "must be true or false, not int"),
+        ("client_id = 3", "must be a string, not int"),
+        ("api_version = 2", "must be numbers, as [2, 3] in a file"),
+        ("receive_buffer_bytes = 'few'", "must be a whole number, not str"),
+        ("max_poll_records = 0", "must be at least 1"),
+        ("request_timeout_ms = 0", "must be at least 1"),
+        ("fetch_max_wait_ms = -1", "must be at least 0"),
+        ("ssl_cafile = '/nonexistent.pem'", "/nonexistent.pem: No such file or directory"),
+        ("ssl_keyfile = '.'", ".: Is a directory"),
+        ("partition_assignment_strategy = ['x']", "takes classes or functions, of Python alone"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_by_their_name_in_file_and_environment(
+    settings, option, message
+):
+    name, value = option.split(" = ")
+    with pytest.raises(ParameterError, match=re.escape(message)) as refused:
+        settings(f"[consumer]\n{option}")
+    assert str(refused.value).startswith(f"[consumer] {name}")
+    if value.startswith("'"):
+        variable = f"DRIFT_KAFKA_{name.upper()}"
+        with pytest.raises(ParameterError, match=variable) as refused:
+            settings(environ={variable: value.strip("'")})
+        assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("table", ["consumer", "producer"])
+def test_every_option_takes_its_default(settings, table):
+    defaults = getattr(client, f"{table}_options")()
+    # Given by --bootstrap here; the others are the worker's own.
+    other = {"bootstrap_servers", "acks", "auto_offset_reset", "auto_commit_interval_ms"}
+    other.add("enable_auto_commit")
+    plain = {
+        name: value
+        for name, value in defaults.items()
+        if type(value) in {bool, int, str} and name not in other
+    }
+    assert len(plain) > 20
+    lines = [f"{name} = {json.dumps(value)}" for name, value in plain.items()]
+    found, _ = settings("\n".join([f"[{table}]", *lines]))
+    assert getattr(found, table) == plain
+
+
+def test_a_variable_and_an_option_come_before_every_table_of_the_file(settings):
+    toml = """
+        [kafka]
+        request_timeout_ms = 9999
+        [consumer]
+        request_timeout_ms = 11111
+        bootstrap_servers = "c:1"
+        [producer]
+        request_timeout_ms = 'not looked at'
+        linger_ms = 3
+    """
+    found, _ = settings(toml, {"DRIFT_KAFKA_REQUEST_TIMEOUT_MS": "222"})
+    assert found.kafka == {"bootstrap_servers": "h:1", "request_timeout_ms": 222}
+    assert (found.consumer, found.producer) == ({}, {"linger_ms": 3})
+
+
+def test_clients_that_are_no_workers_have_the_consumers_and_the_producers_options(tmp_path):
+    path = tmp_path / "w.toml"
+    path.write_text("[kafka]\nclient_id = 'k'\n[consumer]\nfetch_min_bytes = 2\n")
+    environ = {"DRIFT_KAFKA_COMPRESSION_TYPE": "gzip"}
+    reading, sending = cli_settings.load_kafka(path, environ, "h:1", cli_settings.Secrets())
+    every = {"bootstrap_servers": "h:1", "client_id": "k"}
+    assert reading == {**every, "fetch_min_bytes": 2}
+    assert sending == {**every, "compression_type": "gzip"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "bounds"),
+    [
+        ("checkpoint_every", 0, "at least 1, not 0"),
+        ("checkpoint_seconds", -1.0, "at least 0, not -1.0"),
+        ("checkpoint_seconds", float("nan"), "at least 0, not nan"),
+        ("keep", 0, "at least 1, not 0"),
+        ("metrics_port", 65536, "from 0 to 65535, not 65536"),
+    ],
+)
+def test_numbers_of_the_worker_that_cannot_be_are_refused(settings, name, value, bounds):
+    option = f"--{name.replace('_', '-')} ({name} in [worker]) must be {bounds}"
+    with pytest.raises(ParameterError, match=re.escape(option)):
+        settings(worker={**GIVEN, name: value})
+    with pytest.raises(ParameterError, match=re.escape(option)):
+        settings(f"[worker]\n{name} = {value}")
+
+
 def test_settings_that_are_missing_are_named(settings):
     with pytest.raises(ParameterError, match="give --group, or group in"):
         settings(worker={"topic": "t"})
     with pytest.raises(ParameterError, match="say where the broker is"):
         settings(bootstrap=None)
+    with pytest.raises(ParameterError, match="bootstrap_servers must be host:port or a list"):
+        settings("[kafka]\nbootstrap_servers = 9092", bootstrap=None)
     with pytest.raises(ParameterError, match="say which model"):
         settings(model={"class": None})
-    with pytest.raises(ParameterError, match="DRIFT_KAFKA_SESSION_TIMEOUT_MS must be a number"):
+    with pytest.raises(
+        ParameterError, match="DRIFT_KAFKA_SESSION_TIMEOUT_MS must be a whole number"
+    ):
         settings(environ={"DRIFT_KAFKA_SESSION_TIMEOUT_MS": "long"})
 
 
@@ -183,6 +283,19 @@ def test_a_secret_is_in_no_refusal(drift, tmp_path, name, by, monkeypatch):
     assert shown.exit_code in {1, 2}
     assert "error: " in shown.stderr
     assert SECRET not in shown.output + repr(shown.exception)
+
+
+def test_a_secret_is_hidden_as_python_shows_it_and_as_a_number(settings):
+    secret = "it's\\a 'quoted' ☃\n"  # noqa: S105
+    _, secrets = settings(f"[kafka]\nsasl_plain_password = {json.dumps(secret)}")
+    shown = secrets.hidden(f"{secret} {secret!r} { ({'sasl_plain_password': secret}) }")
+    assert "quoted" not in shown
+    assert shown.count("***") == 3
+    secrets = cli_settings.Secrets()
+    with pytest.raises(ParameterError, match="sasl_plain_password must be a string") as refused:
+        cli_kafka.kafka_options({"kafka": {"sasl_plain_password": 20061}}, {}, "h:1", secrets)
+    assert "20061" not in str(refused.value)
+    assert secrets.hidden("20061") == "***"
 
 
 # --- with a broker -----------------------------------------------------------------------------
