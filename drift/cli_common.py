@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import deque
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -76,7 +77,8 @@ def logging_to_stderr(secrets: Secrets, *, as_json: bool = False) -> Iterator[No
 def answering(secrets: Secrets, interrupted: str = "interrupted") -> Iterator[None]:
     """Turn errors into a line and an exit code: 2 for the user's, 1 for the broker's."""
     try:
-        yield
+        with _noting_failures() as failures:
+            yield
     except DriftError as error:
         typer.echo(f"error: {secrets.hidden(str(error))}", err=True)
         raise typer.Exit(2) from None
@@ -87,10 +89,46 @@ def answering(secrets: Secrets, interrupted: str = "interrupted") -> Iterator[No
         typer.echo(interrupted, err=True)
         raise typer.Exit(130) from None
     except Exception as error:
-        from drift.consumers.topics import KafkaError  # noqa: PLC0415
+        from drift.consumers.topics import KafkaError, is_refusal  # noqa: PLC0415
 
         if not isinstance(error, (KafkaError, ValueError)):
             raise
-        # kafka-python refuses values of options by a ValueError that quotes them.
-        typer.echo(f"error: {type(error).__name__}: {secrets.hidden(str(error))}", err=True)
-        raise typer.Exit(1) from None
+        # A ValueError of kafka-python's may quote options: no traceback shows it.
+        reasons = [error]
+        if failures and _is_about_bootstrap(error):
+            # Who hangs up may do so before its reason is read: one of many tries has it.
+            reasons.append(max(failures, key=is_refusal))
+        typer.echo(f"error: {secrets.hidden('; '.join(map(_named, reasons)))}", err=True)
+        raise typer.Exit(2 if any(map(is_refusal, reasons)) else 1) from None
+
+
+@contextmanager
+def _noting_failures() -> Iterator[deque[BaseException]]:
+    """Note why kafka-python could not connect.
+
+    It tries again until its time is up, and says then that it is; the reasons are in its log alone.
+    """
+    found: deque[BaseException] = deque(maxlen=100)
+
+    def note(record: logging.LogRecord) -> bool:
+        for value in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(value, BaseException) and not _is_about_bootstrap(value):
+                found.append(value)
+        return True
+
+    logger = logging.getLogger("kafka.net.manager")
+    logger.addFilter(note)
+    try:
+        yield found
+    finally:
+        logger.removeFilter(note)
+
+
+def _is_about_bootstrap(error: BaseException) -> bool:
+    return "Unable to bootstrap" in str(error)
+
+
+def _named(error: BaseException) -> str:
+    """Say what an error is; those of kafka-python begin with that."""
+    name = type(error).__name__
+    return str(error) if str(error).startswith(name) else f"{name}: {error}"

@@ -134,6 +134,7 @@ def _exporter(worker: Worker, options: dict[str, Any]) -> Any:
 
 def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets) -> Worker:
     from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
+    from drift.consumers.topics import making_clients  # noqa: PLC0415
     from drift.consumers.worker import Worker  # noqa: PLC0415
 
     options = settings.worker
@@ -144,21 +145,22 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
         key=_key(options.get("key_file"), secrets),
         allow_pickle=options.get("allow_pickle", False),
     )
-    return Worker(
-        cli_model.build(settings.model),
-        options["topic"],
-        options["group"],
-        folder,
-        settings.kafka,
-        start=options.get("from"),
-        predictions=options.get("predictions"),
-        dead_letters=options.get("dead_letters"),
-        single=options.get("single", False),
-        every_messages=options.get("checkpoint_every", 20_000),
-        every_seconds=options.get("checkpoint_seconds", 10.0),
-        consumer=settings.consumer,
-        producer=settings.producer,
-    )
+    with making_clients():
+        return Worker(
+            cli_model.build(settings.model),
+            options["topic"],
+            options["group"],
+            folder,
+            settings.kafka,
+            start=options.get("from"),
+            predictions=options.get("predictions"),
+            dead_letters=options.get("dead_letters"),
+            single=options.get("single", False),
+            every_messages=options.get("checkpoint_every", 20_000),
+            every_seconds=options.get("checkpoint_seconds", 10.0),
+            consumer=settings.consumer,
+            producer=settings.producer,
+        )
 
 
 def _key(file: str | None, secrets: Secrets) -> bytes | None:

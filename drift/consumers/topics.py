@@ -5,13 +5,16 @@ For the command line, which fills topics and looks at them. What learns is `drif
 
 from __future__ import annotations
 
+import ssl
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from drift.consumers._records import Message, Position
-from drift.errors import ConsumerError, MissingExtraError
+from drift.errors import ConsumerError, DriftError, MissingExtraError, ParameterError
 
 try:
     import kafka
+    from kafka import errors
     from kafka.errors import KafkaError
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
@@ -26,9 +29,23 @@ __all__ = [
     "client_options",
     "consumer_options",
     "create",
+    "is_refusal",
+    "making_clients",
     "producer_options",
 ]
 
+#: What is wrong with settings or rights, by the client or by the broker.
+_REFUSALS = (
+    errors.AuthorizationError,
+    errors.InvalidGroupIdError,
+    errors.InvalidPartitionsError,
+    errors.InvalidSessionTimeoutError,
+    errors.InvalidTopicError,
+    errors.KafkaConfigurationError,
+    errors.PolicyViolationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedSaslMechanismError,
+)
 #: Sends that wait for an answer of the broker; more of them wait for the oldest.
 _UNANSWERED = 2000
 
@@ -49,6 +66,44 @@ def producer_options() -> dict[str, Any]:
     return dict(kafka.KafkaProducer.DEFAULT_CONFIG)
 
 
+def is_refusal(error: BaseException | None) -> bool:
+    """Say whether an error is one of settings or rights, so that trying again cannot help.
+
+    Examples
+    --------
+    >>> is_refusal(errors.SaslAuthenticationFailedError("no")), is_refusal(KafkaError("timed out"))
+    (True, False)
+    """
+    # A certificate of ours that cannot be used; of a handshake that fails, the broker's alone.
+    reason = getattr(error, "__context__", None)
+    return isinstance(error, (*_REFUSALS, ssl.SSLError)) or isinstance(
+        reason, ssl.SSLCertVerificationError
+    )
+
+
+@contextmanager
+def making_clients() -> Iterator[None]:
+    """Turn what kafka-python says of options, as it makes a client of them, into a ParameterError.
+
+    Examples
+    --------
+    >>> with making_clients():
+    ...     kafka.KafkaConsumer(fetch_max_wait_ms=9, request_timeout_ms=5)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: kafka-python refuses its options: KafkaConfigurationError: ...
+    """
+    try:
+        yield
+    except DriftError:
+        raise
+    except errors.KafkaConfigurationError as error:
+        raise ParameterError(f"kafka-python refuses its options: {error}") from None
+    # A codec whose library is missing is a RuntimeError.
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ParameterError(f"kafka-python refuses its options: {problem}") from None
+
+
 def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
     """Create a topic, with the broker's own number of replicas, and wait until it is there.
 
@@ -62,7 +117,8 @@ def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
         Options of kafka-python.
     """
     known = kafka.KafkaAdminClient.DEFAULT_CONFIG
-    admin = kafka.KafkaAdminClient(**{k: v for k, v in options.items() if k in known})
+    with making_clients():
+        admin = kafka.KafkaAdminClient(**{k: v for k, v in options.items() if k in known})
     try:
         wanted = {"num_partitions": partitions, "replication_factor": -1}
         admin.create_topics({topic: wanted}, wait_for_metadata=True)
@@ -90,9 +146,9 @@ class Reader:
         self.topic = topic
         # A member's identity is for its group alone.
         given = {name: value for name, value in options.items() if name != "group_instance_id"}
-        self._consumer = kafka.KafkaConsumer(
-            **{**given, "enable_auto_commit": False, "allow_auto_create_topics": False}
-        )
+        ours = {"enable_auto_commit": False, "allow_auto_create_topics": False}
+        with making_clients():
+            self._consumer = kafka.KafkaConsumer(**{**given, **ours})
         self.partitions: list[int] = []
         self.refresh()
 
@@ -162,7 +218,8 @@ class Sender:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         defaults = {"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20}
-        self._producer = kafka.KafkaProducer(**{**defaults, **options})
+        with making_clients():
+            self._producer = kafka.KafkaProducer(**{**defaults, **options})
         self._unanswered: list[Any] = []
         self.confirmed = 0
 

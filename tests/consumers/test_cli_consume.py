@@ -20,6 +20,8 @@ from drift.testing import consume, produce
 
 pytest.importorskip("kafka")
 
+from kafka.errors import InvalidSessionTimeoutError
+
 from drift.consumers import topics as client  # after the check that there is one
 
 SECRET = "hunter2-correct-horse"  # noqa: S105
@@ -336,6 +338,41 @@ def learn(drift, broker, *more, count, model=("RBP(seed=1)", "--budget", 9)):
 
 def row(number):
     return json.dumps({"features": {"a": 1.0, "b": number % 5}, "label": number % 2 == 0}).encode()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("HEARTBEAT_INTERVAL_MS=4000", "must be lower than the session timeout"),
+        ("ISOLATION_LEVEL=none", "Unrecognized isolation_level"),
+        ("COMPRESSION_TYPE=gzp", "Not supported codec: gzp"),
+        ("CLIENT_DNS_LOOKUP=x", "client_dns_lookup must be one of"),
+    ],
+)
+def test_what_kafka_python_refuses_is_a_line(drift, broker, monkeypatch, setting, message):
+    variable, value = setting.split("=")
+    monkeypatch.setenv(f"DRIFT_KAFKA_{variable}", value)
+    shown, _ = learn(drift, broker, count=0)
+    assert shown.exit_code == 2, shown.output
+    assert shown.stderr.startswith("error: kafka-python refuses its options: ")
+    assert message in shown.stderr
+
+
+def test_what_the_broker_refuses_for_good_is_the_users_to_mend(drift, topics):
+    topics.fail("JoinGroup", *[InvalidSessionTimeoutError.errno] * 9)
+    shown, _ = learn(drift, topics, count=0)
+    topics.fail("JoinGroup")
+    assert shown.exit_code == 2, shown.output
+    assert "error: InvalidSessionTimeoutError" in shown.stderr
+
+
+def test_a_broker_that_does_not_answer_is_not_the_users(drift, monkeypatch):
+    monkeypatch.setenv("DRIFT_KAFKA_BOOTSTRAP_TIMEOUT_MS", "300")
+    shown = drift("watch", "t", "--bootstrap", "127.0.0.1:1")
+    assert shown.exit_code == 1, shown.output
+    [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
+    assert "Unable to bootstrap" in line
+    assert "refused" in line.partition("; ")[2].lower()
 
 
 @pytest.fixture
