@@ -39,7 +39,9 @@ def consume(  # noqa: PLR0913, PLR0917
     seed: Annotated[int | None, typer.Option(help="Of the model.")] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML file: [model], [worker], [kafka], [consumer], [producer]."),
+        typer.Option(
+            help="TOML file: [model], [worker], [codec], [kafka], [consumer], [producer]."
+        ),
     ] = None,
     start: Annotated[
         str | None,
@@ -134,6 +136,7 @@ def _exporter(worker: Worker, options: dict[str, Any]) -> Any:
 
 def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets) -> Worker:
     from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
+    from drift.consumers.messages import JsonCodec  # noqa: PLC0415
     from drift.consumers.topics import making_clients  # noqa: PLC0415
     from drift.consumers.worker import Worker  # noqa: PLC0415
 
@@ -153,6 +156,7 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
             folder,
             settings.kafka,
             start=options.get("from"),
+            codec=JsonCodec(**settings.codec),
             predictions=options.get("predictions"),
             dead_letters=options.get("dead_letters"),
             single=options.get("single", False),

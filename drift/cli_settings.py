@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["PREFIX", "WORKER", "Secrets", "Settings", "load_kafka", "read"]
+__all__ = ["CODEC", "PREFIX", "WORKER", "Secrets", "Settings", "load_kafka", "read"]
 
 #: Keys of ``[worker]`` and what they hold.
 WORKER: dict[str, tuple[type, ...]] = {
@@ -37,7 +37,14 @@ WORKER: dict[str, tuple[type, ...]] = {
     "allow_pickle": (bool,),
     "log_json": (bool,),
 }
-_TABLES = ("model", "worker", "kafka", "consumer", "producer")
+#: Keys of ``[codec]``, which are those of `drift.consumers.messages.JsonCodec`.
+CODEC: dict[str, tuple[type, ...]] = {
+    "labels": (list,),
+    "require_label": (bool,),
+    "raw": (bool,),
+    "max_bytes": (int,),
+}
+_TABLES = ("model", "worker", "codec", "kafka", "consumer", "producer")
 #: Least and largest numbers of these.
 _BOUNDS: dict[str, tuple[int, float]] = {
     "checkpoint_every": (1, math.inf),
@@ -60,6 +67,8 @@ class Settings(NamedTuple):
         Options of kafka-python for all clients.
     consumer, producer
         More of them for the one or the other.
+    codec
+        What `CODEC` names.
     """
 
     model: dict[str, Any]
@@ -67,6 +76,7 @@ class Settings(NamedTuple):
     kafka: dict[str, Any]
     consumer: dict[str, Any]
     producer: dict[str, Any]
+    codec: dict[str, Any]
 
 
 def read(  # noqa: PLR0913, PLR0917
@@ -101,15 +111,34 @@ def read(  # noqa: PLR0913, PLR0917
     kafka = kafka_options(tables, environ, bootstrap, secrets)
     merged = dict(tables["worker"]) | _given(worker)
     _check_worker(merged)
-    return Settings(_model(tables["model"], _given(model)), merged, *kafka)
+    _check_codec(tables["codec"])
+    return Settings(_model(tables["model"], _given(model)), merged, *kafka, tables["codec"])
+
+
+def _check_types(
+    where: str, options: Mapping[str, Any], known: Mapping[str, tuple[type, ...]]
+) -> None:
+    check_names(where, options, known)
+    for name, value in options.items():
+        if type(value) not in known[name]:
+            wanted = " or ".join(kind.__name__ for kind in known[name])
+            raise ParameterError(f"{where} {name} must be {wanted}, not {type(value).__name__}")
+
+
+def _check_codec(options: Mapping[str, Any]) -> None:
+    from drift.consumers.messages import JsonCodec  # noqa: PLC0415
+
+    _check_types("[codec]", options, CODEC)
+    for label in options.get("labels", []):
+        if type(label) not in {bool, int, str}:
+            raise ParameterError(
+                f"[codec] labels: {label!r} is no label: those are strings, true, false, integers"
+            )
+    JsonCodec(**options)  # so that what it refuses is said before anything is connected to
 
 
 def _check_worker(options: Mapping[str, Any]) -> None:
-    check_names("[worker]", options, WORKER)
-    for name, value in options.items():
-        if type(value) not in WORKER[name]:
-            wanted = " or ".join(kind.__name__ for kind in WORKER[name])
-            raise ParameterError(f"[worker] {name} must be {wanted}, not {type(value).__name__}")
+    _check_types("[worker]", options, WORKER)
     for name, (least, most) in _BOUNDS.items():
         if name in options and not least <= options[name] <= most:
             option = f"--{name.replace('_', '-')} ({name} in [worker])"

@@ -107,6 +107,12 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("worker = 1", "worker must be a table"),
         ("[worker]\nsingel = true", "[worker] has no 'singel': did you mean 'single'?"),
         ("[worker]\nsingle = 'yes'", "single must be bool, not str"),
+        ("[codec]\nlabel = ['a']", "[codec] has no 'label': did you mean 'labels'?"),
+        ("[codec]\nlabels = 'spam'", "[codec] labels must be list, not str"),
+        ("[codec]\nlabels = []", "labels must be a list of labels"),
+        ("[codec]\nlabels = ['a', 0.5]", "[codec] labels: 0.5 is no label"),
+        ("[codec]\nrequire_label = 1", "[codec] require_label must be bool, not int"),
+        ("[codec]\nmax_bytes = 0", "max_bytes must be at least 1, not 0"),
         ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
         ("[model]\nbudget = 0", "budget must be an integer of at least 1, not 0"),
         ("[model]\nkernel = {class = 'Polynomal'}", "no model or kernel 'Polynomal': did you mean"),
@@ -303,15 +309,15 @@ def test_a_secret_is_hidden_as_python_shows_it_and_as_a_number(settings):
 # --- with a broker -----------------------------------------------------------------------------
 
 
-def options(broker, *more):
+def options(broker, *more, toml=""):
     # A member that left is missed by the mock cluster only after its session.
     session = "[consumer]\nsession_timeout_ms = 2000\nheartbeat_interval_ms = 200\n"
     api = '[kafka]\napi_version = [2, 3]\nsasl_plain_password = "' + SECRET + '"\n'
-    Path("w.toml").write_text(api + session, encoding="utf-8")
+    Path("w.toml").write_text(toml + api + session, encoding="utf-8")
     return ["--bootstrap", broker.address, "--config", "w.toml", *more]
 
 
-def learn(drift, broker, *more, count, model=("RBP(seed=1)", "--budget", 9)):
+def learn(drift, broker, *more, count, model=("RBP(seed=1)", "--budget", 9), toml=""):
     """Run a worker until it has published so many predictions, then send it a SIGTERM.
 
     A worker that is to refuse gets none.
@@ -329,7 +335,7 @@ def learn(drift, broker, *more, count, model=("RBP(seed=1)", "--budget", 9)):
     shown = drift(
         *["consume", "t", "--group", "g", "--checkpoints", "c", "--model", *model],
         *["--predictions", "out", "--dead-letters", "dead"],
-        *options(broker, "--checkpoint-seconds", 0.2, *more),
+        *options(broker, "--checkpoint-seconds", 0.2, *more, toml=toml),
     )
     if count:
         thread.join()
@@ -406,6 +412,25 @@ def test_a_worker_learns_stops_at_sigterm_and_goes_on(drift, topics, tmp_path):
     written = b"".join(path.read_bytes() for path in (tmp_path / "c").rglob("*") if path.is_file())
     assert written
     assert SECRET.encode() not in written
+
+
+def test_the_codec_is_that_of_the_file(drift, broker):
+    for name in ("t", "out", "dead"):
+        broker.create_topic(name)
+    values = [
+        row(0),
+        b'{"features": {"a": 1}}',
+        b'{"features": {"a": 1}, "label": "other"}',
+        b'{"features": {"a": 1}, "label": true, "comment": "' + 99 * b"x" + b'"}',
+        row(1),
+    ]
+    produce(broker, "t", values)
+    codec = "[codec]\nlabels = [true, false]\nrequire_label = true\nmax_bytes = 99\n"
+    shown, got = learn(drift, broker, "--from", "earliest", count=2, toml=codec)
+    assert (shown.exit_code, len(got)) == (0, 2), shown.output
+    errors = [dict(record.headers)["drift.error"] for record in consume(broker, "dead", 3)]
+    starts = [b"label is absent", b"label is 'other', not one of True, False", b"value has "]
+    assert [error[: len(start)] for error, start in zip(errors, starts, strict=True)] == starts
 
 
 def test_a_first_start_has_to_say_where_and_changes_are_refused(drift, topics):
