@@ -38,7 +38,11 @@ def _watch(topic: str, options: dict[str, Any], seconds: float | None) -> None:
 
     end = None if seconds is None else time.monotonic() + seconds
     figure = ErrorFigure()
-    with Reader(topic, options) as reader, Live(figure, refresh_per_second=4):
-        while end is None or time.monotonic() < end:
-            figure.add(reader.poll(0.5))
-            reader.refresh()
+    with Reader(topic, options) as reader:
+        if not reader.partitions:
+            missing = f"there is no topic {topic}, or this user may not see it: waiting for it"
+            typer.echo(missing, err=True)
+        with Live(figure, refresh_per_second=4):
+            while end is None or time.monotonic() < end:
+                figure.add(reader.poll(0.5))
+                reader.refresh()

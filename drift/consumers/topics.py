@@ -6,6 +6,7 @@ For the command line, which fills topics and looks at them. What learns is `drif
 from __future__ import annotations
 
 import ssl
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +22,8 @@ except ImportError:
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from drift.consumers._records import Headers
 
 __all__ = [
     "KafkaError",
@@ -146,9 +149,15 @@ class Reader:
         self.topic = topic
         # A member's identity is for its group alone.
         given = {name: value for name, value in options.items() if name != "group_instance_id"}
-        ours = {"enable_auto_commit": False, "allow_auto_create_topics": False}
+        # Else it would be five minutes until partitions that were added are seen.
+        defaults = {"metadata_max_age_ms": 10_000}
+        ours = {
+            "enable_auto_commit": False,
+            "allow_auto_create_topics": False,
+            "auto_offset_reset": "earliest",  # what is deleted meanwhile is passed over
+        }
         with making_clients():
-            self._consumer = kafka.KafkaConsumer(**{**given, **ours})
+            self._consumer = kafka.KafkaConsumer(**{**defaults, **given, **ours})
         self.partitions: list[int] = []
         self.refresh()
 
@@ -159,12 +168,18 @@ class Reader:
         self._consumer.close(timeout_ms=1000)
 
     def refresh(self) -> None:
-        """Look again for the topic, if it was not there."""
+        """Look again for the topic, if it was not there, and for partitions that were added."""
+        found = sorted(self._consumer.partitions_for_topic(self.topic) or ())
+        new = [self._place(number) for number in found if number not in self.partitions]
+        if new:
+            self.partitions = found
+            self._consumer.assign([self._place(number) for number in found])
+            self._consumer.seek_to_beginning(*new)
+
+    def require(self) -> None:
+        """Raise ConsumerError where there is no such topic."""
         if not self.partitions:
-            self.partitions = sorted(self._consumer.partitions_for_topic(self.topic) or ())
-            self._consumer.assign([self._place(number) for number in self.partitions])
-            if self.partitions:
-                self._consumer.seek_to_beginning()
+            raise ConsumerError(f"there is no topic {self.topic}, or this user may not see it")
 
     def ends(self) -> dict[int, int]:
         """Return the offset behind the last message of each partition."""
@@ -174,6 +189,45 @@ class Reader:
     def poll(self, seconds: float) -> list[Message]:
         """Wait for messages; in the order of their offsets in each partition."""
         return list(self._poll(seconds))
+
+    def read(
+        self, ends: Mapping[int, int], begins: Mapping[int, int] | None = None, seconds: float = 30
+    ) -> Iterator[Message]:
+        """Yield the messages of partitions up to their ends, in their order in each.
+
+        Parameters
+        ----------
+        ends
+            The offset behind the last message wanted, by partition, as of `ends`.
+        begins
+            First offsets, where it is not the beginning.
+        seconds
+            For how long the broker may say nothing.
+
+        Raises
+        ------
+        ConsumerError
+            If it says nothing for so long.
+        """
+        first = self._consumer.beginning_offsets([self._place(number) for number in ends])
+        positions = {
+            number: max(first[self._place(number)], (begins or {}).get(number, 0))
+            for number in ends
+        }
+        for number, offset in positions.items():
+            self._consumer.seek(self._place(number), offset)
+        patience = time.monotonic() + seconds
+        while any(positions[number] < ends[number] for number in ends):
+            for message in self._poll(0.5):
+                if message.position.offset < ends.get(message.position.partition, 0):
+                    yield message
+            # The last offset may be none of a message: of a transaction's end, or compacted away.
+            now = {number: self._consumer.position(self._place(number)) for number in ends}
+            if now != positions:
+                patience = time.monotonic() + seconds
+            elif time.monotonic() > patience:
+                raise ConsumerError(f"{self.topic} cannot be read to its end: try again")
+            positions = now
 
     def at(self, partition: int, offset: int, seconds: float = 10.0) -> Message | None:
         """Return the message at an offset; None where it is no longer there.
@@ -229,11 +283,20 @@ class Sender:
     def __exit__(self, *exception: object) -> None:
         self._producer.close(timeout=5)
 
-    def send(self, topic: str, partition: int, value: bytes) -> None:
+    def send(
+        self,
+        topic: str,
+        partition: int,
+        value: bytes | None,
+        key: bytes | None = None,
+        headers: Headers = (),
+    ) -> None:
         """Send a message some time before the next `flush` returns; KafkaError if it is refused."""
         if len(self._unanswered) >= _UNANSWERED:
             self._confirm(_UNANSWERED // 2)
-        self._unanswered.append(self._producer.send(topic, value, partition=partition))
+        self._unanswered.append(
+            self._producer.send(topic, value, key=key, headers=list(headers), partition=partition)
+        )
 
     def flush(self) -> None:
         """Wait until the broker has all that was sent; KafkaError if it refuses any."""

@@ -535,6 +535,12 @@ def test_the_figure_counts_each_prediction_once(drift, topics):
     assert "t:0" in shown.stdout
 
 
+def test_a_topic_that_is_missing_is_waited_for_and_said_so(drift, broker):
+    shown = drift("watch", "nosuch", *options(broker), "--seconds", 0.1)
+    assert shown.exit_code == 0, shown.output
+    assert "there is no topic nosuch, or this user may not see it: waiting" in shown.stderr
+
+
 def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
     pytest.importorskip("confluent_kafka")
     monkeypatch.setattr("drift.cli_demo._ROWS", 800)

@@ -1,0 +1,93 @@
+"""Topics from their outside: partitions that come later, reading to an end, whole messages."""
+
+import time
+
+import pytest
+
+from drift.errors import ConsumerError
+from drift.testing import consume, produce
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+from kafka import KafkaAdminClient, KafkaConsumer
+
+from drift.consumers.topics import Reader, Sender  # after the check that there is a client
+
+
+def values(reader, count):
+    """The next so many values by partition, with a look for new partitions before each poll."""
+    found, give_up = [], time.monotonic() + 30
+    while len(found) < count and time.monotonic() < give_up:
+        reader.refresh()
+        found += [(m.position.partition, m.value) for m in reader.poll(0.2)]
+    return found
+
+
+def test_partitions_that_come_later_are_read_and_the_others_not_again(broker, monkeypatch):
+    broker.create_topic("t", partitions=2)
+    produce(broker, "t", [b"a"], 0)
+    produce(broker, "t", [b"b"], 1)
+    there = {0}
+    monkeypatch.setattr(KafkaConsumer, "partitions_for_topic", lambda self, topic: there)
+    with Reader("t", broker.client_args) as reader:
+        assert values(reader, 1) == [(0, b"a")]
+        there.add(1)
+        assert values(reader, 1) == [(1, b"b")]
+        produce(broker, "t", [b"c"], 0)
+        assert values(reader, 1) == [(0, b"c")]
+        there.clear()  # what is not seen for a while is not gone
+        produce(broker, "t", [b"d"], 1)
+        assert values(reader, 1) == [(1, b"d")]
+
+
+@pytest.mark.kafka
+def test_a_partition_that_is_added_is_noticed(kafka_address, kafka_topic):
+    options = {"bootstrap_servers": kafka_address, "metadata_max_age_ms": 100}
+    with Reader(kafka_topic, options) as reader:
+        assert reader.partitions == [0, 1]
+        admin = KafkaAdminClient(bootstrap_servers=kafka_address)
+        admin.create_partitions({kafka_topic: 3})
+        admin.close()
+        produce(kafka_address, kafka_topic, [b"a"], 2)
+        assert values(reader, 1) == [(2, b"a")]
+
+
+def test_a_topic_is_read_from_offsets_to_offsets(broker):
+    broker.create_topic("t", partitions=3)
+    for partition in (0, 1):
+        produce(broker, "t", [b"%d" % number for number in range(1200)], partition)
+    broker.delete_records("t", 1, 700)
+    with Reader("t", broker.client_args) as reader:
+        assert reader.ends() == {0: 1200, 1: 1200, 2: 0}
+        found = list(reader.read({0: 1100, 1: 1200}, {0: 1000, 1: 3}))
+        again = list(reader.read({0: 2}))
+        with pytest.raises(ConsumerError, match="t cannot be read to its end"):
+            list(reader.read({2: 1}, seconds=0.01))
+    for partition, offsets in ((0, range(1000, 1100)), (1, range(700, 1200))):
+        mine = [m for m in found if m.position.partition == partition]
+        assert [m.position.offset for m in mine] == list(offsets)
+        assert [m.value for m in mine] == [b"%d" % number for number in offsets]
+    assert [m.position.offset for m in again] == [0, 1]
+
+
+def test_a_message_is_sent_with_its_key_and_headers(broker):
+    broker.create_topic("t", partitions=2)
+    with Sender(broker.client_args) as sender:
+        sender.send("t", 1, b"v", b"k", [("a", b"1"), ("a", b"2")])
+        sender.send("t", 1, None, b"k")
+        sender.send("t", 1, b"plain")
+        sender.flush()
+    assert sender.confirmed == 3
+    first, second, third = consume(broker, "t", 3)
+    assert (first.partition, first.key, first.value) == (1, b"k", b"v")
+    assert list(first.headers) == [("a", b"1"), ("a", b"2")]
+    assert (second.key, second.value) == (b"k", None)
+    assert (third.key, third.value, list(third.headers)) == (None, b"plain", [])
+
+
+def test_a_topic_that_is_missing_is_named(broker):
+    with Reader("nosuch", broker.client_args) as reader:
+        assert reader.partitions == []
+        with pytest.raises(ConsumerError, match="there is no topic nosuch"):
+            reader.require()
