@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from drift import __version__, cli_checkpoint, cli_consume, cli_demo, cli_produce, cli_watch
+from drift import (
+    __version__,
+    cli_checkpoint,
+    cli_consume,
+    cli_demo,
+    cli_produce,
+    cli_replay,
+    cli_watch,
+)
 from drift.errors import DriftError, ParameterError
 
 if TYPE_CHECKING:
@@ -32,7 +40,13 @@ app = typer.Typer(
     help="Online kernel classifiers on a budget, for streams whose target shifts.",
 )
 app.add_typer(cli_checkpoint.app, name="checkpoint")
-for _command in (cli_produce.produce, cli_consume.consume, cli_watch.watch, cli_demo.demo):
+for _command in (
+    cli_produce.produce,
+    cli_consume.consume,
+    cli_watch.watch,
+    cli_replay.replay,
+    cli_demo.demo,
+):
     app.command()(_command)
 
 

@@ -14,7 +14,12 @@ header                 what it holds, as text
 ``drift.time``         when it was given up: ISO 8601 with microseconds, in UTC
 ``drift.cut``          only where the topic did not take it whole: the value's size before, in
                        bytes; what stands there is the beginning
+``drift.null``         only where key and value were null: ``1``, and the value is empty, as
+                       clients of Kafka do not send what has neither
 ====================== =============================================================
+
+A message that is sent to its topic once more, by `Replay`, has its key, value and headers, and then
+``drift.replayed``: where it stood before, as ``topic:partition:offset``.
 
 The topic of the dead letters must not be compacted: letters that share a key would replace each
 other, and a tombstone's letter would delete them.
@@ -23,15 +28,23 @@ other, and a tombstone's letter would delete them.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from drift.consumers.messages import Message, Outgoing, Position
 from drift.errors import MessageError, one_line
 
-__all__ = ["dead_letter", "original", "shortened"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from drift.consumers.topics import Reader
+
+__all__ = ["Replay", "dead_letter", "original", "shortened"]
 
 _NAMES = ("error", "error.class", "topic", "partition", "offset", "timestamp", "time")
 _HEADERS = tuple(f"drift.{name}" for name in _NAMES)
 _CUT = "drift.cut"
+_NULL = "drift.null"
+_REPLAYED = "drift.replayed"
 
 
 def dead_letter(
@@ -77,7 +90,11 @@ def dead_letter(
     )
     headers = [(name, value or b"") for name, value in message.headers]
     headers += [(name, _bytes(fact)) for name, fact in zip(_HEADERS, facts, strict=True)]
-    return Outgoing(topic, message.key, message.value, headers, message.position.partition)
+    value = message.value
+    if value is None and message.key is None:
+        headers.append((_NULL, b"1"))
+        value = b""
+    return Outgoing(topic, message.key, value, headers, message.position.partition)
 
 
 def shortened(letter: Outgoing) -> Outgoing | None:
@@ -95,10 +112,10 @@ def shortened(letter: Outgoing) -> Outgoing | None:
     (b'lo', ('drift.cut', b'4'))
     """
     headers = list(letter.headers)
-    if headers and headers[-1][0] == _CUT:
-        cut = headers.pop()
-    else:
-        cut = (_CUT, _bytes(len(letter.value or b"")))
+    cut = (_CUT, _bytes(len(letter.value or b"")))
+    while headers and headers[-1][0] in {_CUT, _NULL}:
+        name, size = headers.pop()
+        cut = (_CUT, size) if name == _CUT else cut
     facts = headers[-len(_HEADERS) :]
     if tuple(name for name, _ in facts) != _HEADERS:
         return None
@@ -113,8 +130,8 @@ def shortened(letter: Outgoing) -> Outgoing | None:
 def original(letter: Message | Outgoing) -> Message:
     """Return the message that a dead letter was made of, to send it to its topic once more.
 
-    What comes of it again is at a new offset, and learnt there: an operator sends each letter once,
-    after what refused it has been mended.
+    What comes of it again is at a new offset, and learnt there: it is to be sent once, after what
+    refused it has been mended, as `Replay` does.
 
     Parameters
     ----------
@@ -136,6 +153,10 @@ def original(letter: Message | Outgoing) -> Message:
     if headers and headers[-1][0] == _CUT:
         size = _text(headers[-1][1])
         raise MessageError("value", f"was cut off, it had {size} bytes: send it from its source")
+    value = letter.value
+    if headers and headers[-1][0] == _NULL:
+        headers.pop()
+        value = None
     split = len(headers) - len(_HEADERS)
     if split < 0 or tuple(name for name, _ in headers[split:]) != _HEADERS:
         raise MessageError("headers", f"are no dead letter's: they must end with {_HEADERS[0]} ...")
@@ -146,7 +167,120 @@ def original(letter: Message | Outgoing) -> Message:
         timestamp = int(stamp) if stamp else None
     except ValueError:
         raise MessageError("headers", "hold no partition, offset or timestamp of drift's") from None
-    return Message(position, letter.key, letter.value, headers[:split], timestamp)
+    return Message(position, letter.key, value, headers[:split], timestamp)
+
+
+class Replay:
+    """The dead letters whose messages their topic has to be sent once more, as of now.
+
+    A letter that stands twice counts once. A message that the topic holds of an earlier replay, as
+    its header ``drift.replayed`` tells, is not sent again: a replay that was interrupted goes on,
+    and one that is run twice sends nothing. Of two at the same time each would send all. What
+    cannot be sent is left out: values that were cut off, and tombstones without a key.
+
+    Parameters
+    ----------
+    letters
+        The topic of the dead letters.
+    topic
+        The topic that they come from, and are sent to; letters of other topics are passed over.
+    error
+        Take those letters only whose error holds this text.
+    warn
+        Called with a line for each letter that is left out.
+
+    Attributes
+    ----------
+    before : int
+        Messages that the topic holds of an earlier replay.
+    twice : int
+        Letters beyond the first of a message.
+    others : int
+        Letters of other topics.
+
+    Examples
+    --------
+    ::
+
+        with Reader("news.dead", kafka) as letters, Reader("news", kafka) as topic:
+            with Sender(kafka) as sender:
+                for letter, (name, key, value, headers, partition) in Replay(letters, topic):
+                    sender.send(name, partition, value, key, headers)
+                sender.flush()
+    """
+
+    def __init__(
+        self,
+        letters: Reader,
+        topic: Reader,
+        *,
+        error: str = "",
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        self.letters = letters
+        self.topic = topic
+        self.error = error
+        self.warn = warn
+        self.before = self.twice = self.others = 0
+
+    def __iter__(self) -> Iterator[tuple[Message, Outgoing]]:
+        """Yield each letter with what is to be sent, whose lane is its partition."""
+        ends = self.letters.ends()
+        # Twice over the letters, so that their values need not be held.
+        sent = self._sent([message.position for _, message in self._messages(ends, self.warn)])
+        self.before = self.twice = self.others = 0
+        for letter, message in self._messages(ends):
+            if str(message.position) in sent:
+                self.before += 1
+                continue
+            headers = [(name, value or b"") for name, value in message.headers]
+            headers.append((_REPLAYED, str(message.position).encode()))
+            topic, partition, _ = message.position
+            yield letter, Outgoing(topic, message.key, message.value, headers, partition)
+
+    def _messages(
+        self, ends: Mapping[int, int], warn: Callable[[str], None] | None = None
+    ) -> Iterator[tuple[Message, Message]]:
+        """Yield the letters with their messages, each message once."""
+        seen = set()
+        for letter in self.letters.read(ends):
+            if self.error not in _text(dict(letter.headers).get(_HEADERS[0])):
+                continue
+            try:
+                message = self._sendable(original(letter))
+            except MessageError as problem:
+                if warn is not None:
+                    warn(f"{letter.position} is left out: {problem}")
+                continue
+            if message.position.topic != self.topic.topic:
+                self.others += 1
+            elif message.position in seen:
+                self.twice += 1
+            else:
+                seen.add(message.position)
+                yield letter, message
+
+    def _sendable(self, message: Message) -> Message:
+        if message.key is None and message.value is None:
+            raise MessageError("value", "is null, and so is the key: no client sends that")
+        topic, partition, _ = message.position
+        if topic == self.topic.topic and partition not in self.topic.partitions:
+            raise MessageError("partition", f"{partition} of {topic} is gone: send it yourself")
+        return message
+
+    def _sent(self, wanted: list[Position]) -> set[str]:
+        """Return which of these messages the topic holds of an earlier replay."""
+        ends, begins = self.topic.ends(), dict[int, int]()
+        for _, partition, offset in wanted:
+            # What comes again stands behind where it stood, unless the topic was made anew.
+            first = offset + 1 if offset < ends[partition] else 0
+            begins[partition] = min(first, begins.get(partition, first))
+        return {
+            _text(value)
+            for message in self.topic.read({number: ends[number] for number in begins}, begins)
+            for name, value in message.headers
+            if name == _REPLAYED
+        }
 
 
 def _bytes(fact: str | int) -> bytes:

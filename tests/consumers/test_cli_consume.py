@@ -535,6 +535,44 @@ def test_the_figure_counts_each_prediction_once(drift, topics):
     assert "t:0" in shown.stdout
 
 
+def test_dead_letters_go_back_once_however_often_it_is_asked_for(drift, broker):
+    for name in ("t", "out", "dead"):
+        broker.create_topic(name)
+    large = b'{"features": {"a": 1}, "label": true, "comment": "' + 99 * b"x" + b'"}'
+    produce(broker, "t", [row(0), large, b"{", row(1)])
+    small = "[codec]\nmax_bytes = 99\n"
+    shown, _ = learn(drift, broker, "--from", "earliest", count=2, toml=small)
+    assert shown.exit_code == 0, shown.output
+    asked = ["replay", "dead", "t", "--error", "raise max_bytes", *options(broker)]
+    shown = drift(*asked, "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    [line, summary] = shown.stdout.splitlines()
+    assert line.startswith("t:0:1 to t:0, 151 bytes: value has 151 bytes, more than the 99")
+    assert summary.startswith("t: 1 messages would be sent once more, 0 were before; 0 letters")
+    assert "t: 1 messages sent once more, 0 were before" in drift(*asked).stdout
+    assert "t: 0 messages sent once more, 1 were before" in drift(*asked).stdout
+    again = consume(broker, "t", 5)
+    assert (len(again), again[4].value, again[4].key) == (5, large, b"")
+    assert list(again[4].headers) == [("drift.replayed", b"t:0:1")]
+    shown, got = learn(drift, broker, count=3)
+    assert (shown.exit_code, len(got)) == (0, 3), shown.output
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("dead", "dead"), "cannot be sent to their own topic"),
+        (("nosuch", "dead"), "there is no topic nosuch"),
+        (("dead", "nosuch"), "there is no topic nosuch"),
+    ],
+)
+def test_a_replay_needs_two_topics(drift, broker, names, message):
+    broker.create_topic("dead")
+    shown = drift("replay", *names, *options(broker))
+    assert shown.exit_code == 2, shown.output
+    assert message in shown.stderr
+
+
 def test_a_topic_that_is_missing_is_waited_for_and_said_so(drift, broker):
     shown = drift("watch", "nosuch", *options(broker), "--seconds", 0.1)
     assert shown.exit_code == 0, shown.output

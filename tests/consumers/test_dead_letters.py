@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.consumers.dead_letters import _HEADERS, dead_letter, original, shortened
+from drift.consumers.dead_letters import _HEADERS, Replay, dead_letter, original, shortened
 from drift.consumers.messages import Message, Outgoing, Position
 from drift.errors import MessageError
 
@@ -78,9 +78,18 @@ def test_a_dead_letter_of_a_dead_letter_gives_the_first_one_back():
 
 
 def test_tombstones_stay_null_and_empty_values_empty():
-    for value in (None, b""):
-        letter = dead_letter(MESSAGE._replace(key=value, value=value), ValueError(), "dead")
-        assert (letter.key, letter.value) == (value, value)
+    for key, value in ((b"k", None), (None, b""), (b"", None), (b"", b"")):
+        letter = dead_letter(MESSAGE._replace(key=key, value=value), ValueError(), "dead")
+        assert (letter.key, letter.value) == (key, value)
+        assert letter.headers[-1][0] == "drift.time"
+
+
+def test_a_tombstone_without_a_key_can_be_sent_and_comes_back_as_one():
+    message = MESSAGE._replace(key=None, value=None)
+    letter = dead_letter(message, ValueError(), "dead")
+    assert (letter.key, letter.value) == (None, b"")
+    assert letter.headers[-1] == ("drift.null", b"1")
+    assert original(letter) == message
 
 
 def test_null_headers_become_empty():
@@ -113,3 +122,132 @@ def test_other_records_are_no_dead_letters():
     broken = [(n, b"x" if n == "drift.offset" else v) for n, v in letter.headers]
     with pytest.raises(MessageError, match="hold no partition, offset or timestamp"):
         original(letter._replace(headers=broken))
+
+
+# --- replay ------------------------------------------------------------------------------------
+
+
+class Log:
+    """A topic in memory, as `Reader` shows one."""
+
+    def __init__(self, topic, partitions=2):
+        self.topic = topic
+        self.partitions = list(range(partitions))
+        self.messages = {number: [] for number in self.partitions}
+        self.started = {}
+
+    def add(self, partition, key=None, value=b"", headers=()):
+        position = Position(self.topic, partition, len(self.messages[partition]))
+        self.messages[partition].append(Message(position, key, value, headers, 5))
+        return self.messages[partition][-1]
+
+    def ends(self):
+        return {number: len(messages) for number, messages in self.messages.items()}
+
+    def read(self, ends, begins=None):
+        self.started = dict.fromkeys(ends, 0) | dict(begins or {})
+        for number, end in ends.items():
+            yield from self.messages[number][self.started[number] : end]
+
+
+@pytest.fixture
+def topic():
+    """Eight messages in each of two partitions."""
+    log = Log("news")
+    for number in range(8):
+        for partition in log.partitions:
+            log.add(partition, b"k%d" % number, b"v%d" % number, [("a", b"1"), ("a", None)])
+    return log
+
+
+@pytest.fixture
+def dead():
+    return Log("dead")
+
+
+def bury(dead, message, text="no", made=lambda letter: letter):
+    letter = made(dead_letter(message, ValueError(text), "dead"))
+    dead.add(letter.lane % len(dead.partitions), letter.key, letter.value, letter.headers)
+
+
+def replay(dead, topic, count=None, **options):
+    """Send what is to be sent, or the first of it; return where it stood, and the `Replay`."""
+    found = Replay(dead, topic, **options)
+    sent = []
+    for _, (name, key, value, headers, partition) in list(found)[:count]:
+        assert name == topic.topic
+        topic.add(partition, key, value, headers)
+        sent.append(dict(headers)["drift.replayed"].decode())
+    return sent, found
+
+
+def test_a_message_goes_back_once_with_all_that_it_had(topic, dead):
+    for number in (3, 5, 3):
+        bury(dead, topic.messages[1][number])
+    sent, found = replay(dead, topic)
+    assert sent == ["news:1:3", "news:1:5"]
+    assert (found.before, found.twice) == (0, 1)
+    again = topic.messages[1][8]
+    assert again[1:4] == (
+        b"k3",
+        b"v3",
+        [("a", b"1"), ("a", b""), ("drift.replayed", b"news:1:3")],
+    )
+    assert topic.ends() == {0: 8, 1: 10}
+
+
+def test_a_replay_that_was_interrupted_sends_the_rest_and_the_next_one_nothing(topic, dead):
+    for number in range(2, 6):
+        bury(dead, topic.messages[number % 2][number])
+    first, _ = replay(dead, topic, count=1)
+    rest, found = replay(dead, topic)
+    assert sorted(first + rest) == ["news:0:2", "news:0:4", "news:1:3", "news:1:5"]
+    assert found.before == 1
+    assert topic.started == {0: 3, 1: 4}  # what stood before the letters is not read
+    nothing, found = replay(dead, topic)
+    assert (nothing, found.before) == ([], 4)
+
+
+def test_what_is_refused_again_goes_back_again_and_only_that(topic, dead):
+    bury(dead, topic.messages[0][1])
+    replay(dead, topic)
+    bury(dead, topic.messages[0][8])
+    sent, found = replay(dead, topic)
+    assert (sent, found.before) == (["news:0:8"], 1)
+    assert replay(dead, topic)[0] == []
+
+
+def test_what_cannot_be_sent_is_left_out_and_named(topic, dead):
+    bury(dead, topic.messages[0][0], made=shortened)
+    bury(dead, MESSAGE._replace(position=Position("news", 0, 1), key=None, value=None))
+    bury(dead, topic.messages[0][2]._replace(position=Position("news", 8, 2)))
+    dead.add(0, b"k", b"no letter")
+    bury(dead, topic.messages[0][3])
+    lines = []
+    assert replay(dead, topic, warn=lines.append)[0] == ["news:0:3"]
+    assert [line.partition(" is left out: ")[2].split(":")[0] for line in lines] == [
+        "value was cut off, it had 2 bytes",
+        "value is null, and so is the key",
+        "partition 8 of news is gone",
+        "headers are no dead letter's",
+    ]
+
+
+def test_letters_are_chosen_by_their_error_and_their_topic(topic, dead):
+    bury(dead, topic.messages[0][0], "label is 'b', not one of 'a'")
+    bury(dead, topic.messages[0][1], "value is no JSON")
+    bury(dead, topic.messages[0][2]._replace(position=Position("other", 0, 2)), "label is 'c'")
+    sent, found = replay(dead, topic, error="label is")
+    assert (sent, found.others) == (["news:0:0"], 1)
+
+
+def test_a_topic_that_was_made_anew_is_searched_from_its_beginning(topic, dead):
+    bury(dead, topic.messages[0][4]._replace(position=Position("news", 0, 400)))
+    assert replay(dead, topic)[0] == ["news:0:400"]
+    assert replay(dead, topic)[0] == []
+    assert topic.started == {0: 0}
+
+
+def test_no_letters_are_no_search(topic, dead):
+    assert replay(dead, topic)[0] == []
+    assert topic.started == {}
