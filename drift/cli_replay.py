@@ -52,8 +52,8 @@ def replay(  # noqa: PLR0913, PLR0917
             found = Replay(letters, target, error=error, warn=_warn)
             count = _show(found) if dry_run else _send(found, sending)
     typer.echo(
-        f"{topic}: {count:,} messages {'would be ' * dry_run}sent once more, {found.before:,} were "
-        f"before; {found.twice:,} letters stand twice, {found.others:,} are of other topics"
+        f"{topic}: {count:,} {'to be ' * dry_run}sent once more, {found.before:,} were before; "
+        f"{found.twice:,} letters stand twice, {found.others:,} are of other topics"
     )
 
 

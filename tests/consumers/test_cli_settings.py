@@ -1,0 +1,257 @@
+"""What a worker is told by file, environment and options: what counts, is refused, or hidden."""
+
+import json
+import re
+
+import pytest
+
+from drift import cli_kafka, cli_model, cli_settings
+from drift.errors import ParameterError
+
+pytest.importorskip("kafka")
+
+from drift.consumers import topics  # after the check that there is a client
+
+GIVEN = {"topic": "t", "group": "g", "checkpoints": "c"}
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Read settings from the text of a TOML file; return them with the secrets found."""
+
+    def read(toml="", environ=(), worker=GIVEN, model=(), bootstrap="h:1"):
+        path = tmp_path / "worker.toml"
+        path.write_text(toml, encoding="utf-8")
+        secrets = cli_settings.Secrets()
+        found = cli_settings.read(
+            path, dict(environ), worker, {"class": "RBP", **dict(model)}, bootstrap, secrets
+        )
+        return found, secrets
+
+    return read
+
+
+def test_options_come_before_the_environment_and_that_before_the_file(settings):
+    toml = """
+        [model]
+        class = "LBP"
+        budget = 9
+        kernel = {class = "Polynomial", degree = 2}
+        [worker]
+        group = "of the file"
+        single = true
+        [kafka]
+        bootstrap_servers = ["f:1"]
+        security_protocol = "SSL"
+        client_id = "f"
+        [consumer]
+        session_timeout_ms = 7000
+        [producer]
+        compression_type = "lz4"
+    """
+    environ = {
+        "DRIFT_KAFKA_CLIENT_ID": "e",
+        "DRIFT_KAFKA_SESSION_TIMEOUT_MS": "8000",
+        "DRIFT_KAFKA_LINGER_MS": "5",
+    }
+    found, _ = settings(toml, environ, model={"class": None, "budget": 5})
+    assert found.model == {
+        "class": "LBP",
+        "budget": 5,
+        "kernel": {"class": "Polynomial", "degree": 2},
+    }
+    assert found.worker == {**GIVEN, "single": True}
+    assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
+    assert found.consumer == {"session_timeout_ms": 8000}
+    assert found.producer == {"compression_type": "lz4", "linger_ms": 5}
+
+
+def test_the_test_brokers_variable_is_no_option(settings):
+    found, _ = settings(environ={"DRIFT_KAFKA": "x:1", "DRIFT_KAFKA_API_VERSION": "2.3"})
+    assert found.kafka == {"bootstrap_servers": "h:1", "api_version": (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("[worke]", "no 'worke': did you mean 'worker'?"),
+        ("worker = 1", "worker must be a table"),
+        ("[worker]\nsingel = true", "[worker] has no 'singel': did you mean 'single'?"),
+        ("[worker]\nsingle = 'yes'", "single must be bool, not str"),
+        ("[codec]\nlabel = ['a']", "[codec] has no 'label': did you mean 'labels'?"),
+        ("[codec]\nlabels = 'spam'", "[codec] labels must be list, not str"),
+        ("[codec]\nlabels = []", "labels must be a list of labels"),
+        ("[codec]\nlabels = ['a', 0.5]", "[codec] labels: 0.5 is no label"),
+        ("[codec]\nrequire_label = 1", "[codec] require_label must be bool, not int"),
+        ("[codec]\nmax_bytes = 0", "max_bytes must be at least 1, not 0"),
+        ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
+        ("[model]\nbudget = 0", "budget must be an integer of at least 1, not 0"),
+        ("[model]\nkernel = {class = 'Polynomal'}", "no model or kernel 'Polynomal': did you mean"),
+        ("[kafka]\nsasl_plain_pasword = 'x'", "did you mean 'sasl_plain_password'?"),
+        ("[consumer]\ngroup_id = 'x'", "group_id is the worker's own"),
+        ("[consumer]\nenable_auto_commit = true", "enable_auto_commit is the worker's own"),
+        ("[producer]\nlingerms = 1", "did you mean 'linger_ms'?"),
+        ("[producer]\nacks = 1", "[producer] acks is the worker's own: leave it out"),
+        ("[kafka", "is no TOML"),
+    ],
+)
+def test_what_there_is_not_is_refused_with_the_nearest_name(settings, toml, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        settings(toml.replace("[model]", "[model]\nclass = 'RBP'"), model={"class": None})
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("security_protocol = 'ssl'", "is none of Kafka's: did you mean 'SSL'?"),
+        ("security_protocol = 'SASL_PLAINTXT'", "did you mean 'SASL_PLAINTEXT'?"),
+        ("session_timeout_ms = 'abc'", "must be a whole number, not str"),
+        ("session_timeout_ms = true", "must be a whole number, not bool"),
+        ("check_crcs = 1", "must be true or false, not int"),
+        ("client_id = 3", "must be a string, not int"),
+        ("api_version = 2", "must be numbers, as [2, 3] in a file"),
+        ("receive_buffer_bytes = 'few'", "must be a whole number, not str"),
+        ("max_poll_records = 0", "must be at least 1"),
+        ("request_timeout_ms = 0", "must be at least 1"),
+        ("fetch_max_wait_ms = -1", "must be at least 0"),
+        ("ssl_cafile = '/nonexistent.pem'", "/nonexistent.pem: No such file or directory"),
+        ("ssl_keyfile = '.'", ".: Is a directory"),
+        ("partition_assignment_strategy = ['x']", "takes classes or functions, of Python alone"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_by_their_name_in_file_and_environment(
+    settings, option, message
+):
+    name, value = option.split(" = ")
+    with pytest.raises(ParameterError, match=re.escape(message)) as refused:
+        settings(f"[consumer]\n{option}")
+    assert str(refused.value).startswith(f"[consumer] {name}")
+    if value.startswith("'"):
+        variable = f"DRIFT_KAFKA_{name.upper()}"
+        with pytest.raises(ParameterError, match=variable) as refused:
+            settings(environ={variable: value.strip("'")})
+        assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("table", ["consumer", "producer"])
+def test_every_option_takes_its_default(settings, table):
+    defaults = getattr(topics, f"{table}_options")()
+    # Given by --bootstrap here; the others are the worker's own.
+    other = {"bootstrap_servers", "acks", "auto_offset_reset", "auto_commit_interval_ms"}
+    other.add("enable_auto_commit")
+    plain = {
+        name: value
+        for name, value in defaults.items()
+        if type(value) in {bool, int, str} and name not in other
+    }
+    assert len(plain) > 20
+    lines = [f"{name} = {json.dumps(value)}" for name, value in plain.items()]
+    found, _ = settings("\n".join([f"[{table}]", *lines]))
+    assert getattr(found, table) == plain
+
+
+def test_a_variable_and_an_option_come_before_every_table_of_the_file(settings):
+    toml = """
+        [kafka]
+        request_timeout_ms = 9999
+        [consumer]
+        request_timeout_ms = 11111
+        bootstrap_servers = "c:1"
+        [producer]
+        request_timeout_ms = 'not looked at'
+        linger_ms = 3
+    """
+    found, _ = settings(toml, {"DRIFT_KAFKA_REQUEST_TIMEOUT_MS": "222"})
+    assert found.kafka == {"bootstrap_servers": "h:1", "request_timeout_ms": 222}
+    assert (found.consumer, found.producer) == ({}, {"linger_ms": 3})
+
+
+def test_clients_that_are_no_workers_have_the_consumers_and_the_producers_options(tmp_path):
+    path = tmp_path / "w.toml"
+    path.write_text("[kafka]\nclient_id = 'k'\n[consumer]\nfetch_min_bytes = 2\n")
+    environ = {"DRIFT_KAFKA_COMPRESSION_TYPE": "gzip"}
+    reading, sending = cli_settings.load_kafka(path, environ, "h:1", cli_settings.Secrets())
+    every = {"bootstrap_servers": "h:1", "client_id": "k"}
+    assert reading == {**every, "fetch_min_bytes": 2}
+    assert sending == {**every, "compression_type": "gzip"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "bounds"),
+    [
+        ("checkpoint_every", 0, "at least 1, not 0"),
+        ("checkpoint_seconds", -1.0, "at least 0, not -1.0"),
+        ("checkpoint_seconds", float("nan"), "at least 0, not nan"),
+        ("keep", 0, "at least 1, not 0"),
+        ("metrics_port", 65536, "from 0 to 65535, not 65536"),
+    ],
+)
+def test_numbers_of_the_worker_that_cannot_be_are_refused(settings, name, value, bounds):
+    option = f"--{name.replace('_', '-')} ({name} in [worker]) must be {bounds}"
+    with pytest.raises(ParameterError, match=re.escape(option)):
+        settings(worker={**GIVEN, name: value})
+    with pytest.raises(ParameterError, match=re.escape(option)):
+        settings(f"[worker]\n{name} = {value}")
+
+
+def test_settings_that_are_missing_are_named(settings):
+    with pytest.raises(ParameterError, match="give --group, or group in"):
+        settings(worker={"topic": "t"})
+    with pytest.raises(ParameterError, match="say where the broker is"):
+        settings(bootstrap=None)
+    with pytest.raises(ParameterError, match="bootstrap_servers must be host:port or a list"):
+        settings("[kafka]\nbootstrap_servers = 9092", bootstrap=None)
+    with pytest.raises(ParameterError, match="say which model"):
+        settings(model={"class": None})
+    with pytest.raises(
+        ParameterError, match="DRIFT_KAFKA_SESSION_TIMEOUT_MS must be a whole number"
+    ):
+        settings(environ={"DRIFT_KAFKA_SESSION_TIMEOUT_MS": "long"})
+
+
+@pytest.mark.parametrize("text", ["RBP(5)", "RBP(budget=x())(1)", "import os", "a.b", "3", ""])
+def test_a_model_is_data_and_never_code(text):
+    with pytest.raises(ParameterError, match="write RBP"):
+        cli_model.parse(text)
+
+
+def test_a_wrapped_model_is_built_and_described():
+    table = cli_model.parse("OneVsRest(model=LBP(budget=9, kernel=RBF(gamma=0.5)))")
+    assert cli_model.build(table).model.kernel.gamma == 0.5
+    entries = cli_model.configuration(table)
+    assert entries["model"] == "OneVsRest"
+    assert entries["model.model.budget"] == 9
+    assert entries["model.model.kernel.gamma"] == 0.5
+
+
+def test_the_default_kernel_is_the_same_configuration_when_it_is_named():
+    kernel = {"class": "Polynomial", "degree": 4, "coef0": 1.0, "normalize": True}
+    assert cli_model.configuration({"class": "RBP"}) == cli_model.configuration(
+        {"class": "RBP", "budget": 100, "kernel": kernel}
+    )
+
+
+def test_a_model_of_ones_own_comes_from_a_function(tmp_path, monkeypatch):
+    (tmp_path / "own_models.py").write_text(
+        "from drift.models import RBP\ndef make(size=3):\n    return RBP(size)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    table = {**cli_model.parse("own_models:make"), "size": 4}
+    assert cli_model.build(table).budget == 4
+    assert cli_model.configuration(table) == {"model": "own_models:make", "model.size": 4}
+    with pytest.raises(ParameterError, match="cannot be imported"):
+        cli_model.build({"class": "own_models:mak"})
+
+
+def test_a_secret_is_hidden_as_python_shows_it_and_as_a_number(settings):
+    secret = "it's\\a 'quoted' ☃\n"  # noqa: S105
+    _, secrets = settings(f"[kafka]\nsasl_plain_password = {json.dumps(secret)}")
+    shown = secrets.hidden(f"{secret} {secret!r} { ({'sasl_plain_password': secret}) }")
+    assert "quoted" not in shown
+    assert shown.count("***") == 3
+    secrets = cli_settings.Secrets()
+    with pytest.raises(ParameterError, match="sasl_plain_password must be a string") as refused:
+        cli_kafka.kafka_options({"kafka": {"sasl_plain_password": 20061}}, {}, "h:1", secrets)
+    assert "20061" not in str(refused.value)
+    assert secrets.hidden("20061") == "***"
