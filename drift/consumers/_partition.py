@@ -87,7 +87,8 @@ class PartitionFolder:
             used = [*listing.epochs[-1:], *(epoch for epoch, _ in listing.checkpoints[-1:])]
             epoch = max(used, default=0) + 1
             try:
-                os.close(os.open(self.path / f"epoch-{epoch:08d}", os.O_CREAT | os.O_EXCL))
+                claim = self.path / f"epoch-{epoch:08d}"
+                os.close(os.open(claim, os.O_CREAT | os.O_EXCL, 0o666))
             except FileExistsError:
                 continue
             if self.listing().epochs[-1:] == [epoch]:

@@ -188,23 +188,23 @@ class CheckpointFolder:
             self._compare(path, checkpoint.configuration)
             return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
         raise CheckpointError(
-            "all checkpoints are damaged, restore one of them or move the folder away to start "
-            "afresh: " + "; ".join(damaged)
+            "all checkpoints are damaged, restore one of them, or start afresh with another folder "
+            "and group: " + "; ".join(damaged)
         )
 
     def _compare(self, path: Path, before: Mapping[str, Any]) -> None:
         if self.configuration is None:
             return
-        now = json.loads(json.dumps(self.configuration))
+        now = self.configuration
         lines = [
             f"  {name}: {_shown(before, name)} in the checkpoint, {_shown(now, name)} now"
             for name in sorted(before.keys() | now.keys())
-            if _shown(before, name) != _shown(now, name)
+            if _compared(before, name) != _compared(now, name)
         ]
         if lines:
             raise ConfigurationError(
                 "\n".join([f"{path}: written under another configuration", *lines])
-                + "\nGo on with the one of the checkpoint, or start in another folder"
+                + "\nGo on with that of the checkpoint, or start with another folder and group"
             )
 
     # --- writing -------------------------------------------------------------------------------
@@ -301,6 +301,19 @@ def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:
     for other, of in checkpoint.offsets:
         if other != topic or number not in {None, of}:
             raise CheckpointError(f"it is of {other}:{of}, and lies in the folder of {partition}")
+
+
+def _compared(configuration: Mapping[str, Any], name: str) -> str | None:
+    """Return a text that is the same for equal values: 1 and 1.0 are, and 1 and true are not."""
+    if name not in configuration:
+        return None
+    value = json.loads(json.dumps(configuration[name]), parse_float=_number)
+    return json.dumps(value, sort_keys=True)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def _shown(configuration: Mapping[str, Any], name: str) -> str:

@@ -112,6 +112,17 @@ def test_the_last_ones_are_kept_and_nothing_else_piles_up(tmp_path):
     ]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no umask")
+def test_files_are_as_open_to_others_as_the_umask_says(folder):
+    before = os.umask(0o027)
+    try:
+        save(folder, folder.claim(TP).epoch, 3)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.folder(TP).iterdir()}
+    assert modes == {"epoch-00000001": 0o640, "checkpoint-00000001-0000000001.drift": 0o640}
+
+
 def test_partitions_do_not_meet(folder):
     first, second, every = (
         folder.claim((topic, n)).epoch for topic, n in [TP, ("a", 7), ("a", None)]
@@ -188,6 +199,31 @@ def test_another_configuration_is_refused_with_the_difference(tmp_path):
     ]
     save(before, epoch, 4)  # the refused one has claimed nothing
     assert CheckpointFolder(tmp_path).claim(TP).checkpoint.offsets == {TP: 4}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        (1, 1.0, True),
+        ([1, {"a": 2.0}], (1.0, {"a": 2}), True),
+        (2**60 + 1, 2**60 + 1, True),
+        (2**60 + 1, 2**60, False),
+        (1, True, False),
+        (0.5, 0, False),
+        (None, "null", False),
+        (float("inf"), float("inf"), True),
+        ("absent", None, False),
+    ],
+)
+def test_numbers_are_compared_as_numbers(tmp_path, before, now, same):
+    folder = CheckpointFolder(tmp_path, {"x": before})
+    save(folder, folder.claim(TP).epoch, 3)
+    again = CheckpointFolder(tmp_path, {"x": now})
+    if same:
+        assert newest_of(again) == 3
+    else:
+        with pytest.raises(ConfigurationError, match="in the checkpoint"):
+            again.newest(TP)
 
 
 # --- fencing ---------------------------------------------------------------------------------
@@ -315,7 +351,7 @@ def test_where_all_are_damaged_nothing_starts_afresh(folder):
         save(folder, epoch, n)
     for index in (0, 1):
         damage(folder, index, lambda data: data[:-1])
-    with pytest.raises(CheckpointError, match="all checkpoints are damaged, restore one"):
+    with pytest.raises(CheckpointError, match=r"restore one .* another folder and group"):
         folder.claim(TP)
     save(folder, epoch, 30)  # who has the partition can still mend it
     assert newest_of(folder) == 30
