@@ -86,6 +86,18 @@ def test_a_message_is_sent_with_its_key_and_headers(broker):
     assert (third.key, third.value, list(third.headers)) == (None, b"plain", [])
 
 
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "snappy", "zstd"])
+def test_what_is_compressed_can_be_read_with_the_extra_alone(broker, codec):
+    broker.create_topic("t")
+    with Sender({**broker.client_args, "compression_type": codec}) as sender:
+        for number in range(100):
+            sender.send("t", 0, b"%03d" % number * 50)
+        sender.flush()
+    with Reader("t", broker.client_args) as reader:
+        found = [message.value for message in reader.read(reader.ends())]
+    assert found == [b"%03d" % number * 50 for number in range(100)]
+
+
 def test_a_topic_that_is_missing_is_named(broker):
     with Reader("nosuch", broker.client_args) as reader:
         assert reader.partitions == []
