@@ -53,6 +53,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "send_buffer_bytes": (int,),
     "socket_options": (list,),
 }
+#: What the lists among these hold.
+_ELEMENTS: dict[str, type] = {"api_version": int, "bootstrap_servers": str, "socket_options": list}
 #: Numbers that cannot be 0; no number can be negative.
 _POSITIVE = {
     "bootstrap_timeout_ms",
@@ -221,10 +223,7 @@ def _checked(where: str, name: str, value: Any, default: Any) -> Any:
         raise ParameterError(f"{where} is the worker's own: leave it out")
     if name in _UNSAYABLE:
         raise ParameterError(f"{where} takes classes or functions, of Python alone: leave it out")
-    types = _types(name, default)
-    if type(value) not in types:
-        wanted = _WANTED_BY_NAME.get(name) or _WANTED[types[0]]
-        raise ParameterError(f"{where} must be {wanted}, not {type(value).__name__}")
+    _check_type(where, name, value, _types(name, default))
     least = int(name in _POSITIVE)
     if type(value) in {int, float} and not value >= least:
         raise ParameterError(f"{where} must be at least {least}")
@@ -236,6 +235,16 @@ def _checked(where: str, name: str, value: Any, default: Any) -> Any:
     if name in _OBJECTS:
         return imported(value)()
     return tuple(value) if name == "api_version" else value
+
+
+def _check_type(where: str, name: str, value: Any, types: tuple[type, ...]) -> None:
+    wanted = _WANTED_BY_NAME.get(name) or _WANTED[types[0]]
+    if type(value) not in types:
+        raise ParameterError(f"{where} must be {wanted}, not {type(value).__name__}")
+    if isinstance(value, (list, tuple)):
+        kinds = {type(one) for one in value}
+        if kinds != {_ELEMENTS[name]}:
+            raise ParameterError(f"{where} must be {wanted}")
 
 
 def _check_file(where: str, file: str) -> None:

@@ -308,6 +308,15 @@ def test_dead_letters_go_back_once_however_often_it_is_asked_for(drift, broker):
     assert (shown.exit_code, len(got)) == (0, 3), shown.output
 
 
+def test_no_dead_letters_are_nothing_to_send(drift, broker):
+    for name in ("t", "dead"):
+        broker.create_topic(name)
+    produce(broker, "t", [row(0)])
+    shown = drift("replay", "dead", "t", *options(broker))
+    assert shown.exit_code == 0, shown.output
+    assert "t: 0 sent once more, 0 were before" in shown.stdout
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [

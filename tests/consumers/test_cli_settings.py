@@ -110,6 +110,9 @@ def test_what_there_is_not_is_refused_with_the_nearest_name(settings, toml, mess
         ("check_crcs = 1", "must be true or false, not int"),
         ("client_id = 3", "must be a string, not int"),
         ("api_version = 2", "must be numbers, as [2, 3] in a file"),
+        ("api_version = ['2']", "must be numbers, as [2, 3] in a file"),
+        ("api_version = []", "must be numbers, as [2, 3] in a file"),
+        ("socket_options = [1]", "must be a list of lists"),
         ("receive_buffer_bytes = 'few'", "must be a whole number, not str"),
         ("max_poll_records = 0", "must be at least 1"),
         ("request_timeout_ms = 0", "must be at least 1"),
@@ -201,6 +204,8 @@ def test_settings_that_are_missing_are_named(settings):
         settings(bootstrap=None)
     with pytest.raises(ParameterError, match="bootstrap_servers must be host:port or a list"):
         settings("[kafka]\nbootstrap_servers = 9092", bootstrap=None)
+    with pytest.raises(ParameterError, match="bootstrap_servers must be host:port or a list"):
+        settings("[kafka]\nbootstrap_servers = [9092]", bootstrap=None)
     with pytest.raises(ParameterError, match="say which model"):
         settings(model={"class": None})
     with pytest.raises(
