@@ -12,6 +12,7 @@ import time
 from functools import wraps
 from typing import Any
 
+from drift.consumers._outputs import Outputs
 from drift.consumers.kafka import Broker
 from drift.consumers.learner import Learner
 from drift.consumers.messages import JsonCodec
@@ -24,7 +25,7 @@ __all__ = ["Clock"]
 STEPS: dict[str, list[tuple[type, str]]] = {
     "decode": [(JsonCodec, "decode")],
     "learner": [(RBP, name) for name in ("predict_one", "decision_function_one", "learn_one")],
-    "publish": [(Learner, "_prediction"), (Broker, "send"), (Broker, "flush")],
+    "publish": [(Learner, "_prediction"), (Outputs, "send"), (Outputs, "flush")],
     "client": [(Broker, "poll"), (Broker, "lag")],
     "checkpoint": [(Worker, "_save")],
 }

@@ -47,6 +47,10 @@ def consume(  # noqa: PLR0913, PLR0917
         str | None,
         typer.Option("--from", help="Where to start without checkpoint: earliest or latest."),
     ] = None,
+    on_gap: Annotated[
+        str | None,
+        typer.Option(help="Where messages were deleted before they were learnt: stop or skip."),
+    ] = None,
     predictions: Annotated[str | None, typer.Option(help="Topic for predictions.")] = None,
     dead_letters: Annotated[
         str | None, typer.Option(help="Topic for messages that cannot be learnt.")
@@ -83,6 +87,7 @@ def consume(  # noqa: PLR0913, PLR0917
     """
     given = {
         "from": start,
+        "on_gap": on_gap,
         "topic": topic,
         "group": group,
         "checkpoints": checkpoints,
@@ -137,7 +142,6 @@ def _exporter(worker: Worker, options: dict[str, Any]) -> Any:
 def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets) -> Worker:
     from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
     from drift.consumers.messages import JsonCodec  # noqa: PLC0415
-    from drift.consumers.topics import making_clients  # noqa: PLC0415
     from drift.consumers.worker import Worker  # noqa: PLC0415
 
     options = settings.worker
@@ -148,23 +152,23 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
         key=_key(options.get("key_file"), secrets),
         allow_pickle=options.get("allow_pickle", False),
     )
-    with making_clients():
-        return Worker(
-            cli_model.build(settings.model),
-            options["topic"],
-            options["group"],
-            folder,
-            settings.kafka,
-            start=options.get("from"),
-            codec=JsonCodec(**settings.codec),
-            predictions=options.get("predictions"),
-            dead_letters=options.get("dead_letters"),
-            single=options.get("single", False),
-            every_messages=options.get("checkpoint_every", 20_000),
-            every_seconds=options.get("checkpoint_seconds", 10.0),
-            consumer=settings.consumer,
-            producer=settings.producer,
-        )
+    return Worker(
+        cli_model.build(settings.model),
+        options["topic"],
+        options["group"],
+        folder,
+        settings.kafka,
+        start=options.get("from"),
+        on_gap=options.get("on_gap", "stop"),
+        codec=JsonCodec(**settings.codec),
+        predictions=options.get("predictions"),
+        dead_letters=options.get("dead_letters"),
+        single=options.get("single", False),
+        every_messages=options.get("checkpoint_every", 20_000),
+        every_seconds=options.get("checkpoint_seconds", 10.0),
+        consumer=settings.consumer,
+        producer=settings.producer,
+    )
 
 
 def _key(file: str | None, secrets: Secrets) -> bytes | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift.cli_model import imported, nearest
+from drift.consumers._records import PROTOCOLS
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ _UNSAYABLE = {
     "selector",
 }
 _FILES = {"ssl_cafile", "ssl_certfile", "ssl_crlfile", "ssl_keyfile"}
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 #: Options whose default does not tell their type, but for those that are strings.
 _TYPES: dict[str, tuple[type, ...]] = {
     "api_version": (list, tuple),
@@ -227,9 +227,8 @@ def _checked(where: str, name: str, value: Any, default: Any) -> Any:
     least = int(name in _POSITIVE)
     if type(value) in {int, float} and not value >= least:
         raise ParameterError(f"{where} must be at least {least}")
-    if name == "security_protocol" and value not in _PROTOCOLS:
-        # kafka-python takes whatever it does not know for PLAINTEXT, and says nothing.
-        raise ParameterError(f"{where} is none of Kafka's: {nearest(value.upper(), _PROTOCOLS)}")
+    if name == "security_protocol" and value not in PROTOCOLS:
+        raise ParameterError(f"{where} is none of Kafka's: {nearest(value.upper(), PROTOCOLS)}")
     if name in _FILES:
         _check_file(where, value)
     if name in _OBJECTS:

@@ -25,6 +25,7 @@ WORKER: dict[str, tuple[type, ...]] = {
     "group": (str,),
     "checkpoints": (str,),
     "from": (str,),
+    "on_gap": (str,),
     "predictions": (str,),
     "dead_letters": (str,),
     "single": (bool,),

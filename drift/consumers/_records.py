@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Headers", "Message", "Outgoing", "Position"]
+__all__ = ["PROTOCOLS", "Headers", "Message", "Outgoing", "Position"]
+
+#: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 #: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]

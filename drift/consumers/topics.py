@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers._records import Message, Position
+from drift.consumers._records import PROTOCOLS, Message, Position
 from drift.errors import ConsumerError, DriftError, MissingExtraError, ParameterError
 
 try:
@@ -85,16 +85,22 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def making_clients() -> Iterator[None]:
-    """Turn what kafka-python says of options, as it makes a client of them, into a ParameterError.
+def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
+    """Turn what kafka-python says of options, as it makes clients of them, into a ParameterError.
 
     Examples
     --------
-    >>> with making_clients():
-    ...     kafka.KafkaConsumer(fetch_max_wait_ms=9, request_timeout_ms=5)
+    >>> options = {"fetch_max_wait_ms": 9, "request_timeout_ms": 5}
+    >>> with making_clients(options):
+    ...     kafka.KafkaConsumer(**options)
     Traceback (most recent call last):
     drift.errors.ParameterError: kafka-python refuses its options: KafkaConfigurationError: ...
     """
+    for protocol in (one.get("security_protocol", PROTOCOLS[0]) for one in options):
+        if protocol not in PROTOCOLS:
+            raise ParameterError(
+                f"security_protocol is {protocol!r}, none of {', '.join(PROTOCOLS)}"
+            )
     try:
         yield
     except DriftError:
@@ -156,7 +162,7 @@ class Reader:
             "allow_auto_create_topics": False,
             "auto_offset_reset": "earliest",  # what is deleted meanwhile is passed over
         }
-        with making_clients():
+        with making_clients(given):
             self._consumer = kafka.KafkaConsumer(**{**defaults, **given, **ours})
         self.partitions: list[int] = []
         self.refresh()
@@ -272,7 +278,7 @@ class Sender:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         defaults = {"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20}
-        with making_clients():
+        with making_clients(options):
             self._producer = kafka.KafkaProducer(**{**defaults, **options})
         self._unanswered: list[Any] = []
         self.confirmed = 0

@@ -16,6 +16,7 @@ from drift.consumers.kafka import Broker, Gap, SingleAssignor
 from drift.consumers.learner import Learner
 from drift.consumers.messages import JsonCodec
 from drift.consumers.metrics import Metrics, WorkerMetrics
+from drift.consumers.topics import making_clients
 from drift.errors import CheckpointError, FencedError, ParameterError
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ class Worker:
     Raises
     ------
     ParameterError
-        If `start` or `on_gap` is none of these, topics are the same, or a checkpoint is to be
-        written never or always.
+        If `start` or `on_gap` is none of these, topics are the same, a checkpoint is to be written
+        never, or kafka-python refuses its options.
     CheckpointError
         If the model cannot be stored in `folder`.
     """
@@ -107,7 +108,7 @@ class Worker:
         producer: Mapping[str, Any] | None = None,
     ) -> None:
         check_integer("every_messages", every_messages)
-        check_number("every_seconds", every_seconds, above=True)
+        check_number("every_seconds", every_seconds)
         if on_gap not in {"stop", "skip"}:
             raise ParameterError(f"on_gap must be 'stop' or 'skip', not {on_gap!r}")
         topics = [name for name in (topic, predictions, dead_letters) if name is not None]
@@ -137,8 +138,14 @@ class Worker:
         options = {**kafka, **(consumer or {})}
         if single:
             options.setdefault("partition_assignment_strategy", [SingleAssignor()])
-        self._broker = Broker(topic, group, options, self._leave)
-        self._sender = Outputs({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
+        sending = {**kafka, **(producer or {})}
+        with making_clients(options, sending):
+            self._sender = Outputs(sending, hurry=self._stopping.is_set)
+            try:
+                self._broker = Broker(topic, group, options, self._leave)
+            except BaseException:
+                self._sender.close()
+                raise
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -224,6 +231,7 @@ class Worker:
                 self._broker.begin(place, learner.offsets[place])  # the rest comes again
         for learner in self._learners.values():
             self._note_position(learner)
+            learner.metrics.counts_of(learner.model)
         return taken
 
     def _note_position(self, learner: Learner) -> None:
@@ -344,7 +352,6 @@ class Worker:
         self._sender.flush()
         reached("outputs.flushed")
         offsets = dict(learner.offsets)
-        learner.metrics.counts_of(learner.model)
         try:
             written = self.folder.save(
                 key, self._epochs[key], learner.model, offsets, learner.metrics.state()

@@ -274,5 +274,5 @@ def test_without_a_port_nothing_is_served(port):
 
 def test_without_prometheus_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(MissingExtraError, match=r"drift\[kafka\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[kafka\]"):
         Exporter(WorkerMetrics())

@@ -58,6 +58,7 @@ def worker(broker, folder, group="g", session=SESSION, **options):
     options = {"start": "earliest", "predictions": "out", "dead_letters": "dead"} | options
     checkpoints = CheckpointFolder(folder, keep=3)
     consumer = {"session_timeout_ms": session, "heartbeat_interval_ms": 200}
+    consumer |= options.pop("consumer", {})
     args = checkpoints, broker.client_args
     return Worker(LBP(budget=9), "t", group, *args, consumer=consumer, **options)
 
@@ -375,7 +376,8 @@ def test_a_topic_that_was_made_anew_is_told(topics, tmp_path):
         ({"predictions": "t"}, "t, t, dead: .* need a topic each"),
         ({"dead_letters": "out"}, "t, out, out: .* need a topic each"),
         ({"every_messages": 0}, "every_messages must be an integer of at least 1, not 0"),
-        ({"every_seconds": float("nan")}, "every_seconds must be a number above 0, not nan"),
+        ({"every_seconds": float("nan")}, "every_seconds must be a number of at least 0, not nan"),
+        ({"consumer": {"security_protocol": "ssl"}}, "security_protocol is 'ssl', none of PLAIN"),
         ({"on_gap": "go"}, "on_gap must be 'stop' or 'skip', not 'go'"),
     ],
 )
