@@ -188,10 +188,12 @@ class Broker:
 
     def hold(self, places: Iterable[tuple[str, int]]) -> None:
         """Let nothing more come of partitions, and have them begun as if just assigned."""
+        ours = self.consumer.assignment()
         for place in places:
-            self.consumer.pause(kafka.TopicPartition(*place))
-            if place not in self.assigned:
-                self.assigned.append(place)
+            if place in ours:
+                self.consumer.pause(kafka.TopicPartition(*place))
+                if place not in self.assigned:
+                    self.assigned.append(place)
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""
@@ -205,10 +207,15 @@ class Broker:
         offset: int = ask([partition])[partition]
         return offset
 
-    def position(self, place: tuple[str, int]) -> int:
-        """Offset of what comes next, behind the marks of transactions, which are no messages."""
-        position: int | None = self.consumer.position(kafka.TopicPartition(*place), timeout_ms=0)
-        return position or 0
+    def position(self, place: tuple[str, int]) -> int | None:
+        """Offset of what comes next, behind the marks of transactions, which are no messages.
+
+        None where the partition is not ours.
+        """
+        if place not in self.consumer.assignment():
+            return None
+        position: int = self.consumer.position(kafka.TopicPartition(*place), timeout_ms=0) or 0
+        return position
 
     def _positions(self) -> list[str]:
         places = sorted(self.consumer.assignment() - self.consumer.paused())

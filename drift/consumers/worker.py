@@ -239,6 +239,8 @@ class Worker:
         lags = []
         for place, offset in learner.offsets.items():
             position = self._broker.position(place)
+            if position is None:
+                continue
             if position > offset:
                 learner.offsets[place] = position
                 learner.since_checkpoint += 1
@@ -267,10 +269,10 @@ class Worker:
 
     def _begin_assigned(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
-        assigned = self._broker.assigned[:]
-        self._broker.assigned.clear()  # what is held again waits for the next poll
-        for key in dict.fromkeys(map(self._key, assigned)):
-            places = [place for place in assigned if self._key(place) == key]
+        waiting = self._broker.assigned
+        for key in dict.fromkeys(map(self._key, waiting)):
+            places = [place for place in waiting if self._key(place) == key]
+            waiting[:] = [place for place in waiting if place not in places]
             learner = self._learners.get(key) or self._take_over(key)
             later = self.single and learner.checkpoint is not None
             first = {
