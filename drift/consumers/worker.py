@@ -186,8 +186,11 @@ class Worker:
             self._learners.clear()
             raise
         finally:
-            self._broker.close()
-            self._sender.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._broker.close()
+        self._sender.close()
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""

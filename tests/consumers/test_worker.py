@@ -220,7 +220,7 @@ def test_a_first_start_has_to_say_where(topics, tmp_path):
     one = worker(topics, tmp_path, start=None)
     with pytest.raises(ConsumerError, match="say where to start, earliest or latest"):
         work(one, 1)
-    one._broker.close()
+    one._close()
 
 
 def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path, caplog):
@@ -243,7 +243,7 @@ def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
     other = worker(topics, tmp_path / "b", session=SHORT)
     with pytest.raises(ConsumerError, match=r"has been learnt up to 200, but .* has no checkpoint"):
         work(other, 1)
-    other._broker.close()
+    other._close()
 
 
 def test_one_model_goes_back_to_before_a_partition_came(topics, tmp_path):
@@ -256,7 +256,7 @@ def test_one_model_goes_back_to_before_a_partition_came(topics, tmp_path):
     refused = worker(topics, tmp_path, single=True, session=SHORT, start=None)
     with pytest.raises(ConsumerError, match=r"t:1 has been learnt up to 200, .* earliest message"):
         work(refused, 1)
-    refused._broker.close()
+    refused._close()
     other = worker(topics, tmp_path, single=True, session=SHORT)
     finish(other)
     assert folder.newest(("t", None)).metrics["examples"] == 400 - 2 * len(POISON)
@@ -356,7 +356,7 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     if on_gap == "stop":
         with pytest.raises(ConsumerError, match=r"t:1 begins at 250, behind 200.*: 50 messages"):
             work(other, 10**6)
-        other._broker.close()
+        other._close()
         return
     work(other, 350)
     close(other)
