@@ -31,7 +31,7 @@ __all__ = ["pays", "scan"]
 #: nonzeros in a row of so many columns, the one loop is faster.
 LEAST_PRODUCTS = 400_000
 LEAST_ROWS = 32
-LEAST_DENSITY = 1 / 8
+LEAST_DENSITY = 1 / 4
 #: Rows in a block: a matrix of the supports is made for each, and kept up within it.
 BLOCK = 1024
 #: Rows in a chunk of a block: what supports that came in before it change is made up for at once.

@@ -289,14 +289,14 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_EIGHT(k) (DRIFT_FOUR(k) + DRIFT_FOUR((k) + 4))
 #define DRIFT_AXPY(name, count, SUM)                                                                \
     DRIFT_CLONES static void DRIFT_NAME(name)(REAL *__restrict acc, const REAL *const *columns,     \
-                                              const REAL *weights, int first, int stop) {           \
+                                              const REAL *weights, int first, int n) {              \
         const REAL *c[count];                                                                       \
         REAL u[count];                                                                              \
         for (int k = 0; k < count; k++) {                                                           \
-            c[k] = columns[k];                                                                      \
+            c[k] = columns[k] + first;                                                              \
             u[k] = weights[k];                                                                      \
         }                                                                                           \
-        for (int i = first; i < stop; i++) acc[i] += SUM;                                           \
+        for (int i = 0; i < n; i++) acc[i] += SUM;                                                  \
     }
 DRIFT_AXPY(drift_axpy16, 16, DRIFT_EIGHT(0) + DRIFT_EIGHT(8))
 DRIFT_AXPY(drift_axpy8, 8, DRIFT_EIGHT(0))
@@ -308,30 +308,31 @@ DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
 
 /* Few dense columns: four at a time, added one by one. */
 DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int first,
-                                                int stop) {
-    const REAL *__restrict c0 = c[0], *__restrict c1 = c[1], *__restrict c2 = c[2], *__restrict c3 = c[3];
+                                                int n) {
+    const REAL *__restrict c0 = c[0] + first, *__restrict c1 = c[1] + first;
+    const REAL *__restrict c2 = c[2] + first, *__restrict c3 = c[3] + first;
     REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
-    for (int i = first; i < stop; i++)
+    for (int i = 0; i < n; i++)
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
 }
 
-/* Dense columns, of which there is room for three more, over some slots. */
-static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *weight, int count, int first, int stop) {
+/* Dense columns, of which there is room for three more, over `n` slots, from `first` on, where `acc` is. */
+static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *weight, int count, int first, int n) {
     int k = 0, many = count >= DRIFT_MANY;
     for (; count & 3; count++) { /* nothing times a column at hand is nothing */
         dense[count] = dense[0];
         weight[count] = 0;
     }
     if (!many) {
-        for (; k < count; k += 4) DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, first, stop);
+        for (; k < count; k += 4) DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, first, n);
         return;
     }
-    for (; count - k >= 16; k += 16) DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, first, stop);
+    for (; count - k >= 16; k += 16) DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, first, n);
     if (count - k >= 8) {
-        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, first, stop);
+        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, first, n);
         k += 8;
     }
-    if (count > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, first, stop);
+    if (count > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, first, n);
 }
 
 /* A point's dense columns and what they are multiplied by; their number. */
@@ -356,10 +357,10 @@ static void DRIFT_NAME(drift_add_windows)(void *out, int stride, const void **de
     for (int first = 0; first < n; first += patch) {
         int stop = first + patch < n ? first + patch : n;
         for (int p = 0; p < points; p++) {
-            REAL *acc = (REAL *)out + (size_t)p * (size_t)stride;
-            memset(acc + first, 0, (size_t)(stop - first) * sizeof *acc);
+            REAL *acc = (REAL *)out + (size_t)p * (size_t)stride + first;
+            memset(acc, 0, (size_t)(stop - first) * sizeof *acc);
             DRIFT_NAME(drift_add_dense)(acc, (const REAL **)dense + starts[p], (REAL *)weight + starts[p], counts[p],
-                                        first, stop);
+                                        first, stop - first);
         }
     }
 }
@@ -434,7 +435,7 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
     for (int k = 0; k < n_stale; k++) {
         int first = stale[k] * DRIFT_LANES;
         memset(acc + first, 0, DRIFT_LANES * sizeof *acc);
-        DRIFT_NAME(drift_add_dense)(acc, dense, weight, n_dense, first, first + DRIFT_LANES);
+        DRIFT_NAME(drift_add_dense)(acc + first, dense, weight, n_dense, first, DRIFT_LANES);
     }
     for (int k = 0; k < DRIFT_AHEAD; k++) {
         lists[n_lists + k] = (DRIFT_LIST){(const DRIFT_CELL *)acc, 0, 0};

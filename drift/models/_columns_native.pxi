@@ -5,7 +5,7 @@ cdef extern from *:
     #define WINDOW 64 /* rows of one, at most */
     #define LARGEST_WINDOW (1 << 23) /* bytes */
     #define LEAST_SLOTS 512
-    #define LEAST_DENSE (1 << 19) /* bytes of a row's dense columns: fewer the nearest cache keeps */
+    #define LEAST_DENSE (1 << 21) /* bytes of a row's dense columns: fewer the second-level cache keeps */
     #define REAL float
     #include "_columns.h"
     #include "_vocabulary.h"

@@ -81,9 +81,10 @@ cdef class Point(Supports):
         self.holds -= 1
         if self.holds == 0 and self.batch is not None:
             self.batch = None
-            free(self.window)
+            free(self.window); free(self.stale)
             self.window = NULL
-            self.window_stop = 0
+            self.stale = NULL
+            self.window_stop = self.n_stale = 0
 
     # --- reading -------------------------------------------------------------------------------
 

@@ -92,6 +92,7 @@ cdef class Scores(Point):
                     except FeatureError:  # told when its turn comes
                         break
             self.window = grown(self.window, self.window_size(self.capacity))
+            self.stale = <int32_t *>grown(self.stale, <Py_ssize_t>WINDOW * sizeof(int32_t))
             self.window_stride = self.capacity
             (drift_add_windows_double if self.wide else drift_add_windows_float)(
                 self.window, self.window_stride, dense, weight, starts, counts, points, n

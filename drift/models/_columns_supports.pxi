@@ -58,7 +58,7 @@ cdef class Supports:
     # Dense columns' share of the inner products of a window of rows, see _columns_scores.pxi.
     cdef void *window
     cdef int window_start, window_stop, window_stride
-    cdef int32_t stale[WINDOW]  # lanes that have changed since
+    cdef int32_t *stale  # lanes that have changed since
     cdef int n_stale
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
@@ -93,7 +93,7 @@ cdef class Supports:
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.rows); free(self.row_size)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
-        drift_free(self.row); drift_free(self.work_block); free(self.window)
+        drift_free(self.row); drift_free(self.work_block); free(self.window); free(self.stale)
 
     def coefficient(self, int slot):
         """Coefficient of a support."""
