@@ -99,6 +99,11 @@ class Learner:
         reached("message.taken")
         return answer
 
+    def pass_over(self, place: tuple[str, int], offset: int) -> None:
+        """Go on at an offset with nothing to be learnt before it, and have that saved."""
+        self.offsets[place] = offset
+        self.since_checkpoint += 1
+
     def _learn(self, message: Message) -> list[Outgoing]:
         example = self.codec.decode(message.value, message.headers)
         features = example.features

@@ -210,7 +210,8 @@ class Worker:
                 raise
             log.warning("%s: going back to the checkpoints", problem)
             self._sender.forget()
-            self._hold_all()
+            for key in list(self._learners):
+                self._drop(key)
             return 0
         return taken
 
@@ -245,8 +246,7 @@ class Worker:
             if position is None:
                 continue
             if position > offset:
-                learner.offsets[place] = position
-                learner.since_checkpoint += 1
+                learner.pass_over(place, position)
             lags.append(self._broker.lag(place, learner.offsets[place]))
         known = [lag for lag in lags if lag is not None]
         learner.metrics.lag = sum(known) if known else None
@@ -257,15 +257,12 @@ class Worker:
             first = offset_behind_gap(self._broker, place, offset, self.on_gap)
             learner = self._learners.get(self._key(place))
             if learner is not None:
-                learner.offsets[place] = first
-                learner.since_checkpoint += 1
+                learner.pass_over(place, first)
                 self._broker.begin(place, first)
 
-    def _hold_all(self) -> None:
-        """Drop the models; what the worker still has after the next poll is taken over anew."""
-        places = [place for learner in self._learners.values() for place in learner.offsets]
-        self._learners.clear()
-        self._broker.hold(places)
+    def _drop(self, key: tuple[str, int | None]) -> None:
+        """Drop a model; what the worker still has of it after the next poll is taken over anew."""
+        self._broker.hold(self._learners.pop(key).offsets)
 
     def _key(self, place: Place) -> tuple[str, int | None]:
         return (place[0], None) if self.single else place
@@ -363,8 +360,7 @@ class Worker:
             )
         except FencedError as error:
             log.warning("%s: %s", key, error)
-            del self._learners[key]
-            self._broker.hold(offsets)
+            self._drop(key)
             return False
         except CheckpointError as error:  # a full disk: the one before is as it was
             log.error("%s: no checkpoint, the next is tried later: %s", key, error)  # noqa: TRY400

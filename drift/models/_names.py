@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.errors import FeatureError, FeatureTypeError
@@ -199,11 +198,12 @@ def _remedy(name: Hashable, value: Any) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, NaN, pandas' NA and NaT.
+    """Whether a value stands for none: None, what differs from itself as NaN does, pandas' NA.
 
     >>> [is_missing(value) for value in (None, float("nan"), 0.0, "", [1])]
     [True, True, False, False, False]
     """
-    if isinstance(value, Real):
-        return bool(value != value)
-    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # of NA, and of arrays, nothing is true or false
+        return type(value).__name__ == "NAType"

@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from decimal import Decimal
 
 import numpy as np
 import oracles_multiclass as oracles
@@ -178,6 +179,8 @@ def test_before_learning_there_are_no_classes(model_class):
         (None, "names no class"),
         (float("nan"), "no class"),
         (pd.NA, "names no class"),
+        (Decimal("nan"), "names no class"),
+        (np.datetime64("NaT"), "names no class"),
     ],
 )
 def test_a_label_that_names_no_class_is_refused(case, y, message):
