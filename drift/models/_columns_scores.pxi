@@ -39,18 +39,16 @@ cdef class Scores(Point):
     cdef const void *ready(self, int n) except? NULL:
         """Dense columns' share of the point's inner products, if rows are scored one after the other."""
         cdef int i = self.point_row, gap = i - self.last_row, real = sizeof(double) if self.wide else sizeof(float)
-        if n < LEAST_SLOTS or <Py_ssize_t>self.count * n * real < LEAST_DENSE:
+        # A row inside a window may have more known columns by now than when the window was opened:
+        # supports have brought their names since.
+        if n < LEAST_SLOTS or self.count > DRIFT_CHUNK or <Py_ssize_t>self.count * n * real < LEAST_DENSE:
             return NULL
         if gap:
             self.streak = self.streak + (1.0 / gap - self.streak) / 8.0 if gap > 0 else 0.0
             self.last_row = i
         if not self.window_start <= i < self.window_stop:
             self.window_stop = 0
-            if (
-                self.streak < 0.5
-                or self.count > DRIFT_CHUNK
-                or <Py_ssize_t>self.n_dense() * n * real < LEAST_DENSE
-            ):
+            if self.streak < 0.5 or <Py_ssize_t>self.n_dense() * n * real < LEAST_DENSE:
                 return NULL
             self.open_window(n)
         return <char *>self.window + <Py_ssize_t>(i - self.window_start) * self.window_stride * real
