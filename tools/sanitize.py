@@ -1,15 +1,16 @@
-"""Run the store's tests under the sanitizers, and a million updates for leaks.
+"""Run the models' tests under the sanitizers, and a million updates for leaks.
 
-    python tools/sanitize.py [TESTS ...]
+    python tools/sanitize.py [--all] [PYTEST'S ARGUMENTS ...]
 
-The extension is built anew, in a copy of the package, with bounds, lifetimes and what C leaves
-undefined checked. The hypothesis state machine of `tests/models/test_store.py` and what else
-exercises the store, or the tests named, then run against it. Needs gcc with libasan and libubsan.
-The leak test uses the extension in place.
+The package is built anew, away from the sources, with bounds, lifetimes and undefined behaviour
+checked. A sample of the models' tests then runs against it, or what is named. With `--all` they all
+run, slow ones included, and then the updates, which use the extension in place. Needs gcc with
+libasan and libubsan, and the packages of the extra `test`.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import math
 import os
@@ -25,35 +26,41 @@ from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-TESTED = ("store", "refusals", "threads", "blocks", "classes", "window")
-TESTS = [f"tests/models/test_{name}.py" for name in TESTED]
+#: The state machine over both stores, batches that grow, in windows and blocks, and each twin once.
+SAMPLE = (
+    "test_store or test_growing or test_window or (test_blocks and gaussian)"
+    " or (test_batches and csr) or (test_twins and drifting and default and float32)"
+)
 UPDATES = 1_000_000
 
 
-def under_sanitizers(folder: Path, tests: list[str]) -> int:
+def under_sanitizers(folder: Path, arguments: list[str]) -> int:
     """Build and test a copy of the package in a folder; return pytest's exit code."""
-    copied = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
-    for name in ("drift", "tests"):
-        shutil.copytree(ROOT / name, folder / name, ignore=copied)
+    source, site, check = folder / "source", folder / "site", folder / "check"
+    built = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
+    shutil.copytree(ROOT / "drift", source / "drift", ignore=built)
+    shutil.copytree(ROOT / "tests", check / "tests", ignore=built)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder)
+        shutil.copy(ROOT / name, source)
+    shutil.copy(ROOT / "pyproject.toml", check)
     flags = "-fsanitize=address,undefined -fno-sanitize-recover -fno-omit-frame-pointer -g -O1"
-    build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
-    subprocess.run(build, cwd=folder, check=True, env=os.environ | {"CFLAGS": flags})
+    # pip fetches what it takes to build, so that the environment at hand need not have it.
+    build = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", site, source]
+    subprocess.run(build, check=True, env=os.environ | {"CFLAGS": flags})
     library = [["gcc", f"-print-file-name={name}"] for name in ("libasan.so", "libubsan.so")]
     preload = " ".join(subprocess.check_output(command, text=True).strip() for command in library)
     environment = os.environ | {
         "LD_PRELOAD": preload,
         "ASAN_OPTIONS": "detect_leaks=0",  # Python keeps what it likes until the end
         "PYTHONMALLOC": "malloc",  # or objects are parts of blocks that live on
-        "PYTHONPATH": str(folder),
+        "PYTHONPATH": str(site),
     }
     # Where the build has failed there would be nothing to check.
-    check = [sys.executable, "-c", "import drift.models; assert drift.models.compiled"]
-    subprocess.run(check, cwd=folder, env=environment, check=True)
+    compiled = "import drift.models; assert drift.models.compiled"
+    subprocess.run([sys.executable, "-c", compiled], cwd=check, env=environment, check=True)
     # Without capture, or what a sanitizer says as it ends the process is lost.
     pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--capture=no"]
-    return subprocess.run([*pytest, *tests], cwd=folder, env=environment, check=False).returncode
+    return subprocess.run([*pytest, *arguments], cwd=check, env=environment, check=False).returncode
 
 
 def resident() -> int:
@@ -80,14 +87,20 @@ def growth(updates: int) -> int:
 
 def main() -> None:
     """Run both."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="all tests of the models, and the leaks")
+    arguments, tests = parser.parse_known_args()
+    if arguments.all:
+        tests = ["tests/models", "-m", "slow or not slow", *tests]
     with tempfile.TemporaryDirectory() as folder:
-        code = under_sanitizers(Path(folder), sys.argv[1:] or TESTS)
+        code = under_sanitizers(Path(folder), tests or ["tests/models", "-k", SAMPLE])
     if code:
         raise SystemExit(code)
-    grown = growth(UPDATES)
-    print(f"{UPDATES:,} updates: {grown / 1e6:+.2f} MB after the first tenth")
-    if grown > 1 << 20:
-        raise SystemExit("memory leaks")
+    if arguments.all:
+        grown = growth(UPDATES)
+        print(f"{UPDATES:,} updates: {grown / 1e6:+.2f} MB after the first tenth")
+        if grown > 1 << 20:
+            raise SystemExit("memory leaks")
 
 
 if __name__ == "__main__":
