@@ -10,14 +10,14 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from numpy.typing import NDArray
 
     from drift.models._support import SupportSet
     from drift.types import Features
 
-__all__ = ["TIE", "ClassProjector", "Projection", "Projector", "margin_step"]
+__all__ = ["TIE", "ClassProjector", "Projection", "Projector", "margin_step", "within"]
 
 #: Share of the sizes of two terms within which their sum is rounding error, as in the stores.
 TIE = 2.0**-40
@@ -125,6 +125,23 @@ class ClassProjector:
         """Take in a support, with a positive error, that a slot holds."""
         self._slots.append(slot)
         self._factor.append(projection.whitened, math.sqrt(projection.squared_error))
+
+
+def within(tolerance: float, parts: Collection[Projection], *, squared: bool) -> bool:
+    """Whether the errors of projections add up to no more than the tolerance, but for rounding.
+
+    Parameters
+    ----------
+    tolerance
+        ``eta``.
+    parts
+        The projections.
+    squared
+        Whether the tolerance is on the squared error.
+    """
+    largest = tolerance if squared else tolerance * tolerance
+    error = math.fsum(part.squared_error for part in parts)
+    return error - largest <= TIE * math.fsum((error, *(part.squared_norm for part in parts)))
 
 
 def margin_step(

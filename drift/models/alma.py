@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from drift._checks import check_number
-from drift.models._projector import Projector
+from drift.models._projector import Projector, within
 from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class ALMA2(KernelClassifier):
             supports.add(x, coefficient)
             return 1.0
         projection = self._projector.project(supports)
-        if rate * math.sqrt(projection.squared_error) <= self.tolerance * length:
+        if within(self.tolerance * length / rate, [projection], squared=False):
             self._projector.absorb(supports, projection, coefficient)
             return projection.squared_norm / (length * length)
         self._projector.insert(supports, projection, x, coefficient)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
-from drift.models._projector import ClassProjector, Projector, margin_step
+from drift.models._projector import ClassProjector, Projector, margin_step, within
 from drift.models.base import KernelClassifier
 from drift.models.multiclass import MulticlassKernelClassifier
 
@@ -103,7 +103,7 @@ class Projectron(KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         projection = self._projector.project(self._supports)
-        if self._error(projection.squared_error) <= self.tolerance:
+        if within(self.tolerance, [projection], squared=self.squared):
             self._projector.absorb(self._supports, projection, sign)
         else:
             self._projector.insert(self._supports, projection, x, sign)
@@ -248,8 +248,7 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
             self._absorb(parts, k, tau)
             return
         parts = self._project(k, rival)
-        error = self._error(math.fsum(part.squared_error for part in parts.values()))
-        if error <= self.tolerance:
+        if within(self.tolerance, parts.values(), squared=self.squared):
             self._absorb(parts, k, 1.0)
             return
         fresh = {c: part for c, part in parts.items() if part.squared_error > 0.0}

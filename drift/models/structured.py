@@ -10,7 +10,7 @@ from river import base
 
 from drift._checks import check_number
 from drift.errors import ParameterError
-from drift.models._projector import TIE, ClassProjector, margin_step
+from drift.models._projector import TIE, ClassProjector, margin_step, within
 from drift.models._score import Score, kernel_row, weighted_sum
 from drift.models._threads import Guarded, alone
 from drift.models.multiclass import check_class
@@ -196,14 +196,15 @@ class StructuredProjectron(Guarded, base.Estimator):
         own, shared = kernel_row(kernel, pair, [pair, rivals]).tolist()
         [rivals_own] = kernel_row(kernel, rivals, [rivals]).tolist()
         projection = self._project(true - best, own + rivals_own - 2.0 * shared, own + rivals_own)
-        error = projection.squared_error if self.squared else math.sqrt(projection.squared_error)
         if margin > 0.0:
+            squared_error = projection.squared_error
+            error = squared_error if self.squared else math.sqrt(squared_error)
             tau = margin_step(loss, error, projection.squared_norm, self.tolerance, rounding)
             if tau > 0.0:
                 self._span.absorb(self._weights, projection, tau)
                 self.n_updates += 1
             return
-        if error <= self.tolerance:
+        if within(self.tolerance, [projection], squared=self.squared):
             self._span.absorb(self._weights, projection, 1.0)
         else:
             parts = [(y, true, own, 1.0), (rival, best, rivals_own, -1.0)]

@@ -188,7 +188,8 @@ class ProjectronPlusPlus(PassiveAggressive):
             return
         found = {r: self.spans[r].project(t) for r in parts}
         left = sum(found[r][1] for r in measured)
-        if margin <= 0 and self.error(left) > self.eta:
+        limit = self.eta if self.error is float else self.eta**2
+        if margin <= 0 and left > limit + 1e-12 * len(measured) * self.K[t][t]:
             self.branches["added"] += 1
             for r in parts:
                 if not found[r][1]:

@@ -94,7 +94,8 @@ class Projectron(Projecting):
                 self.margin_error(t, y, 1 - y * score)
             return
         d, left = self.span.project(t)
-        if self.error(left) <= self.eta:
+        limit = self.eta if self.error is float else self.eta**2
+        if left <= limit + 1e-12 * self.K[t, t]:
             self.branches["projected"] += 1
             self.add_projection(y, d)
         else:
@@ -141,7 +142,7 @@ class ALMA2(Projecting, Carried):
             self.add(t, y * rate / length)
         else:
             d, left = self.span.project(t)
-            if rate * math.sqrt(left) / length <= self.eta:
+            if left <= (self.eta * length / rate) ** 2 + 1e-12 * length**2:
                 self.branches["projected"] += 1
                 before = np.array(self.alpha)
                 self.add_projection(y * rate / length, d)

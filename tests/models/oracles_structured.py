@@ -75,7 +75,8 @@ class Rules:
             self.absorb(x, y, rival, min(loss / norm2, 2 * (loss - share) / norm2, 1.0))
         else:
             self.mistakes += 1
-            projected = self.error(left) <= self.eta
+            limit = self.eta if self.error is float else self.eta**2
+            projected = left <= limit + 1e-12 * (left + norm2)
             self.branches["projected" if projected else "added"] += 1
             (self.absorb if projected else self.insert)(x, y, rival, 1.0)
         self.updates += 1

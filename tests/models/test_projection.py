@@ -304,3 +304,13 @@ def test_a_function_that_is_no_kernel_does_no_harm(model_class):
 def test_bad_parameters_are_refused_by_name(make, message):
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+@pytest.mark.parametrize("last_bit", [-1, 0, 1])
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("model", [Projectron, ProjectronPlusPlus])
+def test_an_error_of_just_the_tolerance_is_within_it(model, squared, last_bit):
+    tolerance = float(np.nextafter(1.0, 1.0 + last_bit))
+    tied = model(tolerance, RBF(0.5), squared=squared)
+    tied.learn_one({"a": 1.0}, True)  # k(x, x) is 1, and nothing spans it
+    assert (tied.n_mistakes, tied.n_supports) == (1, 0)
