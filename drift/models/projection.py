@@ -58,9 +58,9 @@ class Projectron(KernelClassifier):
     -----
     A mistake takes O(m^2) time, and the factor of the supports' Gram matrix O(m^2) memory, for
     ``m`` supports; columns are float64 whatever `column_type` says. The mistake bound is for
-    ``k(x, x) <= 1``. An error ``||delta||^2`` of up to 2^-40 of ``k(x, x)`` is rounding, and none.
-    Where ``k(x, x)`` is below the tolerance for every example, none becomes a support and
-    the score stays 0.
+    ``k(x, x) <= 1``. An error ``||delta||^2`` of up to 2^-40 of ``k(x, x)`` is rounding, and none;
+    so is as much above the tolerance. Where ``||k(x, .)||`` is at most the tolerance for every
+    example, none becomes a support and the score stays 0.
 
     See Also
     --------

@@ -86,8 +86,8 @@ class StructuredProjectron(Guarded, base.Estimator):
     A mistake and a small margin take O(m^2) time and O(m) kernel values for ``m`` supports, and the
     factor of the supports' Gram matrix O(m^2) memory. Where the error of a mistake is beyond the
     tolerance, a pair that the supports span exactly is projected all the same. With a kernel of
-    ``d`` features there are at most ``d`` supports. Errors within rounding are none: a share of
-    2^-40 of the squares.
+    ``d`` features there are at most ``d`` supports. Errors within rounding, a share of 2^-40
+    of the squares, are none, nor are they beyond the tolerance by so little.
 
     With ``k((x, y), (x', y')) = [y = y'] k(x, x')`` this is the multiclass `ProjectronPlusPlus`,
     which is faster. A model can be pickled if its kernel and argmax can: those defined by ``def``

@@ -152,6 +152,7 @@ class ProjectronPlusPlus(PassiveAggressive):
         super().__init__(gram, None)
         self.eta = eta
         self.error = float if squared else math.sqrt
+        self.limit = eta if squared else eta**2  # of the squared error
         self.spans = {}
         self.mass = {}
         self.branches = dict.fromkeys(["projected", "added", "small margin", "left alone"], 0)
@@ -188,8 +189,7 @@ class ProjectronPlusPlus(PassiveAggressive):
             return
         found = {r: self.spans[r].project(t) for r in parts}
         left = sum(found[r][1] for r in measured)
-        limit = self.eta if self.error is float else self.eta**2
-        if margin <= 0 and left > limit + 1e-12 * len(measured) * self.K[t][t]:
+        if margin <= 0 and left > self.limit + 1e-12 * len(measured) * self.K[t][t]:
             self.branches["added"] += 1
             for r in parts:
                 if not found[r][1]:

@@ -85,6 +85,7 @@ class Projectron(Projecting):
         super().__init__(gram)
         self.eta = eta
         self.error = float if squared else math.sqrt
+        self.limit = eta if squared else eta**2  # of the squared error
         self.plus = plus
         self.branches = {"projected": 0, "added": 0, "small margin": 0, "left alone": 0}
 
@@ -94,8 +95,7 @@ class Projectron(Projecting):
                 self.margin_error(t, y, 1 - y * score)
             return
         d, left = self.span.project(t)
-        limit = self.eta if self.error is float else self.eta**2
-        if left <= limit + 1e-12 * self.K[t, t]:
+        if left <= self.limit + 1e-12 * self.K[t, t]:
             self.branches["projected"] += 1
             self.add_projection(y, d)
         else:

@@ -51,6 +51,7 @@ class Rules:
         self.argmax = argmax
         self.eta = eta
         self.error = float if squared else math.sqrt
+        self.limit = eta if squared else eta**2  # of the squared error
         self.mistakes = self.updates = 0
         self.branches = dict.fromkeys(["projected", "added", "small margin", "left alone"], 0)
 
@@ -75,8 +76,7 @@ class Rules:
             self.absorb(x, y, rival, min(loss / norm2, 2 * (loss - share) / norm2, 1.0))
         else:
             self.mistakes += 1
-            limit = self.eta if self.error is float else self.eta**2
-            projected = left <= limit + 1e-12 * (left + norm2)
+            projected = left <= self.limit + 1e-12 * (left + norm2)
             self.branches["projected" if projected else "added"] += 1
             (self.absorb if projected else self.insert)(x, y, rival, 1.0)
         self.updates += 1
