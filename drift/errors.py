@@ -63,7 +63,15 @@ def one_line(text: str, limit: int = _LONGEST) -> str:
 
 
 class DriftError(Exception):
-    """Root of drift's errors."""
+    """Root of drift's errors.
+
+    Attributes
+    ----------
+    rows_learnt : int or None
+        How many rows of a batch were learnt before the error; None where there was no batch.
+    """
+
+    rows_learnt: int | None = None
 
 
 class ParameterError(DriftError, ValueError):

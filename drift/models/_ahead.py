@@ -161,7 +161,7 @@ class Batch:
 
     Notes
     -----
-    Other threads are kept out until `close`.
+    Other threads have to be kept out: it knows of no change but its own.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -205,24 +205,16 @@ class Batch:
         """
         store = supports.store
         if start < self._resume or not self.pays(store, len(supports)):
-            self.close()
+            self._ahead = None
             return store.scan_classes(self.rows, start, targets, classes, rule)
         slot = supports.newest
         if self._ahead is None or len(classes.factors) != self._n_classes:
-            self.close()
-            store.hold()  # a block knows of no change but its own
             self._ahead, self._n_classes = Ahead(self.rows, store), len(classes.factors)
         elif slot >= 0:
             self._ahead.renew(slot, start - 1)
         stop = self._ahead.scan(start, targets, classes, rule)
         self._count(stop - start, stop)
         return stop
-
-    def close(self) -> None:
-        """Let other threads in again."""
-        if self._ahead is not None:
-            self._ahead.store.release()
-            self._ahead = None
 
     def _count(self, passed: int, stop: int) -> None:
         """Leave rows to the one loop, whose windows look ahead, where it gets a quarter of them."""

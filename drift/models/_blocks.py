@@ -115,7 +115,7 @@ def scan(
     supports: SupportSet,
     signs: Sequence[float] | None,
     threshold: float,
-    learn: Callable[[Row, float, float | None], None],
+    learn: Callable[[Row, int, float | None], None],
 ) -> NDArray[np.float64]:
     """Decide rows, and let those be learnt that may be updates.
 
@@ -132,7 +132,7 @@ def scan(
     threshold
         Margin at or below which a row is an update.
     learn
-        Called with such a row, its sign, and its score; None for a score that has to be computed.
+        Called with such a row, its number and its score; None for a score that has to be computed.
 
     Returns
     -------
@@ -161,7 +161,9 @@ def scan(
                 out[i] = supports.score_of(row)
             if signs is not None:
                 before = len(supports.serials) and supports.serials[-1]
-                learn(row, signs[first + i], None if math.isnan(rough) else rough)
+                table.learnt = first + i
+                score = None if math.isnan(rough) else rough
+                learn(row, first + i, score)
                 if supports.serials[-1] != before and supports.store.capacity == block.capacity:
                     block.replace(supports.slots[-1], i)
             i += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from drift.models._ahead import Supports
-    from drift.models._frames import Rows
+    from drift.models._frames import Rows, Table
     from drift.models._names import Classes
     from drift.types import Features, Label
 
@@ -41,7 +40,7 @@ class Learner(Protocol):
 def learn_rows(
     learner: Learner,
     known: Iterable[Label],
-    rows: Rows,
+    table: Table,
     labels: Sequence[Label],
     first: Sequence[Label] = (),
 ) -> list[Label]:
@@ -53,24 +52,26 @@ def learn_rows(
         What learns them.
     known
         The classes, in the order in which they were first met.
-    rows, labels
-        A batch that nothing refuses.
+    table, labels
+        A batch that nothing refuses, of an array.
     first
         What was predicted of the first rows, which are learnt already.
     """
+    rows = table.array
+    assert rows is not None  # noqa: S101
     numbers: dict[Label, int] = {label: k for k, label in enumerate(known)}
     targets = np.array([numbers.setdefault(y, len(numbers)) for y in labels], dtype=np.int32)
     names = list(numbers)
     predictions = list(first)
     start = len(first)
-    with closing(Batch(rows)) as batch:
-        while start < len(rows):
-            stop = learner._pass_over(batch, start, targets)  # noqa: SLF001
-            predictions += [names[k] for k in targets[start:stop].tolist()]
-            if stop < len(rows):
-                x = Row(rows, stop)
-                predictions.append(learner._learn(x, labels[stop]))  # noqa: SLF001
-            start = stop + 1
+    batch = Batch(rows)
+    while start < len(rows):
+        stop = learner._pass_over(batch, start, targets)  # noqa: SLF001
+        predictions += [names[k] for k in targets[start:stop].tolist()]
+        if stop < len(rows):
+            x, table.learnt = Row(rows, stop), stop
+            predictions.append(learner._learn(x, labels[stop]))  # noqa: SLF001
+        start = stop + 1
     return predictions
 
 
@@ -89,12 +90,12 @@ def decide_rows(
         Scores of a row under all classes.
     """
     best, start = np.full(len(rows), -1, dtype=np.int32), 0
-    with closing(Batch(rows)) as batch:
-        if not batch.pays(supports.store, len(supports)):
-            return None
-        while start < len(rows):
-            stop = batch.scan(supports, start, best, classes, _BEST)
-            if stop < len(rows):
-                best[stop] = score(Row(rows, stop)).argmax()
-            start = stop + 1
+    batch = Batch(rows)
+    if not batch.pays(supports.store, len(supports)):
+        return None
+    while start < len(rows):
+        stop = batch.scan(supports, start, best, classes, _BEST)
+        if stop < len(rows):
+            best[stop] = score(Row(rows, stop)).argmax()
+        start = stop + 1
     return list(np.eye(len(classes.factors))[best])

@@ -32,13 +32,12 @@ cdef class Batches(Scores):
         """Score rows until one has ``sign * score <= threshold``; return its number.
 
         `scores` gets the score of each row up to and with that one. Without such a row the result is
-        the number of rows; the store is left in `hold` otherwise. `rows` is a
-        `drift.models._frames.Rows`; `signs` are int8, or None to score all rows.
+        the number of rows. `rows` is a `drift.models._frames.Rows`; `signs` are int8, or None to score all rows.
         """
         cdef Py_buffer indptr, indices, data, out, sign
         cdef int i = start, stop = <int>len(rows)
         cdef double value
-        self.check_holder()
+        self.guard.check()
         self.index(rows.width)
         PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
         PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
@@ -56,7 +55,6 @@ cdef class Batches(Scores):
                 value = self.score()
                 (<double *>out.buf)[i] = value
                 if signs is not None and (<int8_t *>sign.buf)[i] * value <= threshold:
-                    self.hold()
                     break
                 i += 1
         finally:
@@ -100,7 +98,7 @@ cdef class Batches(Scores):
             raise ValueError(f"{count} classes of {n} slots and room for {width}")
         for c in range(count):
             score[c] = drift_weighted_sum(weight + c * width, self.row, n, self.tie, rounding + c)
-            finite &= score[c] - score[c] == 0.0
+            finite &= rounding[c] - rounding[c] == 0.0  # of terms that are infinite the sum may be 0
         return finite
 
     def scan_classes(self, rows, int start, targets, classes, rule):

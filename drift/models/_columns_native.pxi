@@ -35,7 +35,9 @@ cdef extern from *:
     void drift_vocabulary_prefetch(const DriftVocabulary *, Py_hash_t) nogil
     int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **) except -2
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
-    void drift_vocabulary_leave(DriftVocabulary *, PyObject *, Py_hash_t) nogil
+    uint32_t drift_fold(Py_hash_t) nogil
+    void drift_vocabulary_leave(DriftVocabulary *, PyObject *, uint32_t) nogil
+    void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_CHUNK
     enum: WINDOW, LARGEST_WINDOW, LEAST_SLOTS, LEAST_DENSE
     void DRIFT_PREFETCH(void *) nogil

@@ -40,8 +40,7 @@ cdef class Point(Supports):
     cdef double divisor, point_scale, point_squared
     cdef bint ordered  # whether sorted_ids are its
     cdef bint was_scored, was_filled  # for the point read before
-    cdef unsigned long reader, holder  # threads: that of the point, and that of the update under way
-    cdef int holds
+    cdef unsigned long reader  # thread of the point
     # Rows of a batch, read one after the other.
     cdef object batch  # of the row read last, while the batch is held
     cdef int point_row, last_row  # number in it of the point, -1 for none, and of the row before
@@ -59,32 +58,18 @@ cdef class Point(Supports):
     # Nothing here lets another thread in but what runs the caller's own code; what the models do
     # between two calls does.
 
-    cdef int check_holder(self) except -1:
-        if self.holds and self.holder != PyThread_get_thread_ident():
-            raise RuntimeError(IN_USE)
-        return 0
-
     cdef int check_reader(self) except -1:
         if self.reader != PyThread_get_thread_ident():
             raise RuntimeError(IN_USE)
         return 0
 
-    cpdef int hold(self) except -1:
-        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
-        self.check_holder()
-        self.holder = PyThread_get_thread_ident()
-        self.holds += 1
-        return 0
-
-    def release(self):
-        """Let other threads in again."""
-        self.holds -= 1
-        if self.holds == 0 and self.batch is not None:
-            self.batch = None
-            free(self.window); free(self.stale)
-            self.window = NULL
-            self.stale = NULL
-            self.window_stop = self.n_stale = 0
+    def forget_batch(self):
+        """Let go of the rows of a batch, and what was computed of them ahead."""
+        self.batch = None
+        free(self.window); free(self.stale)
+        self.window = NULL
+        self.stale = NULL
+        self.window_stop = self.n_stale = 0
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -112,7 +97,7 @@ cdef class Point(Supports):
 
     cdef int begin_point(self) except -1:
         """Keep the point read before, to recognise it; until `end_point` there is no point."""
-        self.check_holder()
+        self.guard.check()
         self.reader = PyThread_get_thread_ident()
         self.ids, self.last_ids = self.last_ids, self.ids
         self.values, self.last_values = self.last_values, self.values
@@ -170,7 +155,7 @@ cdef class Point(Supports):
         if type(x) is dict:  # of a subclass the walk would miss its own items
             features = x
             if self.is_same(features):
-                self.check_holder()
+                self.guard.check()
                 self.reader = PyThread_get_thread_ident()
                 return
         elif type(x) is Row:
@@ -354,10 +339,12 @@ cdef class Point(Supports):
         self.note_row(rows, i)
         return 0
 
-    cdef int note_row(self, rows, int i) noexcept:
+    cdef int note_row(self, rows, int i) except -1:
         """Note that the point is a row of a batch."""
-        if self.holds:
+        if self.guard.holds:
             if rows is not self.batch:
+                if self.batch is None:
+                    self.guard.readers.append(self)
                 self.batch = rows
                 self.last_row = i
                 self.window_stop = 0

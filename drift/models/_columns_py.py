@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from drift.models._names import Classes, Rule
     from drift.types import Features
 
-__all__ = ["ColumnStore"]
+__all__ = ["ColumnStore", "Guard"]
 
 
 class ColumnStore:
@@ -51,11 +51,16 @@ class ColumnStore:
         self.squared: list[float] = []
         self.free_slots: list[int] = []
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
-        self._guard = Guard()
-        self.hold = self._guard.hold
-        self.release = self._guard.release
+        self.guard = Guard()  # that of the model which has the store
+        self.order: list[int] = []  # slots of the supports, the oldest first
+        self.serials: list[int] = []  # number of each among all that ever came, from 1
+        self.n_added = 0
         self._rounding = 0.0
         self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
+
+    @property
+    def _guard(self) -> Guard:
+        return self.guard
 
     # --- reading and scoring a point -----------------------------------------------------------
 
@@ -169,12 +174,11 @@ class ColumnStore:
         return self.score()
 
     @alone
-    def mistaken_score_of(self, x: Features, sign: float) -> float | None:
-        """Read an example; where ``sign * score <= 0`` return its score, in `hold`, else None."""
+    def learn(self, x: Features, sign: float, margin: float, model: Any, y: Any) -> float:
+        """Read an example; where ``sign * score <= margin`` let a model change."""
         score = self.score_of(x)
-        if sign * score > 0.0:
-            return None
-        self.hold()
+        if sign * score <= margin:
+            self.guard.update(model, model._change, x, y, sign, score)  # noqa: SLF001
         return score
 
     def rounding(self) -> float:
@@ -216,7 +220,6 @@ class ColumnStore:
             self.read(rows.row(i))
             scores[i] = self.score()
             if signs is not None and signs[i] * scores[i] <= threshold:
-                self.hold()
                 return i
         return len(rows)
 
@@ -243,11 +246,18 @@ class ColumnStore:
             self.columns[self.vocabulary[name]][slot] = value / divisor
         self.weight[slot] = coefficient
         self.squared[slot] = float(self.point[1] > 0) if self.unit else self.point[1]
+        self.n_added += 1
+        self.order.append(slot)
+        self.serials.append(self.n_added)
         return slot
 
     def remove(self, slot: int) -> None:
         """Forget the support in a slot, and each name that no other support has."""
         self._last = None
+        if slot not in self.order:
+            raise IndexError(f"no support is in slot {slot}")
+        i = self.order.index(slot)
+        del self.order[i], self.serials[i]
         for j in sorted(self.rows[slot], reverse=True):
             del self.columns[j][slot]
             if not self.columns[j]:
@@ -258,6 +268,39 @@ class ColumnStore:
         self.weight[slot] = 0.0
         self.squared[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
+
+    @property
+    def size(self) -> int:
+        """Number of supports."""
+        return len(self.order)
+
+    def slot(self, i: int) -> int:
+        """Slot of support number `i`, the oldest first; from the newest backwards below 0."""
+        return self.order[i]
+
+    def slots(self) -> list[int]:
+        """The supports' slots, the oldest first."""
+        return list(self.order)
+
+    def serials_held(self) -> list[int]:
+        """Number of each support among all that ever came, from 1, the oldest first."""
+        return list(self.serials)
+
+    def begin(self) -> None:
+        """Begin an update, which the guard takes back if it fails; there is nothing to be done."""
+
+    undo = finish = begin
+
+    def content(self) -> dict[str, Any]:
+        """Return all attributes, those that change in place copied, for the guard to go back to."""
+        nested = {
+            "columns": [dict(column) for column in self.columns],
+            "rows": [list(row) for row in self.rows],
+        }
+        flat = {
+            name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
+        }
+        return vars(self) | flat | nested
 
     def coefficient(self, slot: int) -> float:
         """Coefficient of a support."""
@@ -346,8 +389,14 @@ class ColumnStore:
         }
 
     @classmethod
-    def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> ColumnStore:
-        """Build the store that gave `state`."""
+    def restore(
+        cls,
+        kernel: Kernel,
+        limit: int | None,
+        state: dict[str, Any],
+        order: tuple[list[int], list[int], int] | None = None,
+    ) -> ColumnStore:
+        """Build the store that gave `state`; see the compiled store."""
         self = cls(kernel, state["wide"], limit)
         self.names = list(state["names"])
         self.columns = [{} for _ in self.names]
@@ -363,6 +412,10 @@ class ColumnStore:
                 position += 1
         for slot in self.free_slots:
             self.squared[slot] = -1.0
+        if order is None:
+            slots = [slot for slot in range(len(self.rows)) if slot not in self.free_slots]
+            order = slots, list(range(1, len(slots) + 1)), len(slots)
+        self.order, self.serials, self.n_added = list(order[0]), list(order[1]), order[2]
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
         return self

@@ -184,8 +184,8 @@ cdef class Scores(Point):
         cdef Py_buffer view
         cdef bytes dots = (<char *>self.row)[:n * sizeof(double)]
         norms = np.frombuffer(bytearray((<char *>self.squared)[:n * sizeof(double)]))
-        if self.free_slots:
-            norms[self.free_slots] = 1.0  # a kernel need not have a value at norm 0
+        if self.free_slots.size:
+            norms[listed(&self.free_slots)] = 1.0  # a kernel need not have a value at norm 0
         result = self.kernel(np.frombuffer(dots), norms, self.point_squared)
         result = np.ascontiguousarray(result, dtype=np.float64)
         if result.shape != (n,):
@@ -207,7 +207,7 @@ cdef class Scores(Point):
         self.check_reader()
         if not self.scored:
             self.compute_score()
-            if self.last_score - self.last_score != 0.0:
+            if self.last_rounding - self.last_rounding != 0.0:  # an infinite score passes for a tie
                 raise self.overflow()
             self.scored = True
         return self.factor * self.last_score
@@ -217,14 +217,16 @@ cdef class Scores(Point):
         self.read(x)
         return self.score()
 
-    def mistaken_score_of(self, x, double sign):
-        """Read an example; where ``sign * score <= 0`` return its score, in `hold`, else None."""
+    def learn(self, x, double sign, double margin, model, y):
+        """Read an example; where ``sign * score <= margin`` let a model change.
+
+        That is one update, of ``model._change(x, y, sign, score)``. Returns the score.
+        """
         cdef double value
         self.read(x)
         value = self.score()
-        if sign * value > 0.0:
-            return None
-        self.hold()
+        if sign * value <= margin:
+            self.guard.update(model, model._change, x, y, sign, value)
         return value
 
     def rounding(self):

@@ -16,7 +16,7 @@ cdef class Screens(Batches):
         cdef int f
         cdef size_t stride = <size_t>width * DRIFT_TILE
         cdef DriftColumn *column
-        self.check_holder()
+        self.guard.check()
         self.index(width)
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
         try:
@@ -120,7 +120,7 @@ cdef class Screens(Batches):
         cdef double *errors = <double *>grown(NULL, (n + 2 * count) * sizeof(double))
         cdef double *scores = errors + n
         cdef int32_t *own
-        self.check_holder()
+        self.guard.check()
         PyObject_GetBuffer(dots, &dot, PyBUF_SIMPLE)
         PyObject_GetBuffer(squares, &square, PyBUF_SIMPLE)
         PyObject_GetBuffer(targets, &target, PyBUF_WRITABLE)
@@ -204,7 +204,7 @@ cdef class Screens(Batches):
         cdef Py_buffer view
         cdef int f, sparse = 0, n = self.capacity
         cdef DriftColumn *column
-        self.check_holder()
+        self.guard.check()
         self.index(width)
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
         try:
@@ -238,7 +238,7 @@ cdef class Screens(Batches):
         cdef Py_buffer dot, square, sign, out
         cdef int i = start, slot, n = self.padded()
         cdef double value, bound, margin, largest = 0.0, weights = 0.0
-        self.check_holder()
+        self.guard.check()
         for slot in range(self.used):
             largest = max(largest, self.squared[slot])
             weights += fabs(self.weight[slot])

@@ -22,9 +22,44 @@ cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     return index if 0 <= index < width else -1
 
 
+cdef struct Numbers:
+    # A list of columns or slots.
+    int32_t *items
+    int size
+    int room
+
+
+cdef int reserve(Numbers *numbers, int more) except -1:
+    """Make room for `more` numbers, so that `push` cannot fail."""
+    cdef int room = numbers.size + more
+    if room > numbers.room:
+        room = max(room, 2 * numbers.room)
+        numbers.items = <int32_t *>grown(numbers.items, room * sizeof(int32_t))
+        numbers.room = room
+    return 0
+
+
+cdef inline void push(Numbers *numbers, int number) noexcept:
+    numbers.items[numbers.size] = number
+    numbers.size += 1
+
+
+cdef inline list listed(Numbers *numbers):
+    return [numbers.items[k] for k in range(numbers.size)]
+
+
+cdef int fill(Numbers *numbers, values) except -1:
+    numbers.size = 0
+    reserve(numbers, len(values))
+    for value in values:
+        push(numbers, value)
+    return 0
+
+
 cdef class Supports:
     """Columns by feature, the names that own them, and the supports' slots."""
 
+    cdef public Guard guard  # that of the model which has the store
     cdef readonly object kernel
     cdef readonly bint wide
     cdef object limit
@@ -37,7 +72,8 @@ cdef class Supports:
     cdef DriftColumn *columns
     cdef int n_columns, column_room
     cdef DriftVocabulary vocabulary
-    cdef list names, free_columns
+    cdef list names
+    cdef Numbers free_columns  # with room for all columns
     cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
     cdef Py_ssize_t width
     # The slots: a free one has weight, scale and squared norm 0, and no row.
@@ -52,7 +88,16 @@ cdef class Supports:
     cdef double *row
     cdef void *work_block
     cdef void *work  # inner products by slot, in work_block behind a row of lanes
-    cdef list free_slots
+    cdef Numbers free_slots  # with room for all slots
+    # The supports, the oldest first: their slots, and their numbers among all that ever came.
+    cdef int32_t *order
+    cdef int64_t *serials
+    cdef readonly int size
+    cdef readonly int64_t n_added
+    # The log of the update under way, see _columns_changes.pxi.
+    cdef bint logging
+    cdef Numbers made, turned, added, gone
+    cdef int least_free  # fewest free columns so far
     # What of the point below holds until the supports change: last_score, row, ids.
     cdef bint scored, filled, current
     # Dense columns' share of the inner products of a window of rows, see _columns_scores.pxi.
@@ -81,11 +126,12 @@ cdef class Supports:
         self.normalize = self.kind != DRIFT_CUSTOM and kernel.normalize
         self.factor = 1.0
         self.names = []
-        self.free_columns = []
-        self.free_slots = []
+        self.guard = Guard()
 
     def __dealloc__(self):
         cdef int j
+        free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
+        free(self.made.items); free(self.turned.items); free(self.added.items); free(self.gone.items)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
         for j in range(self.capacity):
@@ -110,8 +156,7 @@ cdef class Supports:
         finally:
             PyBuffer_Release(&view)
         self.factor = 1.0
-        for slot in self.free_slots:
-            self.weight[slot] = 0.0
+        self.clear_free()
         self.scored = False
 
     def coefficients(self, out):
@@ -150,9 +195,16 @@ cdef class Supports:
                 self.weight[slot] = 0.0 if fabs(after) <= self.tie * (fabs(before) + fabs(more)) else after
         finally:
             PyBuffer_Release(&view)
-        for slot in self.free_slots:
-            self.weight[slot] = 0.0
+        self.clear_free()
         self.scored = False
+
+    cdef void clear_free(self) noexcept:
+        """Have no coefficient where there is no support."""
+        cdef int k
+        for k in range(self.free_slots.size):
+            self.weight[self.free_slots.items[k]] = 0.0
+        for k in range(self.gone.size):
+            self.weight[self.gone.items[k]] = 0.0
 
     cdef int check_room(self, Py_buffer *view) except -1:
         if view.len < <Py_ssize_t>(self.used * sizeof(double)):
@@ -197,14 +249,22 @@ cdef class Supports:
             failed = value != 0.0 and drift_put_float(&self.columns[j], slot, value, self.capacity)
         if failed:
             raise MemoryError("the column store cannot grow")
-        if dense != drift_is_dense(&self.columns[j]):
-            self.window_stop = 0
+        self.note_turn(j, dense)
         if value != 0.0:
             self.rows[slot][self.row_size[slot]] = j
             self.row_size[slot] += 1
         elif self.columns[j].size == 0:
-            self.free_column(j)
+            problem = self.free_column(j)
+            if problem is not None:
+                raise problem
         return 0
+
+    cdef void note_turn(self, int j, bint dense) noexcept:
+        """Take note that a column may have become sparse, if it was dense, or dense."""
+        if dense != drift_is_dense(&self.columns[j]):
+            self.window_stop = 0
+            if self.logging and self.turned.size < self.turned.room:
+                push(&self.turned, ~j if dense else j)
 
     cdef int make_dense(self, int j, bint dense) except -1:
         cdef DriftColumn *column = &self.columns[j]
@@ -224,43 +284,57 @@ cdef class Supports:
 
     cdef int new_column(self, name) except -1:
         """Give a name a column."""
-        cdef int j = self.free_columns.pop() if self.free_columns else self.append_column()
-        return self.name_column(j, name)
+        cdef bint fresh = self.free_columns.size == 0
+        cdef int j = self.append_column() if fresh else self.free_columns.items[self.free_columns.size - 1]
+        reserve(&self.made, 1)
+        self.name_column(j, name)
+        if not fresh:
+            self.free_columns.size -= 1
+        if self.logging and (fresh or self.free_columns.size < self.least_free):
+            push(&self.made, j)
+            self.least_free = min(self.least_free, self.free_columns.size)
+        return j
 
     cdef int append_column(self) except -1:
         cdef int j = self.n_columns
         if j == self.column_room:
+            reserve(&self.free_columns, max(64, 2 * j))
             self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
             self.column_room = max(64, 2 * j)
-        memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.names.append(None)
+        memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.n_columns += 1
         return j
 
     cdef int name_column(self, int j, name) except -1:
-        self.names[j] = name
+        cdef Py_ssize_t index = -1 if self.column_of == NULL else index_below(name, self.width)
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
             raise MemoryError("the column store cannot grow")
-        self.note_index(name, j)
-        return j
-
-    cdef int note_index(self, name, int j) except -1:
-        """Let the array column that a name stands for be looked up as column `j`."""
-        cdef Py_ssize_t index
-        if self.column_of != NULL:
-            index = index_below(name, self.width)
-            if index >= 0:
-                self.column_of[index] = j
+        self.names[j] = name
+        if index >= 0:
+            self.column_of[index] = j
         return 0
 
-    cdef int free_column(self, int j) except -1:
+    cdef object free_column(self, int j):
+        """Forget a column and its name; return what the name's own code raises, and go on then."""
+        cdef Py_ssize_t index, k
+        problem = None
         name = self.names[j]
-        self.note_index(name, -1)
-        drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, hash(name))
+        try:
+            drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, drift_fold(hash(name)))
+            index = -1 if self.column_of == NULL else index_below(name, self.width)
+            if index >= 0:
+                self.column_of[index] = -1
+        except BaseException as error:
+            problem = error
+            drift_vocabulary_drop(&self.vocabulary, <PyObject *>name)
+            for k in range(self.width):
+                if self.column_of[k] == j:
+                    self.column_of[k] = -1
         self.names[j] = None
-        self.free_columns.append(j)
+        push(&self.free_columns, j)
         drift_clear(&self.columns[j])
-        return 0
+        return problem
 
     cdef int index(self, Py_ssize_t width) except -1:
         """Prepare to look up rows of an array with `width` columns."""
@@ -288,6 +362,9 @@ cdef class Supports:
         if self.limit is not None and self.limit >= count:
             after = min(after, self.limit)
         after = (after + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
+        reserve(&self.free_slots, after - self.free_slots.size)
+        self.order = <int32_t *>grown(self.order, after * sizeof(int32_t))
+        self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
         self.rows = <int32_t **>grown(self.rows, after * sizeof(void *))
         self.row_size = <int32_t *>grown(self.row_size, after * sizeof(int32_t))
         self.weight = <double *>aligned(self.weight, before, after, sizeof(double))
@@ -300,7 +377,9 @@ cdef class Supports:
             if not drift_is_dense(&self.columns[j]):
                 continue
             if self.columns[j].size < after // 16:
+                reserve(&self.turned, 1)
                 self.make_dense(j, False)
+                self.note_turn(j, True)
             elif (
                 drift_widen_dense_double(&self.columns[j], before, after)
                 if self.wide

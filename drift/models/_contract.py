@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from river import base
 
-from drift.errors import ParameterError
+from drift.errors import DriftError, ParameterError
+from drift.models import _support
 from drift.models._threads import alone
+from drift.models._undo import Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from drift.models._threads import Held
     from drift.types import Features, Label
 
-__all__ = ["ModelWrapper", "OnlineClassifier"]
+__all__ = ["Guarded", "ModelWrapper", "OnlineClassifier"]
 
 
 class ModelWrapper:
@@ -40,7 +42,21 @@ class ModelWrapper:
         return f"{type(self).__name__} (\n  model={inner}\n)"
 
 
-class OnlineClassifier(base.MiniBatchClassifier):
+class Guarded(Part):
+    """A model with a guard of its own, which is no part of its state: copies get another."""
+
+    def __init__(self) -> None:
+        self._guard: Held = _support.Guard()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_guard"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._guard = _support.Guard()
+
+
+class OnlineClassifier(base.MiniBatchClassifier, Part):
     """What every model shares, whatever its scores and labels are.
 
     A score is a float, or an array of one float for each class. While a thread works on a model,
@@ -61,10 +77,8 @@ class OnlineClassifier(base.MiniBatchClassifier):
 
     # --- what a model says ---------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def _guard(self) -> Held:
-        """What keeps other threads out of the model."""
+    #: What keeps other threads out of the model, and takes back an update that fails.
+    _guard: Held
 
     @abstractmethod
     def _read(self, x: Features) -> None:
@@ -99,7 +113,11 @@ class OnlineClassifier(base.MiniBatchClassifier):
 
     def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
         """Learn rows that nothing refuses; return what was predicted before each."""
-        return [self._learn(x, y) for x, y in zip(table, labels, strict=True)]
+        predictions = []
+        for i, (x, y) in enumerate(zip(table, labels, strict=True)):
+            table.learnt = i
+            predictions.append(self._learn(x, y))
+        return predictions
 
     def _score_rows(self, table: Table) -> list[Any]:
         """Score of each row, as `_score` gives it."""
@@ -172,12 +190,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         FeatureTypeError
             If a value is not a number, or `x` not a mapping.
         """
-        guard = self._guard
-        guard.hold()
-        try:
-            self._learn(x, y)
-        finally:
-            guard.release()
+        self._guard.run(self._learn, x, y)
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example.
@@ -194,14 +207,14 @@ class OnlineClassifier(base.MiniBatchClassifier):
         label
             A label of the kind learnt. Before that False, or None where labels may be anything.
         """
-        guard = self._guard
-        guard.hold()
-        try:
-            self._read(x)
-            return self._label_of(self._score())
-        finally:
-            guard.release()
+        label: Label = self._guard.run(self._predict, x)
+        return label
 
+    def _predict(self, x: Features) -> Label:
+        self._read(x)
+        return self._label_of(self._score())
+
+    @alone
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
         """Give every label its probability: the logistic function or softmax of the scores.
 
@@ -220,20 +233,17 @@ class OnlineClassifier(base.MiniBatchClassifier):
             Probability by label. Before anything is learnt a half each, or nothing where labels may
             be anything.
         """
-        guard = self._guard
-        guard.hold()
-        try:
-            self._read(x)
-            return self._probabilities(self._output())
-        finally:
-            guard.release()
+        self._read(x)
+        return self._probabilities(self._output())
 
     # --- many examples -------------------------------------------------------------------------
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn a batch of examples, exactly as `learn_one` row by row would.
 
-        A batch is learnt as a whole or, if anything in it is refused, not at all.
+        Nothing of a batch is learnt if a label or a value in it is refused. Where the kernel has no
+        finite value once some rows are learnt, or anything else ends the call, those rows are
+        learnt and the others are not; drift's errors have their number as `rows_learnt`.
 
         Parameters
         ----------
@@ -283,9 +293,13 @@ class OnlineClassifier(base.MiniBatchClassifier):
         table, (labels, name) = Table(X), labels_of(y)
         if len(labels) != len(table):
             raise ParameterError(f"X has {len(table)} rows and y {len(labels)} labels")
-        checked = self._check_labels(labels)
-        table.check(self._read)
-        return table, name, self._learn_rows(table, labels, checked)
+        try:
+            checked = self._check_labels(labels)
+            table.check(self._read)
+            return table, name, self._learn_rows(table, labels, checked)
+        except DriftError as error:
+            error.rows_learnt = table.learnt
+            raise
 
     def _table(self, X: Any) -> Table:
         from drift.models._frames import Table  # noqa: PLC0415

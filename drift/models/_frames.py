@@ -95,6 +95,8 @@ class Table:
         self._frame: nw.DataFrame[Any] | None = None
         self._rows: Rows | None = None
         self._dicts: list[Features] | None = None
+        #: Number of rows learnt so far.
+        self.learnt = 0
         #: The rows as an array, where they came as one.
         self.dense: NDArray[Any] | None = None
         if isinstance(X, (list, tuple)) and all(isinstance(x, Mapping) for x in X):

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
+from drift.models._undo import Part
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from drift.models._threads import Held
 
     Array = NDArray[np.float64]
 
@@ -29,7 +33,7 @@ _NEGLIGIBLE = 2.0**-36
 _UNIT = 2.0**-48
 
 
-class InverseGram:
+class InverseGram(Part):
     """``(ridge I + G)^{-1}`` over the supports, by their slots.
 
     Both matrices are kept, in their lower triangles; rows and columns of free slots are zero. A
@@ -141,13 +145,15 @@ class InverseGram:
             self._inverse[square] = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)
 
 
-class GramFactor:
+class GramFactor(Part):
     """Cholesky factor ``L`` of the supports' Gram matrix, ``G = L L'``, in order of insertion.
 
     For supports that are never evicted. An insertion appends the row ``(z, distance)`` and leaves
     the others as they are, so that rounding errors do not pile up: after any number of insertions
     ``L`` is as good as one computed afresh, and never needs to be.
     """
+
+    _kept = frozenset({"_lower"})
 
     def __init__(self) -> None:
         # Beyond the supports L is the identity, so that BLAS can solve with the whole array; in C
@@ -201,7 +207,7 @@ class GramFactor:
                 return 0.0
         return distance
 
-    def append(self, whitened: Array, distance: float) -> None:
+    def append(self, whitened: Array, distance: float, guard: Held) -> None:
         """Add a support.
 
         Parameters
@@ -210,6 +216,8 @@ class GramFactor:
             `whiten` of the kernel between it and the others.
         distance
             Its distance from their span, positive: the root of `left_over`.
+        guard
+            The guard of the model that has the supports.
         """
         size = self._size
         if size == self.capacity:
@@ -217,6 +225,7 @@ class GramFactor:
             wider[:size, :size] = self._lower
             self._lower = wider
             self._lengths = np.pad(self._lengths, (0, len(wider) - size), constant_values=1.0)
+        guard.keep(self._lower.T, size)
         self._lower[size, :size] = whitened[:size]
         self._lower[size, size] = distance
         self._lengths[size] = math.hypot(float(np.linalg.norm(whitened)), distance)

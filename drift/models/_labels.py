@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["SIGNS", "BinaryLabels"]
+__all__ = ["SIGNS", "BinaryLabels", "predicted"]
 
 #: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
@@ -33,6 +33,50 @@ def _probability(score: float) -> float:
     return odds / (1.0 + odds)
 
 
+def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
+    """Sign of a label after labels of a kind."""
+    try:
+        return SIGNS[kind][y]
+    except (KeyError, TypeError):
+        pass
+    if is_missing(y):
+        raise LabelError(f"label {y!r} tells nothing: leave out examples without a label")
+    if not isinstance(y, Hashable) or y not in SIGNS["any"]:
+        raise LabelError(
+            f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for other labels or more than "
+            "two, wrap this model in drift.models.OneVsRest"
+        )
+    raise LabelError(
+        f"label {y!r:.80} does not go with the labels learnt so far, "
+        f"{labels[0]!r} and {labels[1]!r}"
+    )
+
+
+def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple[Label, Label]]:
+    """Kind and labels to predict in once a label is learnt, too."""
+    truth = type(y).__name__ in {"bool", "bool_"}
+    if y == -1:
+        return "-1/+1", (-1, 1)
+    if y == 0 or truth:
+        return "0/1", (False, True) if truth else (0, 1)
+    return kind, labels if kind == "-1/+1" else (0, 1)  # 1 may turn out to go with 0 or with -1
+
+
+def predicted(
+    labels: Sequence[Label], scores: Sequence[float], kind: str, known: tuple[Label, Label]
+) -> list[Label]:
+    """What is predicted of rows, each in the kind of the labels before it."""
+    if kind != "any" and set(map(type, labels)) == {bool}:
+        negative, positive = known
+        return [positive if score > 0.0 else negative for score in scores]
+    predictions = []
+    for label, score in zip(labels, scores, strict=True):
+        predictions.append(known[score > 0.0])
+        if kind == "any" or type(label) is not bool:
+            kind, known = _after(label, kind, known)
+    return predictions
+
+
 class BinaryLabels(OnlineClassifier):
     """Predicts in the kind of label that was learnt: bool, 0/1 or -1/+1; bool before that."""
 
@@ -42,51 +86,36 @@ class BinaryLabels(OnlineClassifier):
 
     def _sign(self, y: Label) -> float:
         """Sign of a label; changes nothing."""
-        try:
-            return SIGNS[self._kind][y]
-        except (KeyError, TypeError):
-            pass
-        if is_missing(y):
-            raise LabelError(f"label {y!r} tells nothing: leave out examples without a label")
-        if not isinstance(y, Hashable) or y not in SIGNS["any"]:
-            raise LabelError(
-                f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for other labels or more than "
-                "two, wrap this model in drift.models.OneVsRest"
-            )
-        raise LabelError(
-            f"label {y!r:.80} does not go with the labels learnt so far, "
-            f"{self._labels[0]!r} and {self._labels[1]!r}"
-        )
+        return _sign_of(y, self._kind, self._labels)
+
+    def _adopt(self, y: Label) -> None:
+        """Predict from now on in the kind of label that `y` is."""
+        if self._kind == "any" or type(y) is not bool:
+            kind, labels = _after(y, self._kind, self._labels)
+            self.__dict__.update(_kind=kind, _labels=labels)  # at once, or an interrupt parts them
+
+    def _adopt_all(self, labels: Sequence[Label]) -> None:
+        """Do so for rows that change nothing else."""
+        if self._kind == "any" or set(map(type, labels)) != {bool}:
+            for label in labels:
+                self._adopt(label)
 
     def _check_labels(self, labels: Sequence[Label]) -> list[float] | None:
         """Return the labels' signs; None keeps the batch out of compiled code."""
-        before = self._kind, self._labels
         if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
             return [1.0 if label else -1.0 for label in labels]
-        i = 0
-        try:
-            for i, label in enumerate(labels):  # noqa: B007 - told where one is refused
-                if self._kind == "any" or type(label) is not bool:
-                    self._sign(label)
-                    self._adopt(label)
-            return [self._sign(label) for label in labels]
-        except LabelError as error:
-            raise LabelError(f"row {i}: {error}") from None
-        finally:
-            self._kind, self._labels = before
+        kind, known, signs = self._kind, self._labels, []
+        for i, label in enumerate(labels):
+            try:
+                signs.append(_sign_of(label, kind, known))
+            except LabelError as error:
+                raise LabelError(f"row {i}: {error}") from None
+            if kind == "any" or type(label) is not bool:
+                kind, known = _after(label, kind, known)
+        return signs
 
     def _label_of(self, score: float) -> Label:
         return self._labels[score > 0.0]
 
     def _probabilities(self, score: float) -> dict[Label, float]:
         return {self._labels[0]: _probability(-score), self._labels[1]: _probability(score)}
-
-    def _adopt(self, y: Label) -> None:
-        """Predict from now on in the kind of label that `y` is."""
-        truth = type(y).__name__ in {"bool", "bool_"}
-        if y == -1:
-            self._kind, self._labels = "-1/+1", (-1, 1)
-        elif y == 0 or truth:
-            self._kind, self._labels = "0/1", (False, True) if truth else (0, 1)
-        elif self._kind != "-1/+1":  # 1 may turn out to go with 0 or with -1
-            self._labels = (0, 1)

@@ -9,12 +9,15 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift.models._undo import Part
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from numpy.typing import NDArray
 
     from drift.models._support import SupportSet
+    from drift.models._threads import Held
     from drift.types import Features
 
 __all__ = ["TIE", "ClassProjector", "Projection", "Projector", "margin_step", "within"]
@@ -41,7 +44,7 @@ class Projection(NamedTuple):
     whitened: NDArray[Any]
 
 
-class Projector:
+class Projector(Part):
     """The span of a support set, to whose supports `insert` alone adds, and which loses none.
 
     The support set is an argument, not a part, of it: a copy of a model copies each by itself.
@@ -81,10 +84,11 @@ class Projector:
     ) -> None:
         """Add ``coefficient k`` to the hypothesis: a new support, with a positive error."""
         supports.add(x, coefficient)
-        self._factor.append(projection.whitened, math.sqrt(projection.squared_error))
+        error = math.sqrt(projection.squared_error)
+        self._factor.append(projection.whitened, error, supports.guard)
 
 
-class ClassProjector:
+class ClassProjector(Part):
     """The span of the supports of one class in a store that several classes share.
 
     Parameters
@@ -121,10 +125,10 @@ class ClassProjector:
         after[np.abs(after) <= TIE * (np.abs(before) + np.abs(more))] = 0.0
         weights[self._slots] = after
 
-    def insert(self, slot: int, projection: Projection) -> None:
+    def insert(self, slot: int, projection: Projection, guard: Held) -> None:
         """Take in a support, with a positive error, that a slot holds."""
         self._slots.append(slot)
-        self._factor.append(projection.whitened, math.sqrt(projection.squared_error))
+        self._factor.append(projection.whitened, math.sqrt(projection.squared_error), guard)
 
 
 def within(tolerance: float, parts: Collection[Projection], *, squared: bool) -> bool:

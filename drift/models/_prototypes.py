@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._names import Classes
+from drift.models._undo import Part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Prototypes"]
 
 
-class Prototypes:
+class Prototypes(Part):
     """Coefficients by class and slot; a class that nothing was learnt of scores 0.
 
     Attributes
@@ -31,6 +32,8 @@ class Prototypes:
     roundings : ndarray of shape (n_classes,)
         Bounds on the rounding errors of the scores taken last.
     """
+
+    _kept = frozenset({"matrix", "roundings"})
 
     def __init__(self) -> None:
         self.labels: list[Label] = []
@@ -100,15 +103,17 @@ class Prototypes:
             rounding += float(self.roundings[rival])
         return 0.0 if abs(margin) <= rounding else margin, rounding
 
-    def put(self, slot: int, capacity: int, coefficients: dict[int, float]) -> None:
+    def put(self, slot: int, supports: SupportSet, coefficients: dict[int, float]) -> None:
         """Set the coefficients, by number of class, of a new support; -1 is no class."""
-        self._make_room(len(self.labels), capacity)
+        self._make_room(len(self.labels), supports.capacity)
+        supports.guard.keep(self.matrix, slot)
         for k, coefficient in coefficients.items():
             if k >= 0:
                 self.matrix[k, slot] = coefficient
 
-    def drop(self, slot: int) -> None:
+    def drop(self, slot: int, supports: SupportSet) -> None:
         """Forget the coefficients of a support."""
+        supports.guard.keep(self.matrix, slot)
         self.matrix[:, slot] = 0.0
 
     def of(self, slot: int) -> dict[Label, float]:

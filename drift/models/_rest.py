@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drift.models._undo import Part
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ def largest_by_row(matrix: Array) -> Array:
     return largest
 
 
-class RestScores:
+class RestScores(Part):
     """``rest_j = sum_{i != j} coefficient_i k(x_i, x_j)`` for each support ``j``, by slot.
 
     An insertion or eviction costs the one kernel row of the support that comes or goes, and memory

@@ -9,18 +9,20 @@ import numpy as np
 
 from drift.models import _support
 from drift.models._names import content_of
+from drift.models._undo import Part
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
     from drift.models._names import Example
-    from drift.types import Features
+    from drift.models._threads import Held
+    from drift.types import Features, Label
 
 __all__ = ["SharedStore", "SharedSupports"]
 
 
-class SharedStore:
+class SharedStore(Part):
     """One column store under the supports of several hypotheses.
 
     Between two calls of `read` the hypotheses may learn the example that was read, one after the
@@ -33,6 +35,8 @@ class SharedStore:
     wide
         Keep float64 columns whatever `column_type` says.
     """
+
+    _kept = frozenset({"matrix", "users", "example", "scores", "row", "votes"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
         self.store = _support.ColumnStore(kernel, wide or _support.float64_columns())
@@ -99,7 +103,7 @@ class SharedStore:
         self._forget_example()
 
 
-class SharedSupports:
+class SharedSupports(Part):
     """The supports of one hypothesis in a `SharedStore`, as `SupportSet` is of one of its own."""
 
     def __init__(self, shared: SharedStore, budget: int | None) -> None:
@@ -141,21 +145,21 @@ class SharedSupports:
         self.read(x)
         return self.score()
 
-    def mistaken_score_of(self, x: Features, sign: float) -> float | None:
-        """Do the same where ``sign * score <= 0``, in `hold`; None elsewhere."""
+    def learn(self, x: Features, sign: float, margin: float, model: Any, y: Label) -> float:
+        """Take an example as the point and let a model learn it; see the store."""
         score = self.score_of(x)
-        if sign * score > 0.0:
-            return None
-        self.hold()
+        if sign * score <= margin:
+            self.guard.update(model, model._change, x, y, sign, score)  # noqa: SLF001
         return score
 
-    def hold(self) -> int:
-        """Keep other threads out until `release`."""
-        return self._shared.store.hold()
+    @property
+    def guard(self) -> Held:
+        """What keeps other threads out, and takes back an update that fails."""
+        return self._shared.store.guard
 
-    def release(self) -> None:
-        """Let other threads in again."""
-        self._shared.store.release()
+    @guard.setter
+    def guard(self, guard: Any) -> None:
+        self._shared.store.guard = guard
 
     def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
         """Vote of all prefixes of the expansion, and the last one's score; see the store.
@@ -164,8 +168,9 @@ class SharedSupports:
         """
         shared = self._shared
         if shared.row is None:
-            shared.row = np.empty(shared.store.capacity)
-            shared.store.fill_row(shared.row)
+            row = np.empty(shared.store.capacity)
+            shared.store.fill_row(row)
+            shared.row = row
         # An example is voted on when it is predicted, and again when it is learnt.
         on = self._number, len(signs), survived[-1], averaged
         if on not in shared.votes:
@@ -197,6 +202,7 @@ class SharedSupports:
         """Multiply every coefficient by a number, in constant time."""
         self._factor *= c
         if abs(self._factor) < 1e-100:  # before the weights lose their meaning
+            self.guard.keep(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
             self._factor = 1.0
 
@@ -206,16 +212,22 @@ class SharedSupports:
         if shared.slot < 0:
             shared.slot = shared.store.add(x, 0.0)
             shared.make_room()
+        self._keep(shared.slot)
         shared.users[shared.slot] += 1
         shared.matrix[self._number, shared.slot] = coefficient / self._factor
         self._order.append(shared.slot)
         self._slots.append(shared.slot)
         return shared.slot
 
+    def _keep(self, slot: int) -> None:
+        self.guard.keep(self._shared.users, slot)
+        self.guard.keep(self._shared.matrix, slot)
+
     def remove(self, i: int) -> int:
         """Evict support number `i`; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
         del self._slots[i]
+        self._keep(slot)
         shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._names import Example
+    from drift.models._threads import Held
     from drift.types import Features
 
 try:
-    from drift.models._columns import ColumnStore
+    from drift.models._columns import ColumnStore, Guard
 except ImportError:  # built without a C compiler
     import multiprocessing
 
-    from drift.models._columns_py import ColumnStore  # type: ignore[assignment]
+    from drift.models._columns_py import ColumnStore, Guard  # type: ignore[assignment]
 
     if multiprocessing.parent_process() is None:  # workers leave it to the process that has them
         warnings.warn(
@@ -33,7 +34,7 @@ except ImportError:  # built without a C compiler
             stacklevel=2,
         )
 
-__all__ = ["ColumnStore", "SupportSet", "column_type", "compiled", "float64_columns"]
+__all__ = ["ColumnStore", "Guard", "SupportSet", "column_type", "compiled", "float64_columns"]
 
 #: Whether the compiled extension is in use.
 compiled: bool = ColumnStore.__module__ == "drift.models._columns"
@@ -104,9 +105,6 @@ class SupportSet:
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
         self.kernel = kernel
         self.budget = budget
-        self._order: list[int] = []  # the slots, oldest first
-        self._serials: list[int] = []  # number of each among all that ever came, from 1
-        self._n_added = 0
         self._bind(ColumnStore(kernel, wide or float64_columns(), self._limit))
 
     @property
@@ -123,11 +121,14 @@ class SupportSet:
         self.score = store.score
         #: Take an example as the point and return its score.
         self.score_of = store.score_of
-        #: The same where ``sign * score <= 0``, in `hold`; None elsewhere.
-        self.mistaken_score_of = store.mistaken_score_of
-        #: Keep other threads out, until `release`.
-        self.hold = store.hold
-        self.release = store.release
+        #: Take an example as the point and let a model learn it; see the store.
+        self.learn = store.learn
+        #: Begin an update, take it back, or finish it; see the store.
+        self.begin = store.begin
+        self.undo = store.undo
+        self.finish = store.finish
+        #: Make the example read last the newest support; return its slot.
+        self.add = store.add
         #: Bound on the rounding error of the score taken last.
         self.rounding = store.rounding
         #: Kernel between the point and itself.
@@ -148,7 +149,16 @@ class SupportSet:
         self.scan = store.scan
 
     def __len__(self) -> int:
-        return len(self._order)
+        return self._store.size
+
+    @property
+    def guard(self) -> Held:
+        """What keeps other threads out, and takes back an update that fails."""
+        return self._store.guard
+
+    @guard.setter
+    def guard(self, guard: Any) -> None:
+        self._store.guard = guard
 
     @property
     def store(self) -> ColumnStore:
@@ -168,25 +178,17 @@ class SupportSet:
     @property
     def slots(self) -> list[int]:
         """The supports' slots, the oldest first."""
-        return self._order
+        return self._store.slots()
 
     @property
     def newest(self) -> int:
         """Slot of the newest support; below 0 if there is none."""
-        return self._order[-1] if self._order else -1
+        return self._store.slot(-1) if len(self) else -1
 
     @property
     def serials(self) -> list[int]:
         """Number of each support among all that ever came, the oldest first."""
-        return self._serials
-
-    def add(self, x: Features, coefficient: float) -> int:
-        """Make the example read last the newest support; return its slot."""
-        slot = self._store.add(x, coefficient)
-        self._order.append(slot)
-        self._n_added += 1
-        self._serials.append(self._n_added)
-        return slot
+        return self._store.serials_held()
 
     def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
         """Vote of all prefixes of the expansion, and the last one's score; see the store.
@@ -203,38 +205,35 @@ class SupportSet:
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return the slot that it leaves."""
-        slot = self._order.pop(i)
-        del self._serials[i]
+        slot = self._store.slot(i)
         self._store.remove(slot)
         return slot
 
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""
-        return self._store.coefficient(self._order[i])
+        return self._store.coefficient(self._store.slot(i))
 
     def read_support(self, i: int) -> None:
         """Take support number `i` as the point."""
-        self._store.read_support(self._order[i])
+        self._store.read_support(self._store.slot(i))
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
-        for slot in self._order:
+        for slot in self.slots:
             yield self._store.support(slot), self._store.coefficient(slot)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.kernel,
             "budget": self.budget,
-            "order": list(self._order),
-            "serials": list(self._serials),
-            "n_added": self._n_added,
+            "order": self.slots,
+            "serials": self.serials,
+            "n_added": self._store.n_added,
             "store": self._store.state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.kernel = state["kernel"]
         self.budget = state["budget"]
-        self._order = list(state["order"])
-        self._serials = list(state["serials"])
-        self._n_added = state["n_added"]
-        self._bind(ColumnStore.restore(self.kernel, self._limit, state["store"]))
+        order = state["order"], state["serials"], state["n_added"]
+        self._bind(ColumnStore.restore(self.kernel, self._limit, state["store"], order))

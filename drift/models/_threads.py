@@ -1,37 +1,47 @@
-"""One thread at a time in a model: another is told so, and nothing is corrupted."""
+"""One thread at a time in a model, and updates that are whole or none, without compiled code."""
 
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
-from functools import wraps
+from collections import deque
+from functools import partial, wraps
+from operator import call
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from drift.models._names import IN_USE
+from drift.models._undo import Kind, Part, copied, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-__all__ = ["Guard", "Guarded", "Held", "alone", "holding"]
+__all__ = ["Guard", "Held", "alone"]
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
 
 
 class Held(Protocol):
-    """What a thread takes before it works on a model: a column store, or a `Guard`."""
+    """What a thread takes before it works on a model: the guard in use, compiled or not."""
 
-    def hold(self) -> int:
-        """Keep other threads out until `release`; RuntimeError where one of them is in."""
+    def run(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a method while other threads are kept out."""
 
-    def release(self) -> None:
-        """Let other threads in again; as often as `hold` was called."""
+    def update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+        """Call what changes a part, other threads kept out; all is as before if that raises."""
+
+    def join(self, part: Part) -> int:
+        """Let the update under way change another part, and what that consists of."""
+
+    def keep(self, array: Any, slot: int = -1) -> None:
+        """Have an array, or its last axis at a slot, as it is if the update is taken back."""
 
 
 class Guard:
-    """Keeps other threads out of what has no compiled store to do so."""
+    """The contract of the compiled store's guard in plain Python."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self._log: list[partial[None]] | None = None  # what takes the update under way back
+        self._known: dict[int, Any] = {}  # by id, what there is in it
 
     def hold(self) -> int:
         """Keep other threads out until `release`; RuntimeError where one of them has done so."""
@@ -40,42 +50,77 @@ class Guard:
         return 0
 
     def release(self) -> None:
-        """Let other threads in again."""
+        """Let other threads in again; as often as `hold` was called."""
         self._lock.release()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Guard:
-        return Guard()  # River's clone copies attribute by attribute
+    def run(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a method while other threads are kept out."""
+        self.hold()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            self.release()
 
+    def update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+        """Call what changes a part, other threads kept out; all is as before if that raises.
 
-class Guarded:
-    """A model with a guard of its own, which is no part of its state: copies get another."""
+        Within another update it is a piece of that one.
+        """
+        return self.run(self._piece if self._log is not None else self._update, part, change, *args)
 
-    def __init__(self) -> None:
-        self._own_guard = Guard()
+    def _piece(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+        self.join(part)
+        return change(*args)
 
-    @property
-    def _guard(self) -> Held:
-        return self._own_guard
+    def _update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+        log: list[partial[None]] = []
+        # One call, before which the interpreter runs no signal handler: an interrupt that comes
+        # while an exception is handled finds all taken back.
+        undo: Callable[[], Any] = partial(deque, map(call, log), 0)
+        try:
+            self._log = log
+            self.join(part)
+            return change(*args)
+        except BaseException:
+            undo()
+            raise
+        finally:
+            self._log = None
+            self._known.clear()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_own_guard"}
+    def join(self, part: Part) -> int:
+        """Let the update under way change another part, and what that consists of."""
+        assert self._log is not None  # noqa: S101
+        if id(part) in self._known:
+            return 0
+        before = self._known[id(part)] = dict(part.__dict__)
+        self._log.append(partial(setattr, part, "__dict__", before))
+        for name, value in part.__dict__.items():
+            kind = kind_of(type(value))  # type: ignore[arg-type]  # which has a hash
+            if kind == Kind.PART:
+                self.join(value)
+            elif kind == Kind.CONTAINER:
+                if name not in part._kept:  # noqa: SLF001
+                    before[name] = copied(value)
+                if type(value) is list and value and isinstance(value[0], Part):
+                    for one in value:
+                        self.join(one)
+            elif kind == Kind.STORE:
+                store = getattr(value, "store", value)
+                if id(store) not in self._known:
+                    content = self._known[id(store)] = store.content()
+                    self._log.append(partial(setattr, store, "__dict__", content))
+        return 0
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._own_guard = Guard()
+    def keep(self, array: Any, slot: int = -1) -> None:
+        """Have an array, or its last axis at a slot, as it is if the update is taken back."""
+        array = array if array.base is None else array.base
+        if self._log is not None and id(array) not in self._known:
+            self._known[id(array)] = array
+            self._log.append(partial(array.__setitem__, ..., array.copy()))
 
-
-@contextmanager
-def holding(store: Held | None) -> Iterator[None]:
-    """Keep other threads out of a store, if there is one."""
-    if store is None:
-        yield
-        return
-    store.hold()
-    try:
-        yield
-    finally:
-        store.release()
+    def __reduce__(self) -> Any:
+        return Guard, ()  # a copy of a model is nobody's yet
 
 
 def alone(method: _Method) -> _Method:
@@ -83,11 +128,6 @@ def alone(method: _Method) -> _Method:
 
     @wraps(method)
     def held(self: Any, *args: Any, **kwargs: Any) -> Any:
-        guard: Held = self._guard
-        guard.hold()
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            guard.release()
+        return self._guard.run(method, self, *args, **kwargs)
 
     return cast("_Method", held)

@@ -103,8 +103,8 @@ static int drift_vocabulary_enter(DriftVocabulary *v, PyObject *name, Py_hash_t 
 }
 
 /* Take out the name of a column, found by identity. */
-static void drift_vocabulary_leave(DriftVocabulary *v, PyObject *name, Py_hash_t hash) {
-    size_t i = drift_home(drift_fold(hash), v->mask);
+static void drift_vocabulary_leave(DriftVocabulary *v, PyObject *name, uint32_t folded) {
+    size_t i = drift_home(folded, v->mask);
     while (v->entries[i].name != name) i = (i + 1) & v->mask;
     for (size_t next = (i + 1) & v->mask; v->entries[next].name; next = (next + 1) & v->mask) {
         size_t home = drift_home(v->entries[next].hash, v->mask);
@@ -119,6 +119,15 @@ static void drift_vocabulary_leave(DriftVocabulary *v, PyObject *name, Py_hash_t
     v->changes++;
     /* Give memory back after a time of many names. */
     if (v->mask >= 1024 && 16 * v->size < v->mask) (void)drift_vocabulary_resize(v, (v->mask + 1) / 4);
+}
+
+/* The same for a name whose hash is not to be had; nothing if it is not there. */
+static void drift_vocabulary_drop(DriftVocabulary *v, PyObject *name) {
+    for (size_t i = 0; v->entries && i <= v->mask; i++)
+        if (v->entries[i].name == name) {
+            drift_vocabulary_leave(v, name, v->entries[i].hash);
+            return;
+        }
 }
 
 /* Whether reading this example runs none of the caller's code. */

@@ -12,7 +12,7 @@ from drift.models.multiclass import MulticlassKernelClassifier
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from drift.models._prototypes import Prototypes
     from drift.models._threads import Held
@@ -67,6 +67,8 @@ class Averaged(ModelWrapper, OnlineClassifier):
     Accuracy: 87.52%
     """
 
+    _kept = frozenset({"_held", "_serials", "_sums", "_weights"})
+
     def __init__(self, model: KernelClassifier) -> None:
         if not issubclass(type(model), KernelClassifier):  # as which a pipeline would pass
             raise ParameterError(
@@ -98,15 +100,15 @@ class Averaged(ModelWrapper, OnlineClassifier):
     # --- one example ---------------------------------------------------------------------------
 
     @property
-    def _guard(self) -> Held:
+    def _guard(self) -> Held:  # type: ignore[override]
         return self.model._guard
 
-    @alone
+    def _share_guard(self, guard: Held) -> None:
+        self.model._share_guard(guard)
+
     def learn_one(self, x: Features, y: Label) -> None:
         """Learn one example, as the model does; see `OnlineClassifier`."""
-        updates = self.model.n_updates
-        self.model.learn_one(x, y)
-        self._count(changed=self.model.n_updates != updates)
+        self._guard.update(self, self._follow_one, self.model.learn_one, x, y)
 
     def _learn(self, x: Features, y: Label) -> Label:
         predicted = self.predict_one(x)
@@ -115,19 +117,21 @@ class Averaged(ModelWrapper, OnlineClassifier):
 
     def _step(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
-        updates = self.model.n_updates
-        score = self.model._step(x, sign)
-        self._count(changed=self.model.n_updates != updates)
+        score: float = self._guard.update(self, self._follow_one, self.model._step, x, sign)
         return score
 
-    def _count(self, *, changed: bool) -> None:
+    def _follow_one(self, learn: Callable[..., Any], *example: Any) -> Any:
+        """Let the model learn an example, and count its hypothesis."""
+        updates = self.model.n_updates
+        result = learn(*example)
         self._n_examples += 1
         self._since += 1
         self._weights = None
-        if changed:
-            self._sums += self._since * self._held
+        if self.model.n_updates != updates:
+            self._sums = self._sums + self._since * self._held
             self._since = 0
             self._follow()
+        return result
 
     def _follow(self) -> None:
         """Bring the sums into the form of the model's new hypothesis."""
@@ -154,9 +158,10 @@ class Averaged(ModelWrapper, OnlineClassifier):
 
         supports = self.model._supports
         if self._weights is None:
-            self._weights = np.zeros((len(self._held), supports.capacity))
+            weights = np.zeros((len(self._held), supports.capacity))
             total = self._sums + self._since * self._held
-            self._weights[:, supports.slots] = total / max(self._n_examples, 1)
+            weights[:, supports.slots] = total / max(self._n_examples, 1)
+            self._weights = weights
         scores, roundings = np.zeros((2, len(self._weights)))
         if len(supports):
             supports.class_scores(self._weights, scores, roundings)

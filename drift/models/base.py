@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
-from drift.models._labels import SIGNS, BinaryLabels
+from drift.models._labels import SIGNS, BinaryLabels, predicted
 from drift.models._names import Row, Rule
 from drift.models._support import SupportSet
 from drift.models._threads import alone
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._frames import Table
+    from drift.models._threads import Held
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier"]
@@ -75,21 +76,17 @@ class KernelClassifier(BinaryLabels):
     #: Whether `_update` needs the score to the last bit; a rough one of the right sign may do.
     _needs_score: ClassVar[bool] = True
 
-    #: Whether a subclass has none of these hooks of its own, so that the short way is the same.
+    #: Whether scores and labels are those of this class, so that the short ways are the same.
     _plain: ClassVar[bool] = True
-    _HOOKS: ClassVar = ("_learn", "_step", "_score", "_should_update", "_label_of")
 
     _learns_signs = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        decides = {"_score", "_should_update", "_step"} & cls.__dict__.keys()
+        decides = {"_score", "_should_update"} & cls.__dict__.keys()
         if decides and "_update_margin" not in cls.__dict__:
             cls._update_margin = None
-        cls._plain = all(
-            getattr(cls, hook) is getattr(KernelClassifier, hook)
-            for hook in KernelClassifier._HOOKS
-        )
+        cls._plain = (cls._learn, cls._score) == (KernelClassifier._learn, KernelClassifier._score)
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         if isinstance(kernel, type):
@@ -110,8 +107,12 @@ class KernelClassifier(BinaryLabels):
         )
 
     @property
-    def _guard(self) -> SupportSet:
-        return self._supports
+    def _guard(self) -> Held:  # type: ignore[override]
+        return self._supports.guard
+
+    def _share_guard(self, guard: Any) -> None:
+        """Take part in the updates of another model, as its guard knows them."""
+        self._supports.guard = guard
 
     # --- hooks ---------------------------------------------------------------------------------
 
@@ -156,49 +157,45 @@ class KernelClassifier(BinaryLabels):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def _step(self, x: Features, sign: float) -> float:
+    def _step(self, x: Features, sign: float, y: Label = None) -> float:
         """Learn one example; return its score before that."""
-        supports = self._supports
-        supports.hold()
-        try:
-            supports.read(x)
-            score = self._score()
-            if sign * score <= 0.0:
-                self.n_mistakes += 1
-            if self._should_update(x, sign, score):
-                self.n_updates += 1
-                self._update(x, sign, score)
-        finally:
-            supports.release()
+        margin = self._update_margin
+        if margin is not None:
+            return self._supports.learn(x, sign, margin, self, y)
+        self._supports.read(x)
+        score = self._score()
+        self._guard.update(self, self._change, x, y, sign, score)
         return score
+
+    def _change(self, x: Features, y: Label, sign: float, score: float) -> None:
+        """Learn the example read last, of which margins alone do not tell that nothing changes."""
+        if sign * score <= 0.0:
+            self.n_mistakes += 1
+        if self._should_update(x, sign, score):
+            self.n_updates += 1
+            self._update(x, sign, score)
+        if y is not None:  # as in a model of one class of several
+            self._adopt(y)
 
     def learn_one(self, x: Features, y: Label) -> None:
         """Learn one example; see `OnlineClassifier`, which takes some calls more."""
-        if not self._plain:
-            self._learn(x, y)  # which keeps other threads out by itself
+        margin = self._update_margin
+        if margin is None or not self._plain:
+            self._guard.run(self._learn, x, y)
             return
         try:
             sign = SIGNS[self._kind][y]
         except (KeyError, TypeError):
             sign = self._sign(y)
-        supports = self._supports
-        score = supports.mistaken_score_of(x, sign)
-        if score is not None:
-            try:
-                self.n_mistakes += 1
-                self.n_updates += 1
-                self._update(x, sign, score)
-            finally:
-                supports.release()
+        self._supports.learn(x, sign, margin, self, y)
         if self._kind == "any" or (type(y) is not bool and type(y) is not type(self._labels[0])):
             self._adopt(y)
 
     def _learn(self, x: Features, y: Label) -> Label:
-        score = self._step(x, self._sign(y))
-        predicted = self._labels[score > 0.0]
-        if self._kind == "any" or type(y) is not bool:
-            self._adopt(y)
-        return predicted
+        sign, labels = self._sign(y), self._labels
+        score = self._step(x, sign, y)
+        self._adopt(y)
+        return labels[score > 0.0]
 
     def _read(self, x: Features) -> None:
         self._supports.read(x)
@@ -224,13 +221,8 @@ class KernelClassifier(BinaryLabels):
         """Predict the label of one example; see `OnlineClassifier`, which takes two calls more."""
         if self._plain:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
-        supports = self._supports
-        supports.hold()
-        try:
-            supports.read(x)
-            return self._label_of(self._score())
-        finally:
-            supports.release()
+        label: Label = self._guard.run(self._predict, x)
+        return label
 
     # --- many examples -------------------------------------------------------------------------
 
@@ -238,16 +230,10 @@ class KernelClassifier(BinaryLabels):
         rows, threshold = table.array, self._update_margin
         if rows is None or threshold is None or checked is None:
             return super()._learn_rows(table, labels, checked)
-        scores = self._scan(table, checked, threshold)
-        if self._kind != "any" and set(map(type, labels)) == {bool}:
-            negative, positive = self._labels
-            return [positive if score > 0.0 else negative for score in scores]
-        predictions = []
-        for label, score in zip(labels, scores, strict=True):
-            predictions.append(self._labels[score > 0.0])
-            if self._kind == "any" or type(label) is not bool:
-                self._adopt(label)
-        return predictions
+        kind, known = self._kind, self._labels
+        scores = self._scan(table, labels, checked, threshold)
+        self._adopt_all(labels)
+        return predicted(labels, scores, kind, known)
 
     def _score_rows(self, table: Table) -> list[float]:
         if table.array is None or self._update_margin is None:
@@ -259,53 +245,47 @@ class KernelClassifier(BinaryLabels):
     def _decide_rows(self, table: Table) -> Sequence[float]:
         if table.array is None or self._update_margin is None:
             return self._score_rows(table)
-        return self._scan(table, None, self._update_margin)
+        return self._scan(table, (), None, self._update_margin)
 
     def _scan(
-        self, table: Table, signs: Sequence[float] | None, threshold: float
+        self,
+        table: Table,
+        labels: Sequence[Label],
+        signs: Sequence[float] | None,
+        threshold: float,
     ) -> Sequence[float]:
         """Score of each row, of the right sign; it is learnt after that if there are signs."""
         from drift.models import _blocks  # noqa: PLC0415  (imports numpy)
 
         if _blocks.pays(table, self._supports):
-            learn = self._learn_block_row
+
+            def learn(x: Row, i: int, score: float | None) -> None:
+                assert signs is not None  # noqa: S101
+                self._learn_block_row(x, labels[i], signs[i], score)
+
             return list(_blocks.scan(table, self._supports, signs, threshold, learn).tolist())
         rows, supports, stop = table.array, self._supports, 0
         assert rows is not None  # noqa: S101
         scores = array("d", bytes(8 * len(rows)))
         numbers = None if signs is None else array("b", map(int, signs))
         while stop < len(rows):
-            stop = supports.scan(rows, stop, numbers, scores, threshold)
+            start, stop = stop, supports.scan(rows, stop, numbers, scores, threshold)
             if signs is None or stop == len(rows):
                 continue
-            try:
-                self._learn_row(Row(rows, stop), signs[stop], scores[stop])
-            finally:
-                supports.release()
+            self._adopt_all(labels[start:stop])
+            table.learnt = stop
+            x, y, sign = Row(rows, stop), labels[stop], signs[stop]
+            supports.guard.update(self, self._change, x, y, sign, scores[stop])
             stop += 1
         return scores
 
-    def _learn_row(self, x: Row, sign: float, score: float) -> None:
-        """Learn the row that was read last, whose margin makes it an update or nearly so."""
-        if not self._plain:
-            self._step(x, sign)
-            return
-        self.n_mistakes += 1
-        self.n_updates += 1
-        self._update(x, sign, score)
-
-    def _learn_block_row(self, x: Row, sign: float, score: float | None) -> None:
+    def _learn_block_row(self, x: Row, y: Label, sign: float, score: float | None) -> None:
         """Learn a row of a block that may be an update; without a score, find it out."""
-        if score is None or self._needs_score or not self._plain:
-            self._step(x, sign)
+        if score is None or self._needs_score:
+            self._step(x, sign, y)
             return
-        supports = self._supports
-        supports.read(x)
-        supports.hold()
-        try:
-            self._learn_row(x, sign, score)
-        finally:
-            supports.release()
+        self._supports.read(x)
+        self._supports.guard.update(self, self._change, x, y, sign, score)
 
     # --- the supports ---------------------------------------------------------------------------
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 from drift._checks import check_integer, check_seed
+from drift.models._draws import Drawing, Draws
 from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["LBP", "RBP"]
 
 
-class RBP(KernelClassifier):
+class RBP(Drawing, KernelClassifier):
     """Randomized Budget Perceptron: evicts a support drawn uniformly at random.
 
     Parameters
@@ -70,7 +70,7 @@ class RBP(KernelClassifier):
         super().__init__(kernel, budget)
         self.budget = budget
         self.seed = check_seed(seed)
-        self._rng = random.Random(self.seed)
+        self._rng = Draws(self.seed)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, sign)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift._checks import check_integer, check_seed
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
+from drift.models._draws import Drawing, Draws
 from drift.models._names import Rule, is_missing
 from drift.models._threads import alone
 from drift.models.base import KernelClassifier
@@ -138,30 +138,26 @@ class MulticlassKernelClassifier(KernelClassifier):
         """Make the example read last a support, with coefficients by number of class."""
         assert self._prototypes is not None  # noqa: S101
         slot = self._supports.add(x, 0.0)
-        self._prototypes.put(slot, self._supports.capacity, coefficients)
+        self._prototypes.put(slot, self._supports, coefficients)
         return slot
 
     def _evict(self, i: int) -> int:
         """Evict support number `i`; return the slot that it leaves."""
         assert self._prototypes is not None  # noqa: S101
         slot = self._supports.remove(i)
-        self._prototypes.drop(slot)
+        self._prototypes.drop(slot, self._supports)
         return slot
 
     # --- one example ---------------------------------------------------------------------------
 
     def _learn(self, x: Features, y: Label) -> Label:
-        supports = self._supports
-        supports.hold()
-        try:
-            if self._prototypes is None and self._is_binary(y):
-                return super()._learn(x, y)
-            return self._learn_class(x, y)
-        finally:
-            supports.release()
+        if self._prototypes is None and self._is_binary(y):
+            return super()._learn(x, y)
+        check_class(y)
+        predicted: Label = self._guard.update(self, self._learn_class, x, y)
+        return predicted
 
     def _learn_class(self, x: Features, y: Label) -> Label:
-        check_class(y)
         self._supports.read(x)
         scores = self._score()
         predicted = self._label_of(scores)
@@ -187,11 +183,12 @@ class MulticlassKernelClassifier(KernelClassifier):
 
         first: list[Label] = []
         while self._prototypes is None and len(first) < len(table):
+            table.learnt = len(first)
             first.append(self._learn(table.row(len(first)), labels[len(first)]))
         if self._prototypes is None:
             return first
         known = self._prototypes.labels
-        return learn_rows(self, known, table.array, labels, first)
+        return learn_rows(self, known, table, labels, first)
 
     def _pass_over(self, batch: Batch, start: int, targets: Any) -> int:
         """Pass over rows that surely are no update; return the number of the first other one."""
@@ -241,7 +238,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         for i, slot in enumerate(self._supports.slots):
             coefficient = self._supports.coefficient(i)
             shares = {k: share * coefficient for k, share in self._halves.items()}
-            prototypes.put(slot, self._supports.capacity, shares)
+            prototypes.put(slot, self._supports, shares)
 
     def _expansion(self) -> Array:
         """Coefficients of the hypotheses by class; one row for a binary one."""
@@ -309,7 +306,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
 
 
-class MRBP(MulticlassKernelClassifier):
+class MRBP(Drawing, MulticlassKernelClassifier):
     """Multiclass Randomized Budget Perceptron: evicts a support drawn uniformly at random.
 
     A mistake gives the example's own class the coefficient 1, and the best other one -1.
@@ -362,7 +359,7 @@ class MRBP(MulticlassKernelClassifier):
         super().__init__(kernel, budget)
         self.budget = budget
         self.seed = check_seed(seed)
-        self._rng = random.Random(self.seed)
+        self._rng = Draws(self.seed)
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         self._add(x, {k: 1.0, rival: -1.0})

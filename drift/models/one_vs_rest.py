@@ -7,9 +7,9 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
-from drift.models._contract import ModelWrapper, OnlineClassifier
+from drift.models._contract import Guarded, ModelWrapper, OnlineClassifier
 from drift.models._names import Classes
-from drift.models._threads import Guarded, alone, holding
+from drift.models._threads import alone
 from drift.models.multiclass import check_class, check_classes, softmax
 from drift.models.perceptron import Perceptron
 
@@ -111,39 +111,50 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
 
         return np.array([model._output() for model in self.models.values()])
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for model in self.models.values():
+            model._share_guard(self._guard)
+
     def _learn(self, x: Features, y: Label) -> Label:
         check_class(y)
-        if self._shared is None:
-            return self._learn_classes(x, y)
-        store = self._shared.store
-        store.hold()  # from before the scores until the last class has learnt
-        try:
-            return self._learn_classes(x, y)
-        finally:
-            store.release()
-
-    def _learn_classes(self, x: Features, y: Label) -> Label:
         self._read(x)
         scores = self._score()
         predicted = self._label_of(scores)
-        if y not in self.models:
-            self.models[y] = self._new_model()
-            self._read(x)
-            scores = self._score()
+        if y in self.models:
+            self._learn_classes(x, y, scores)
+        else:
+            self._guard.update(self, self._learn_new_class, x, y)
+        return predicted
+
+    def _learn_new_class(self, x: Features, y: Label) -> None:
+        self.models[y] = self._new_model()
+        self._read(x)
+        self._learn_classes(x, y, self._score())
+
+    def _learn_classes(self, x: Features, y: Label, scores: Any) -> None:
         signs = [1.0 if label == y else -1.0 for label in self.models]
         mine = signs.index(1.0)
         rivals = [score for k, score in enumerate(scores.tolist()) if k != mine]
         rule = self.model._scan_rule
         margin = math.inf if rule is None or rule.wary else rule.threshold
-        self.n_mistakes += bool(scores[mine] <= max(rivals, default=0.0))
-        for model, sign, score in zip(self.models.values(), signs, scores.tolist(), strict=True):
-            if not sign * score > margin:  # the others would do nothing
-                model._step(x, sign)
-        return predicted
+        mistake = bool(scores[mine] <= max(rivals, default=0.0))
+        examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
+        changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
+        if mistake or changing:  # the others would do nothing
+            self._guard.update(self, self._change, x, changing, int(mistake))
+
+    def _change(
+        self, x: Features, changing: list[tuple[KernelClassifier, float]], mistakes: int
+    ) -> None:
+        self.n_mistakes += mistakes
+        for model, sign in changing:
+            model._step(x, sign)
 
     def _new_model(self) -> KernelClassifier:
         """Model of a new class, over the shared store if it can be."""
         model = self.model.clone()
+        model._share_guard(self._guard)
         apart = self.models and self._shared is None  # as those of an older version may be
         if apart or not model._shares_supports:
             return model
@@ -153,18 +164,18 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
         if self._shared is None:
             self._shared = SharedStore(own.kernel, wide=model._wide)
         model._supports = SharedSupports(self._shared, own.budget)  # type: ignore[assignment]
+        model._share_guard(self._guard)
         for x, coefficient in own:  # where it does not start from nothing
             model._supports.read(x)
             model._supports.add(x, coefficient)
         return model
 
     def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
-        with holding(None if self._shared is None else self._shared.store):
-            if table.array is None or self.model._scan_rule is None:
-                return super()._learn_rows(table, labels, checked)
-            from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
+        if table.array is None or self.model._scan_rule is None:
+            return super()._learn_rows(table, labels, checked)
+        from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
 
-            return learn_rows(self, self.models, table.array, labels)
+        return learn_rows(self, self.models, table, labels)
 
     def _pass_over(self, batch: Batch, start: int, targets: Any) -> int:
         """Pass over rows that no class learns; return the number of the first that one may."""
@@ -182,13 +193,12 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
 
     def _decide_rows(self, table: Table) -> Sequence[Any]:
         scores = None
-        with holding(None if self._shared is None else self._shared.store):
-            if table.array is not None and self._shared is not None and self.model._scan_rule:
-                from drift.models._classes import decide_rows  # noqa: PLC0415
+        if table.array is not None and self._shared is not None and self.model._scan_rule:
+            from drift.models._classes import decide_rows  # noqa: PLC0415
 
-                classes = self._shared_classes()
-                scores = decide_rows(table.array, self._shared, classes, self._scores_of)
-            return self._score_rows(table) if scores is None else scores
+            classes = self._shared_classes()
+            scores = decide_rows(table.array, self._shared, classes, self._scores_of)
+        return self._score_rows(table) if scores is None else scores
 
     def _scores_of(self, x: Features) -> Any:
         self._read(x)

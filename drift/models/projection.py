@@ -255,10 +255,11 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
         self._absorb({c: part for c, part in parts.items() if c not in fresh}, k, 1.0)
         slot = self._add(x, {c: 1.0 if c == k else -1.0 for c in fresh})
         for c, part in fresh.items():
-            self._spans[c].insert(slot, part)
+            self._spans[c].insert(slot, part, self._guard)
 
     def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
         assert self._prototypes is not None  # noqa: S101
         for c, part in parts.items():
             weights = self._prototypes.matrix[c]
+            self._guard.keep(weights)
             self._spans[c].absorb(weights, part, tau if c == k else -tau)

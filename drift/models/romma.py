@@ -108,7 +108,7 @@ class ROMMA(KernelClassifier):
             self._update_margin = 1.0 if aggressive else 0.0
         self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
         # Numbers of the supports that an example has become, for the noise control alone.
-        self._numbers: dict[Example, list[int]] = {}
+        self._numbers: dict[Example, tuple[int, ...]] = {}
 
     @property
     def _scan_rule(self) -> Rule:  # type: ignore[override]
@@ -120,20 +120,20 @@ class ROMMA(KernelClassifier):
         examples = []
         for content, numbers in self._numbers.items():
             values = dict(content)
-            examples.append(([(name, values[name]) for name in in_order([*values])], numbers))
+            examples.append(([(name, values[name]) for name in in_order([*values])], [*numbers]))
         return self.__dict__ | {"_numbers": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)  # interns the name, as unpickling does by itself
-        self._numbers = {frozenset(values): numbers for values, numbers in state["_numbers"]}
+        self._numbers = {frozenset(values): tuple(held) for values, held in state["_numbers"]}
 
     def _noisy(self, x: Features, score: float) -> tuple[float, float]:
         """Score with the noise control, and the bound on its rounding error."""
         rounding = self._supports.rounding()
         if not self._numbers:
             return score, rounding
-        held = self._numbers.get(self._supports.content(x), [])
+        held = self._numbers.get(self._supports.content(x), ())
         extra = self.noise * sum(map(self._supports.coefficient, held))
         rounding += self._supports.tie * abs(extra)
         score += extra
@@ -160,7 +160,8 @@ class ROMMA(KernelClassifier):
         supports.add(x, d)
         self._norm2 = norm2
         if self.noise:
-            self._numbers.setdefault(self._supports.content(x), []).append(len(supports) - 1)
+            content = supports.content(x)
+            self._numbers[content] = (*self._numbers.get(content, ()), len(supports) - 1)
 
     def _solve(
         self, own: float, sign: float, score: float, rounding: float

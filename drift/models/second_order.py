@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number, check_seed
+from drift.models._draws import Drawing, Draws
 from drift.models.base import KernelClassifier
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class SOP(KernelClassifier):
         raise NotImplementedError
 
 
-class RBSOP(SOP):
+class RBSOP(Drawing, SOP):
     """Second-order Perceptron on a budget that evicts a support drawn uniformly at random.
 
     Parameters
@@ -196,7 +196,7 @@ class RBSOP(SOP):
         self._start(ridge, kernel, budget)
         self.budget = budget
         self.seed = check_seed(seed)
-        self._rng = random.Random(self.seed)
+        self._rng = Draws(self.seed)
 
     def _victim(self) -> int:
         return self._rng.randrange(self.budget)

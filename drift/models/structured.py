@@ -10,9 +10,10 @@ from river import base
 
 from drift._checks import check_number
 from drift.errors import ParameterError
+from drift.models._contract import Guarded
 from drift.models._projector import TIE, ClassProjector, margin_step, within
 from drift.models._score import Score, kernel_row, weighted_sum
-from drift.models._threads import Guarded, alone
+from drift.models._threads import alone
 from drift.models.multiclass import check_class
 
 if TYPE_CHECKING:
@@ -164,7 +165,6 @@ class StructuredProjectron(Guarded, base.Estimator):
 
     # --- one example ---------------------------------------------------------------------------
 
-    @alone
     def learn_one(self, x: Any, y: Hashable) -> None:
         """Learn one example. If the argmax finds no other output there is nothing to learn.
 
@@ -183,6 +183,9 @@ class StructuredProjectron(Guarded, base.Estimator):
             If the kernel or the argmax returns what it must not; the model stays as it was.
         """
         check_class(y)
+        self._guard.update(self, self._learn, x, y)
+
+    def _learn(self, x: Any, y: Hashable) -> None:
         score = self._score(x)
         rival = self._rival(x, score, y)
         if rival is None:
@@ -235,7 +238,7 @@ class StructuredProjectron(Guarded, base.Estimator):
                 row = np.append(row, shared)  # noqa: PLW2901
             part = self._span.project(row, own)
             if part.squared_error > 0.0:
-                self._span.insert(len(self._pairs), part)
+                self._span.insert(len(self._pairs), part, self._guard)
                 self._pairs.append((x, y))
                 self._weights = np.append(self._weights, sign)
             else:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drift.models import _columns_py, _support, column_type, compiled
+from drift.models import _columns_py, _support, _threads, column_type, compiled
 
 STORES = ["compiled-float32", "compiled-float64", "plain"]
 
@@ -20,6 +20,7 @@ def tolerance(request, monkeypatch):
     """Run on each column store; the value bounds errors as a share of sum |alpha_i k(x_i, x)|."""
     if request.param == "plain":
         monkeypatch.setattr(_support, "ColumnStore", _columns_py.ColumnStore)
+        monkeypatch.setattr(_support, "Guard", _threads.Guard)
         yield 1e-9
         return
     if not compiled:

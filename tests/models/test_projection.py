@@ -22,6 +22,7 @@ from drift.kernels import RBF, Linear
 from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus
 from drift.models._gram import GramFactor
 from drift.models._projector import Projector
+from drift.models._support import Guard
 from drift.streams import read_libsvm
 
 PROJECTING = [Projectron, ProjectronPlusPlus, ALMA2]
@@ -255,7 +256,7 @@ def test_a_factor_that_grows_is_that_of_the_whole_matrix():
         row = np.zeros(factor.capacity)
         row[:t] = gram[t, :t]
         whitened = factor.whiten(row)
-        factor.append(whitened, math.sqrt(factor.left_over(whitened, gram[t, t])))
+        factor.append(whitened, math.sqrt(factor.left_over(whitened, gram[t, t])), Guard())
     lengths = np.sqrt(np.diag(gram))
     product = factor._lower[:70, :70] @ factor._lower[:70, :70].T
     assert np.abs((product - gram) / np.outer(lengths, lengths)).max() <= 1e-14

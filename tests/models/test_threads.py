@@ -201,20 +201,20 @@ def note_what_is_learnt(model, classes):
 
     Noted by a hook that runs while other threads are kept out.
     """
-    inner = model.model if isinstance(model, Averaged) else model
-    hook = "_rival" if isinstance(model, StructuredProjectron) else "_learn"
-    signed = isinstance(inner, KernelClassifier)
-    if signed and (classes == 3 or isinstance(inner, MIRA | MRBP)):
-        signed, hook = False, "_learn_class"
-    elif signed:
-        hook = "_update" if inner._plain else "_should_update"
-    learn, learnt = getattr(inner, hook), []
+    hook, place = "_learn", 0
+    if isinstance(model, StructuredProjectron):
+        hook = "_rival"
+    elif isinstance(model, Averaged):
+        hook, place = "_follow_one", 1
+    elif isinstance(model, KernelClassifier):
+        hook = "_learn_class" if classes == 3 or isinstance(model, MIRA | MRBP) else "_change"
+    learn, learnt = getattr(model, hook), []
 
-    def noted(x, *rest):
-        learnt.append((x, rest[0] > 0 if signed else rest[-1]))
-        return learn(x, *rest)
+    def noted(*arguments):
+        learnt.append((arguments[place], arguments[1 if hook == "_change" else -1]))
+        return learn(*arguments)
 
-    setattr(inner, hook, noted)
+    setattr(model, hook, noted)
     return learnt
 
 
@@ -286,9 +286,9 @@ def test_a_batch_is_learnt_without_others_in_between():
 
     def slow(x, sign, score):
         update(x, sign, score)
-        model._supports.release()  # as if there were none between two rows
+        model._guard.release()  # as if there were none between two rows
         met.append(in_thread(lambda: model.learn_one({5: 1.0}, False)))
-        model._supports.hold()
+        model._guard.hold()
 
     model._update = slow
     model.learn_many(np.eye(3), [True, True, True])
@@ -339,9 +339,9 @@ def test_another_thread_is_kept_out_of_rows_that_are_decided_ahead(monkeypatch):
         return learn(x, label)
 
     supports = model.n_supports
-    monkeypatch.setattr(model, "_learn", slow)
+    model._learn = slow
     model.learn_many(X[30:], y[30:])
-    monkeypatch.undo()
+    del model._learn
     assert met
     assert {str(error) for error in met} == {IN_USE}
     assert "new" not in model.models

@@ -53,7 +53,7 @@ class Pair:
         ]
         self.slots = list(range(len(supports)))
         self.windows = 0  # rows that were looked at while there was one
-        self.together.hold()
+        self.together.guard.hold()
 
     def look_at(self, row):
         assert looked_at(self.together, row) == looked_at(self.alone, row)
@@ -70,7 +70,7 @@ class Pair:
             store.remove(slot)
 
     def end(self):
-        self.together.release()
+        self.together.guard.release()
         assert sys.getsizeof(self.together) == sys.getsizeof(self.alone)
 
 

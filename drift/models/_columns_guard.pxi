@@ -1,0 +1,157 @@
+# Who may work on a model, and that an update is whole or none.
+
+cdef int exchange(array, int slot, char *values, bint back) except -1:
+    """Copy a place of an array, of one or two dimensions, to `values` or back: a slot, or all below 0."""
+    cdef Py_buffer view
+    cdef Py_ssize_t i, j, rows, first, stop, size
+    cdef char *cell
+    PyObject_GetBuffer(array, &view, PyBUF_STRIDED)
+    rows = view.shape[0] if view.ndim == 2 else 1
+    first, stop, size = max(slot, 0), slot + 1 if slot >= 0 else view.shape[view.ndim - 1], view.itemsize
+    for i in range(rows):
+        for j in range(first, stop):
+            cell = <char *>view.buf + j * view.strides[view.ndim - 1] + (i * view.strides[0] if rows > 1 else 0)
+            if back:
+                memcpy(cell, values, size)
+            else:
+                memcpy(values, cell, size)
+            values += size
+    PyBuffer_Release(&view)
+    return 0
+
+
+cdef class Guard:
+    """Keeps other threads out of a model, and takes back an update that fails.
+
+    What it does before and after is compiled code, in which no signal handler runs: an interrupt comes
+    before an update, after it, or in the middle, and then nothing of the update is left. A guard
+    may be that of several stores.
+    """
+
+    cdef unsigned long holder  # the thread
+    cdef int holds
+    # Of the update under way: pairs of a __dict__ and its content before, stores that log, and
+    # arrays with a slot and what was there before.
+    cdef bint updating
+    cdef list parts, stores, kept
+    cdef list readers  # stores that have a batch's rows ready
+
+    def __cinit__(self):
+        self.parts, self.stores, self.kept, self.readers = [], [], [], []
+
+    cdef int check(self) except -1:
+        if self.holds and self.holder != PyThread_get_thread_ident():
+            raise RuntimeError(IN_USE)
+        return 0
+
+    cpdef int hold(self) except -1:
+        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
+        self.check()
+        self.holder = PyThread_get_thread_ident()
+        self.holds += 1
+        return 0
+
+    cpdef release(self):
+        """Let other threads in again; as often as `hold` was called."""
+        self.holds -= 1
+        if self.holds == 0:
+            while self.readers:
+                self.readers.pop().forget_batch()
+
+    def run(self, method, *args, **kwargs):
+        """Call a method while other threads are kept out."""
+        self.hold()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            self.release()
+
+    def update(self, part, change, *args):
+        """Call what changes a part, other threads kept out; all is as before if that raises.
+
+        Within another update it is a piece of that one.
+        """
+        self.check()
+        if self.updating:
+            self.join(part)
+            return change(*args)
+        self.hold()
+        self.updating = True
+        try:
+            self.join(part)
+            result = change(*args)
+        except:
+            self.undo()
+            raise
+        else:
+            self.finish()
+        finally:
+            self.updating = False
+            self.parts.clear(); self.stores.clear(); self.kept.clear()
+            self.release()
+        return result
+
+    cpdef int join(self, part) except -1:
+        """Let the update under way change another part, and what that consists of."""
+        cdef dict content = part.__dict__
+        cdef dict before
+        cdef int kind
+        for known, _ in self.parts:
+            if known is content:
+                return 0
+        before = content.copy()
+        self.parts.append((content, before))
+        unchanged = part._kept
+        for name, value in content.items():
+            found = KINDS.get(type(value))
+            if found is None:
+                found = KINDS[type(value)] = int(kind_of(type(value)))
+            kind = found
+            if kind == VALUE:
+                continue
+            if kind == PART:
+                self.join(value)
+            elif kind == CONTAINER:
+                if name not in unchanged:
+                    before[name] = copied(value)
+                if type(value) is list and value and isinstance((<list>value)[0], Part):
+                    for one in <list>value:
+                        self.join(one)
+            elif value not in self.stores:
+                value.begin()
+                self.stores.append(value)
+        return 0
+
+    def keep(self, array, int slot=-1):
+        """Have an array, or its last axis at a slot, as it is if the update is taken back."""
+        cdef bytearray values
+        if self.updating:
+            values = bytearray(array.nbytes if slot < 0 else array.nbytes // array.shape[array.ndim - 1])
+            exchange(array, slot, PyByteArray_AsString(values), False)
+            self.kept.append((array, slot, values))
+
+    cdef undo(self):
+        cdef dict content, before
+        for store in self.stores:
+            store.undo()
+        while self.kept:
+            array, slot, values = self.kept.pop()
+            exchange(array, slot, PyByteArray_AsString(values), True)
+        for content, before in self.parts:
+            for name in [name for name in content if name not in before]:
+                del content[name]
+            content.update(before)
+
+    cdef finish(self):
+        problem = None
+        for store in self.stores:
+            problem = store.finish() or problem
+        if problem is not None:
+            raise problem
+
+    def __reduce__(self):
+        return Guard, ()  # a copy of a model is nobody's yet
+
+
+cdef dict KINDS = {}
+cdef int VALUE = Kind.VALUE, PART = Kind.PART, CONTAINER = Kind.CONTAINER

@@ -1,0 +1,58 @@
+"""What an update may change, so that one that fails can be taken back: the guards' part of it.
+
+A guard takes the content of a model and of its parts before an update, and gives it back where the
+update ends by an exception. What is content, each type says here.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+from typing import Any, ClassVar
+
+__all__ = ["Kind", "Part", "copied", "kind_of"]
+
+
+class Part:
+    """Part of a model whose attributes an update may change.
+
+    Lists, dicts, sets and arrays are copied before an update, so that they may be changed in place,
+    unless `_kept` names their attributes.
+    """
+
+    #: Attributes whose content an update never changes in place, or only after `Guard.keep`.
+    _kept: ClassVar[frozenset[str]] = frozenset()
+
+
+class Kind(IntEnum):
+    """What a guard does about an attribute's value."""
+
+    VALUE = 0  # it never changes, or is none of the model's state
+    PART = 1
+    CONTAINER = 2  # of values, or a list of parts
+    STORE = 3  # a column store, or what is no more than one; it keeps a log of its own
+
+
+_STORES = {
+    "drift.models._columns.ColumnStore",
+    "drift.models._columns_py.ColumnStore",
+    "drift.models._support.SupportSet",
+}
+
+
+@cache
+def kind_of(kind: type[Any]) -> Kind:
+    """Return what a guard does about values of a type."""
+    if issubclass(kind, Part):
+        return Kind.PART
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name in {"builtins.list", "builtins.dict", "builtins.set", "array.array", "numpy.ndarray"}:
+        return Kind.CONTAINER
+    if name in _STORES:
+        return Kind.STORE
+    return Kind.VALUE
+
+
+def copied(value: Any) -> Any:
+    """Copy a container, an array with the order of its memory."""
+    return value.__copy__() if hasattr(value, "__copy__") else value.copy()

@@ -1,0 +1,232 @@
+"""An update that is ended in the middle leaves the model as before the example, or as after it.
+
+Whole to the last bit: states are compared as pickles. An exception is raised at every line that is
+run, at every call of the kernel, by every allocation, and by a signal at any moment.
+"""
+
+import copy
+import pickle
+import signal
+import sys
+from functools import partial
+from operator import methodcaller
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import CASES as BINARY
+from scipy import sparse
+from streams import random_stream
+from test_multiclass import CASES as MULTICLASS
+
+import drift.models
+from drift.errors import FeatureError
+from drift.models import LBP, Averaged, Forgetron, OneVsRest
+
+pytestmark = [
+    pytest.mark.usefixtures("tolerance"),
+    pytest.mark.parametrize("tolerance", ["compiled-float32", "plain"], indirect=True),
+]
+
+BUDGET = 5
+BINARY_MODELS = {name: partial(case.model, B=BUDGET) for name, case in BINARY.items()}
+WRAPPED = {
+    f"{wrapper.__name__}({name})": lambda k, make=make, wrapper=wrapper: wrapper(make(k))
+    for wrapper in (OneVsRest, Averaged)
+    for name, make in BINARY_MODELS.items()
+}
+WRAPPED["OneVsRest(Averaged)"] = lambda k: OneVsRest(Averaged(LBP(BUDGET, kernel=k)))
+CLASSES = {f"{name}, classes": make for name, (make, _) in MULTICLASS.items()}
+MODELS = BINARY_MODELS | WRAPPED | CLASSES
+#: What the fast suite has of them: every way of learning, every part that is not in `SupportSet`.
+FAST = [
+    *("RBP", "Forgetron", "VotedPerceptron", "RBSOP", "ALMA2-projected", "CKS", "ROMMA-noise"),
+    *("ProjectronPlusPlus", "OneVsRest(LBP)", "OneVsRest(SOP)", "Averaged(RBP)"),
+    *("OneVsRest(Averaged)", "MIRA-fixed, classes", "ProjectronPlusPlus, classes"),
+]
+SOURCES = str(Path(drift.models.__file__).parent)
+#: Between its lines the interpreter handles no signal; a tracer would raise where none can.
+HANDLING = str(Path(SOURCES) / "_threads.py")
+
+
+ALL = [
+    *((name, 25) for name in FAST),
+    *(pytest.param(name, 10**6, marks=pytest.mark.slow) for name in MODELS),
+]
+
+
+class Failing:
+    """A kernel that raises at the k-th call of any of its copies."""
+
+    normalize = False
+    calls, at = 0, -1
+
+    def __call__(self, dot, a, b):
+        Failing.calls += 1
+        if Failing.calls == Failing.at:
+            raise KeyboardInterrupt
+        return (1.0 + dot) ** 2
+
+
+def examples(name):
+    """Some thirty examples to begin with, and a few to be interrupted."""
+    stream = list(random_stream(45, signed=True))
+    if name in BINARY or name.startswith("Averaged"):
+        return stream[:30], stream[30:]
+    classes = [(x, ("yes" if y else "no") if i % 3 else "else") for i, (x, y) in enumerate(stream)]
+    return classes[:30], [*classes[30:], (stream[0][0], "new")]
+
+
+def learnt(name, kernel=None):
+    model, (begin, rest) = MODELS[name](kernel), examples(name)
+    for x, y in begin:
+        model.learn_one(x, y)
+    return model, rest
+
+
+def content(model):
+    """State of a model, byte for byte."""
+    return pickle.dumps(copy.deepcopy(model))
+
+
+def check_whole(model, learn, run, most):
+    """Check that what is interrupted is as before or as after; return the model as after.
+
+    `run` learns, raises KeyboardInterrupt at the k-th place, and returns the number of places, of
+    which at most so many are tried.
+    """
+    after = copy.deepcopy(model)
+    n_places = run(after, learn, -1)
+    assert n_places
+    states = [content(model), content(after)]
+    reached = set()
+    for at in range(1, n_places + 1, -(-n_places // most)):
+        one = copy.deepcopy(model)
+        run(one, learn, at)
+        which = states.index(content(one))
+        reached.add(which)
+        if which == 0 and at % 5 == 0:  # and it goes on as if nothing had happened
+            learn(one)
+            assert content(one) == states[1]
+    assert 0 in reached
+    return after
+
+
+def at_lines(model, learn, at):
+    """Raise at a line that is run in drift's models."""
+    lines = 0
+
+    def local(frame, event, _):
+        nonlocal lines
+        if event == "line" and frame.f_code.co_filename != HANDLING:
+            lines += 1
+            if lines == at:
+                raise KeyboardInterrupt
+        return local
+
+    def trace(frame, _event, _argument):
+        return local if frame.f_code.co_filename.startswith(SOURCES) else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        learn(model)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def at_calls(model, learn, at):
+    """Raise at a call of the kernel."""
+    Failing.calls, Failing.at = 0, at
+    try:
+        learn(model)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        Failing.at = -1
+    return Failing.calls
+
+
+@pytest.mark.parametrize("places", [at_lines, at_calls])
+@pytest.mark.parametrize(("name", "most"), ALL)
+def test_an_example_that_is_interrupted_is_learnt_or_not(name, most, places):
+    model, rest = learnt(name, Failing() if places is at_calls else None)
+    for x, y in rest[:3] + rest[-1:]:
+        model = check_whole(model, partial(type(model).learn_one, x=x, y=y), places, most)
+
+
+@pytest.mark.parametrize("name", ["RBP", "PassiveAggressive, classes", "OneVsRest(LBP)"])
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_batch_that_is_interrupted_is_learnt_up_to_a_row(name, dense):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)) if dense else sparse.random(50, 40, 0.2, "csr", rng=rng)
+    labels = [bool(y) for y in rng.integers(2, size=50)]
+    if name not in BINARY:
+        labels = [f"{label}" for label in labels]
+    model = MODELS[name](Failing())
+    model.learn_many(X[:40], labels[:40])
+    prefixes = [copy.deepcopy(model)]
+    for i in range(40, 50):
+        prefixes.append(copy.deepcopy(prefixes[-1]))
+        prefixes[-1].learn_many(X[i : i + 1], labels[i : i + 1])
+    states, reached = [*map(content, prefixes)], set()
+    learn = methodcaller("learn_many", X[40:], labels[40:])
+    for places in (at_lines, at_calls):
+        n_places = places(copy.deepcopy(model), learn, -1)
+        for at in range(1, n_places + 1, -(-n_places // 25)):
+            one = copy.deepcopy(model)
+            places(one, learn, at)
+            reached.add(states.index(content(one)))
+    assert len(reached) > 2
+
+
+def test_a_kernel_without_a_value_says_how_many_rows_are_learnt():
+    def kernel(dot, *_):
+        return np.where(np.abs(dot) > 500.0, np.inf, 1.0 + dot)
+
+    model = Forgetron(1, kernel=kernel)
+    with pytest.raises(FeatureError) as refused:
+        model.learn_many([{"a": 1.0}, {"b": 23.0}, {"c": 1.0}], [True, False, True])
+    # The compiled store meets the kernel of the second row with itself when that is evicted.
+    rows_learnt = 2 if "drift.models._columns.ColumnStore" in f"{model._supports.store}" else 0
+    assert refused.value.rows_learnt == rows_learnt
+    assert model.n_supports == min(1, rows_learnt)
+    assert model.n_mistakes == model.n_updates == rows_learnt
+
+
+def at_moments(model, learn, delay):
+    """Raise after some microseconds, wherever that is."""
+
+    learning = True
+
+    def handler(*_):
+        if learning:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        learn(model)
+        learning = False
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.parametrize("name", ["LBP", "RBP", "Forgetron", "Averaged(RBP)", "MRBP, classes"])
+def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
+    model, rest = learnt(name)
+    for i in range(150):
+        x, y = rest[i % len(rest)]
+        learn = methodcaller("learn_one", x, y)
+        after = copy.deepcopy(model)
+        learn(after)
+        states = content(model), content(after)
+        at_moments(model, learn, 1e-6 * (1 + 7 * i % 60))
+        assert content(model) in states
