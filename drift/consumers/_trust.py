@@ -181,6 +181,7 @@ def _check_store(state: dict[str, Any]) -> set[int]:
     values = np.asarray(state["values"])
     real = np.float64 if state["wide"] else np.float32
     _check(type(state["wide"]) is bool and type(state["factor"]) is float, "the type of columns")
+    _check(type(state.get("most", 1.0)) is float, "the largest value")
     _check(sizes.dtype == np.int32 and ids.dtype == np.int32, "the type of its numbers")
     for name in ("values", "weight", "scale", "squared"):
         _check(np.asarray(state[name]).dtype == np.float64, "the type of its numbers")

@@ -12,6 +12,7 @@ class ColumnStore:
     kernel: Kernel
     wide: bool
     tie: float
+    most: float
     capacity: int
     def __init__(self, kernel: Kernel, wide: bool = ..., limit: int | None = ...) -> None: ...
     def hold(self) -> int: ...

@@ -185,6 +185,7 @@ cdef class ColumnStore(Screens):
         PyBuffer_Release(&id_view); PyBuffer_Release(&value_view)
         return {
             "wide": self.wide,
+            "most": self.most,
             "factor": self.factor,
             "capacity": self.capacity,
             "names": list(self.names),
@@ -205,6 +206,7 @@ cdef class ColumnStore(Screens):
         """Build the store that gave `state`."""
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0
+        self.most = state.get("most", self.most)  # older versions have none
         self.factor = state["factor"]
         holes = set(state["free_columns"])
         self.reserve_slots(state["capacity"])

@@ -54,6 +54,8 @@ class ColumnStore:
         self._guard = Guard()
         self.hold = self._guard.hold
         self.release = self._guard.release
+        self.most = 1e300  # the largest k(x, x) that is read, where it grows with x
+        self._grows = known and not isinstance(kernel, RBF) and not self.unit
         self._rounding = 0.0
         self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
 
@@ -69,8 +71,9 @@ class ColumnStore:
             squared = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
-        if not squared <= 1e300 or not self._own_kernel(squared) <= 1e300:
-            raise culprit(features)
+        most = self.most if self._grows else 1e300
+        if not squared <= 1e300 or not self._own_kernel(squared) <= most:
+            raise culprit(features, most=most)
         known = (
             (self.vocabulary[n], v)
             for n, v in values.items()
@@ -329,6 +332,7 @@ class ColumnStore:
             squared.append(held)
         return {
             "wide": self.wide,
+            "most": self.most,
             "factor": 1.0,
             "capacity": self.capacity,
             "names": list(self.names),
@@ -349,6 +353,7 @@ class ColumnStore:
     def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> ColumnStore:
         """Build the store that gave `state`."""
         self = cls(kernel, state["wide"], limit)
+        self.most = state.get("most", self.most)
         self.names = list(state["names"])
         self.columns = [{} for _ in self.names]
         self.free_columns = list(state["free_columns"])
