@@ -55,7 +55,7 @@ class ColumnStore:
         self.hold = self._guard.hold
         self.release = self._guard.release
         self.most = 1e300  # the largest k(x, x) that is read, where it grows with x
-        self._grows = known and not isinstance(kernel, RBF) and not self.unit
+        self._grows = isinstance(kernel, (Linear, Polynomial)) and known and not kernel.normalize
         self._rounding = 0.0
         self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
 
