@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 _PACKAGES = (
-    "drift",
+    "drift-learn",
     "river",
     "numpy",
     "scipy",

@@ -6,4 +6,4 @@ Importing the package is cheap: it loads neither numpy nor River. Take what you 
 
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

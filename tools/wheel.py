@@ -44,7 +44,7 @@ def build(folder: Path) -> Path:
     repair = ["auditwheel", "repair", "--wheel-dir", folder / "repaired", wheel]
     subprocess.run(repair, check=True, env=tools)
     [repaired] = (folder / "repaired").glob("*.whl")
-    print(*(path.name for path in folder.glob("drift-*.tar.gz")), repaired.name, flush=True)
+    print(*(path.name for path in folder.glob("*.tar.gz")), repaired.name, flush=True)
     return repaired
 
 

@@ -133,7 +133,7 @@ def installed() -> dict[str, float]:
     kept = (".py", ".so", ".pyd", ".typed")
     files = [path for path in (ROOT / "drift").rglob("*") if path.name.endswith(kept)]
     needed: dict[str, float] = {}
-    waiting = [requirement_name(text) for text in importlib.metadata.requires("drift") or ()]
+    waiting = [requirement_name(text) for text in importlib.metadata.requires("drift-learn") or ()]
     while waiting:
         name = waiting.pop()
         if name is None or name in needed:

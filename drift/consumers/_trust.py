@@ -24,6 +24,7 @@ __all__ = [
     "check_state",
     "class_of",
     "is_value",
+    "known",
     "name_of",
     "refusal",
     "register",
@@ -95,7 +96,7 @@ def register(kind: _Class) -> _Class:
 def name_of(kind: type) -> str:
     """Return the name by which a class is stored."""
     name = kind.__qualname__
-    if _find(name) is kind:
+    if known(name) is kind:
         return name
     name = f"{kind.__module__}.{name}"
     if _registered.get(name) is kind:
@@ -108,7 +109,7 @@ def name_of(kind: type) -> str:
 
 def class_of(name: str) -> type:
     """Return the class that is stored by a name."""
-    kind = _registered.get(name) or _find(name)
+    kind = _registered.get(name) or known(name)
     if kind is None:
         raise CheckpointError(
             f"the model has a part of class {name!r:.100}, which drift does not know: register it "
@@ -117,7 +118,8 @@ def class_of(name: str) -> type:
     return kind
 
 
-def _find(name: str) -> type | None:
+def known(name: str) -> type | None:
+    """Return the class of drift with this name, if there is one."""
     module = _PARTS.get(name)
     if module is not None:
         found: type = getattr(import_module(module), name)
@@ -181,6 +183,7 @@ def _check_store(state: dict[str, Any]) -> set[int]:
     values = np.asarray(state["values"])
     real = np.float64 if state["wide"] else np.float32
     _check(type(state["wide"]) is bool and type(state["factor"]) is float, "the type of columns")
+    _check(type(state.get("most", 1.0)) is float, "the largest value")
     _check(sizes.dtype == np.int32 and ids.dtype == np.int32, "the type of its numbers")
     for name in ("values", "weight", "scale", "squared"):
         _check(np.asarray(state[name]).dtype == np.float64, "the type of its numbers")

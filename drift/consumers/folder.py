@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from drift.consumers import _trust
 from drift.consumers import checkpoint as container
 from drift.consumers._container import is_whole
 from drift.consumers._partition import ATTEMPTS, PartitionFolder
@@ -196,6 +197,7 @@ class CheckpointFolder:
         if self.configuration is None:
             return
         now = self.configuration
+        before = _with_later(before, now)
         lines = [
             f"  {name}: {_shown(before, name)} in the checkpoint, {_shown(now, name)} now"
             for name in sorted(before.keys() | now.keys())
@@ -301,6 +303,21 @@ def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:
     for other, of in checkpoint.offsets:
         if other != topic or number not in {None, of}:
             raise CheckpointError(f"it is of {other}:{of}, and lies in the folder of {partition}")
+
+
+def _with_later(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Add parameters that are younger than a checkpoint.
+
+    A class that gets a parameter keeps, as an attribute of that name, the value that stands for
+    what was before: for models that lack it, and here.
+    """
+    later = {}
+    for name in now.keys() - before.keys():
+        owner, _, parameter = name.rpartition(".")
+        kind = _trust.known(str(before.get(owner)))
+        if hasattr(kind, parameter):
+            later[name] = getattr(kind, parameter)
+    return {**before, **later}
 
 
 def _compared(configuration: Mapping[str, Any], name: str) -> str | None:

@@ -18,7 +18,7 @@ from cpython.float cimport PyFloat_AsDouble
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytearray cimport PyByteArray_AsString
+from cpython.bytearray cimport PyByteArray_AsString, PyByteArray_FromStringAndSize
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.pythread cimport PyThread_get_thread_ident
@@ -32,7 +32,7 @@ from array import array
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._names import IN_USE, INDEXED_WIDTH, Row, as_dict, culprit, in_order, index_of
-from drift.models._undo import Kind, Part, copied, kind_of
+from drift.models._undo import Kind, copied, kind_of
 
 include "_columns_native.pxi"
 include "_columns_guard.pxi"
@@ -100,6 +100,7 @@ cdef class ColumnStore(Changes):
         PyBuffer_Release(&id_view); PyBuffer_Release(&value_view)
         return {
             "wide": self.wide,
+            "most": self.most,
             "factor": self.factor,
             "capacity": self.capacity,
             "names": list(self.names),
@@ -124,6 +125,7 @@ cdef class ColumnStore(Changes):
         """
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0
+        self.most = state.get("most", self.most)  # older versions have none
         self.factor = state["factor"]
         holes = set(state["free_columns"])
         self.reserve_slots(state["capacity"])

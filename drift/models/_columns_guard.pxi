@@ -1,23 +1,37 @@
 # Who may work on a model, and that an update is whole or none.
 
-cdef int exchange(array, int slot, char *values, bint back) except -1:
-    """Copy a place of an array, of one or two dimensions, to `values` or back: a slot, or all below 0."""
+cdef bytearray exchanged(array, int slot, bytearray values):
+    """Copy a place of an array, of one or two dimensions, or put values back there.
+
+    The place is a slot, of the last axis, or all where that is below 0; the values are None to copy.
+    """
     cdef Py_buffer view
     cdef Py_ssize_t i, j, rows, first, stop, size
+    cdef bint back = values is not None
     cdef char *cell
+    cdef char *value
     PyObject_GetBuffer(array, &view, PyBUF_STRIDED)
-    rows = view.shape[0] if view.ndim == 2 else 1
-    first, stop, size = max(slot, 0), slot + 1 if slot >= 0 else view.shape[view.ndim - 1], view.itemsize
+    rows, size = view.shape[0] if view.ndim == 2 else 1, view.itemsize
+    first, stop = max(slot, 0), slot + 1 if slot >= 0 else view.shape[view.ndim - 1]
+    if not back:
+        values = PyByteArray_FromStringAndSize(NULL, rows * (stop - first) * size)
+    value = PyByteArray_AsString(values)
     for i in range(rows):
         for j in range(first, stop):
             cell = <char *>view.buf + j * view.strides[view.ndim - 1] + (i * view.strides[0] if rows > 1 else 0)
             if back:
-                memcpy(cell, values, size)
+                memcpy(cell, value, size)
             else:
-                memcpy(values, cell, size)
-            values += size
+                memcpy(value, cell, size)
+            value += size
     PyBuffer_Release(&view)
-    return 0
+    return values
+
+
+cdef inline copy_of(value):
+    if type(value) is list:
+        return (<list>value)[:]
+    return (<dict>value).copy() if type(value) is dict else copied(value)
 
 
 cdef class Guard:
@@ -33,11 +47,11 @@ cdef class Guard:
     # Of the update under way: pairs of a __dict__ and its content before, stores that log, and
     # arrays with a slot and what was there before.
     cdef bint updating
-    cdef list parts, stores, kept
+    cdef list parts, stores, kept, deferred
     cdef list readers  # stores that have a batch's rows ready
 
     def __cinit__(self):
-        self.parts, self.stores, self.kept, self.readers = [], [], [], []
+        self.parts, self.stores, self.kept, self.deferred, self.readers = [], [], [], [], []
 
     cdef int check(self) except -1:
         if self.holds and self.holder != PyThread_get_thread_ident():
@@ -87,7 +101,7 @@ cdef class Guard:
             self.finish()
         finally:
             self.updating = False
-            self.parts.clear(); self.stores.clear(); self.kept.clear()
+            self.parts.clear(); self.stores.clear(); self.kept.clear(); self.deferred.clear()
             self.release()
         return result
 
@@ -113,8 +127,8 @@ cdef class Guard:
                 self.join(value)
             elif kind == CONTAINER:
                 if name not in unchanged:
-                    before[name] = copied(value)
-                if type(value) is list and value and isinstance((<list>value)[0], Part):
+                    before[name] = copy_of(value)
+                if type(value) is list and value and KINDS.get(type((<list>value)[0])) == PART:
                     for one in <list>value:
                         self.join(one)
             elif value not in self.stores:
@@ -124,11 +138,18 @@ cdef class Guard:
 
     def keep(self, array, int slot=-1):
         """Have an array, or its last axis at a slot, as it is if the update is taken back."""
-        cdef bytearray values
         if self.updating:
-            values = bytearray(array.nbytes if slot < 0 else array.nbytes // array.shape[array.ndim - 1])
-            exchange(array, slot, PyByteArray_AsString(values), False)
-            self.kept.append((array, slot, values))
+            for known, place, _ in self.kept:
+                if known is array and place == slot:
+                    return
+            self.kept.append((array, slot, exchanged(array, slot, None)))
+
+    def defer(self, call):
+        """Call what is compiled and cannot fail at the end of the update; now, if there is none."""
+        if self.updating:
+            self.deferred.append(call)
+        else:
+            call()
 
     cdef undo(self):
         cdef dict content, before
@@ -136,7 +157,7 @@ cdef class Guard:
             store.undo()
         while self.kept:
             array, slot, values = self.kept.pop()
-            exchange(array, slot, PyByteArray_AsString(values), True)
+            exchanged(array, slot, values)
         for content, before in self.parts:
             for name in [name for name in content if name not in before]:
                 del content[name]
@@ -144,6 +165,8 @@ cdef class Guard:
 
     cdef finish(self):
         problem = None
+        for call in self.deferred:
+            call()
         for store in self.stores:
             problem = store.finish() or problem
         if problem is not None:

@@ -123,9 +123,10 @@ cdef class Point(Supports):
             self.point_scale = 1.0
             self.point_squared = 1.0 if norm2 > 0 else 0.0
         else:
-            own = drift_power(norm2 + self.coef0, self.degree) if self.kind == DRIFT_POLYNOMIAL else norm2
-            if not own <= 1e300:
-                return False
+            if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+                own = drift_power(norm2 + self.coef0, self.degree)
+                if not own <= self.most:
+                    return False
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
             self.point_scale = self.divisor
@@ -172,7 +173,7 @@ cdef class Point(Supports):
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
         if not self.current:
-            raise culprit(features)
+            raise culprit(features, most=self.most)
 
     cdef bint is_same(self, dict features) except -1:
         """Whether this is the example read last, by its contents; notes its names if it is.
@@ -320,7 +321,7 @@ cdef class Point(Supports):
             read += 1
         self.read_size, self.count, self.n_unknown = read, count, n_unknown
         if not self.end_point(norm2.total + norm2.lost):
-            raise culprit({indices[k]: data[k] for k in range(size)})
+            raise culprit({indices[k]: data[k] for k in range(size)}, most=self.most)
         return 0
 
     cdef int read_row_of(self, rows, int i) except -1:

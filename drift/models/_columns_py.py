@@ -55,6 +55,8 @@ class ColumnStore:
         self.order: list[int] = []  # slots of the supports, the oldest first
         self.serials: list[int] = []  # number of each among all that ever came, from 1
         self.n_added = 0
+        self.most = 1e300  # the largest k(x, x) that is read, where it grows with x
+        self._grows = isinstance(kernel, (Linear, Polynomial)) and known and not kernel.normalize
         self._rounding = 0.0
         self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
 
@@ -74,8 +76,9 @@ class ColumnStore:
             squared = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
-        if not squared <= 1e300 or not self._own_kernel(squared) <= 1e300:
-            raise culprit(features)
+        most = self.most if self._grows else 1e300
+        if not squared <= 1e300 or not self._own_kernel(squared) <= most:
+            raise culprit(features, most=most)
         known = (
             (self.vocabulary[n], v)
             for n, v in values.items()
@@ -372,6 +375,7 @@ class ColumnStore:
             squared.append(held)
         return {
             "wide": self.wide,
+            "most": self.most,
             "factor": 1.0,
             "capacity": self.capacity,
             "names": list(self.names),
@@ -398,6 +402,7 @@ class ColumnStore:
     ) -> ColumnStore:
         """Build the store that gave `state`; see the compiled store."""
         self = cls(kernel, state["wide"], limit)
+        self.most = state.get("most", self.most)
         self.names = list(state["names"])
         self.columns = [{} for _ in self.names]
         self.free_columns = list(state["free_columns"])

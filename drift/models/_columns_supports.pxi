@@ -66,6 +66,7 @@ cdef class Supports:
     cdef int kind, degree
     cdef bint normalize
     cdef double coef0, gamma
+    cdef public double most  # the largest k(x, x) that is read, where it grows with x
     cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
     cdef readonly double tie  # share of sum |weight * kernel| within which a score is rounding error
     # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
@@ -112,6 +113,7 @@ cdef class Supports:
         self.limit = limit
         self.tie = 2.0**-40 if wide else 2.0**-22
         self.far = 2.0**36 if wide else 2.0**10
+        self.most = 1e300
         self.kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
             self.kind = DRIFT_LINEAR

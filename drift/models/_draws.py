@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import copy
 import random
+from array import array
 from typing import Any
 
 from drift.models._undo import Part
 
 __all__ = ["Drawing", "Draws"]
 
-#: Draws made ahead: to copy the generator takes as long as some ten of them.
-_AHEAD = 64
+#: Draws made ahead: to copy a generator takes as long as some hundred of them.
+_AHEAD = 512
 
 
 class Draws(Part):
     """Whole numbers below a bound, as ``random.Random(seed).randrange(bound)`` gives them.
 
-    The generator itself never changes, only how many draws were taken of those made ahead: that is
+    No generator ever changes here, only how many draws were taken of those made ahead: that is
     undone in no time, where to note a generator's state takes longer than most updates.
 
     Parameters
@@ -28,13 +29,16 @@ class Draws(Part):
     Examples
     --------
     >>> draws, rng = Draws(7), random.Random(7)
-    >>> [draws.randrange(5) for _ in range(200)] == [rng.randrange(5) for _ in range(200)]
+    >>> [draws.randrange(5) for _ in range(2000)] == [rng.randrange(5) for _ in range(2000)]
     True
     """
 
+    _kept = frozenset({"_ahead"})
+
     def __init__(self, seed: int | random.Random | None) -> None:
-        self._start = seed if isinstance(seed, random.Random) else random.Random(seed)
-        self._ahead: tuple[int, ...] = ()
+        rng = seed if isinstance(seed, random.Random) else random.Random(seed)
+        self._start = self._stop = rng  # before the draws made ahead, and after them
+        self._ahead = array("q")
         self._bound = 0
         self._taken = 0
 
@@ -42,14 +46,17 @@ class Draws(Part):
         """Draw a number of at least 0 and below `bound`."""
         if self._taken == len(self._ahead) or bound != self._bound:
             start = self.generator()
-            rng = copy.copy(start)
-            ahead = tuple(rng.randrange(bound) for _ in range(_AHEAD))
-            self.__dict__.update(_start=start, _ahead=ahead, _bound=bound, _taken=0)
+            stop = copy.copy(start)
+            ahead = array("q", [stop.randrange(bound) for _ in range(_AHEAD)])
+            new = {"_start": start, "_stop": stop, "_ahead": ahead, "_bound": bound, "_taken": 0}
+            self.__dict__.update(new)
         self._taken += 1
         return self._ahead[self._taken - 1]
 
     def generator(self) -> random.Random:
         """Generator of the draws that are still to come."""
+        if self._taken == len(self._ahead):
+            return self._stop
         rng = copy.copy(self._start)
         for _ in range(self._taken):
             rng.randrange(self._bound)

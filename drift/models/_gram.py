@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from functools import partial
+from operator import setitem
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
@@ -11,6 +13,8 @@ from scipy import linalg
 from drift.models._undo import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from drift.models._threads import Held
@@ -22,6 +26,9 @@ __all__ = ["GramFactor", "InverseGram"]
 #: After so many supports the inverse is checked, and computed afresh if it is off by more.
 _CHECK_EVERY = 64
 _TOLERANCE = 1e-8
+#: Trace over ridge, a bound on the condition number, from which on solutions are refined: rounding
+#: errors of the inverse are its square times a unit in the last place.
+_ILL_CONDITIONED = 1e5
 
 #: Shares of k(x, x): within the first a square is rounding error; below the second it may be.
 _ROUNDING = 2.0**-40
@@ -50,6 +57,11 @@ class InverseGram(Part):
         Length of the rows that the methods take: zero behind the last slot.
     """
 
+    #: Its matrices are replaced, or changed at the end of an update, by `Guard.defer`.
+    _kept = frozenset({"_gram", "_inverse"})
+
+    _ill_conditioned = False
+
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge
         self.capacity = 0
@@ -57,15 +69,35 @@ class InverseGram(Part):
         self._inverse = np.zeros((0, 0), order="F")
         self._inserted = 0
 
-    def reserve(self, slots: int) -> None:
-        """Make room for a number of slots."""
+    def reserve(self, slots: int) -> bool:
+        """Make room for a number of slots, before an update changes anything; whether it grew."""
         if slots <= self.capacity:
-            return
+            return False
         before, self.capacity = self.capacity, max(16, slots, self.capacity * 5 // 4)
         for name in ("_gram", "_inverse"):
             wider = np.zeros((self.capacity, self.capacity), order="F")
             wider[:before, :before] = getattr(self, name)
             setattr(self, name, wider)
+        return True
+
+    def prepare(self, own: float) -> bool:
+        """Get ready for an insertion, and an eviction before it.
+
+        Parameters
+        ----------
+        own
+            Kernel between the example and itself.
+
+        Returns
+        -------
+        bool
+            Whether the inverse was computed afresh: what is kept up beside it should be, too.
+        """
+        largest = self._gram.trace() + self.ridge + own
+        self._ill_conditioned = bool(largest > _ILL_CONDITIONED * self.ridge)
+        if self._ill_conditioned:  # products with what the update makes of them are needed in it
+            self._gram, self._inverse = self._gram.copy("F"), self._inverse.copy("F")
+        return self._inserted > 0 and self._inserted % _CHECK_EVERY == 0 and self._check()
 
     def times(self, row: Array) -> Array:
         """Inverse times a row."""
@@ -73,7 +105,43 @@ class InverseGram(Part):
             return row
         return linalg.blas.dsymv(1.0, self._inverse, row, lower=1)
 
-    def insert(self, slot: int, row: Array, own: float, weights: Array, spread: float) -> bool:
+    def _rest(self, row: Array, weights: Array) -> Array:
+        """What a solution leaves of the row."""
+        return linalg.blas.dsymv(-1.0, self._gram, weights, beta=1.0, y=row, lower=1)
+
+    def refine(self, weights: Array, row: Array) -> Array:
+        """Improve ``times(row)`` by two steps of iterative refinement, where that is called for."""
+        if self._ill_conditioned:
+            for _ in range(2):
+                weights = weights + self.times(self._rest(row, weights))
+        return weights
+
+    def spread(self, own: float, row: Array, weights: Array) -> float:
+        """``ridge + own - row . weights``, no less than it can be.
+
+        Parameters
+        ----------
+        own
+            Kernel between a point and itself.
+        row
+            Kernel between it and the supports.
+        weights
+            ``times(row)``, refined.
+        """
+        if self._ill_conditioned:
+            row = row + self._rest(row, weights)  # an error of the weights counts by its square
+        # It is ridge (1 + ||weights||^2) and the squared distance from the weighted supports.
+        least = self.ridge * (1.0 + float(weights @ weights))
+        return max(self.ridge + own - float(row @ weights), least)
+
+    def _do(self, guard: Held, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Change a matrix at the end of the update; at once if it is a copy."""
+        if self._ill_conditioned:
+            call(*args, **kwargs)
+        else:
+            guard.defer(partial(call, *args, **kwargs))
+
+    def insert(self, slot: int, row: Array, weights: Array, spread: float, guard: Held) -> None:
         """Add a support.
 
         The inverse grows by ``d d' / spread`` with ``d`` the `weights`, -1 in the slot.
@@ -83,34 +151,24 @@ class InverseGram(Part):
         slot
             Its slot, free until now.
         row
-            Kernel between it and the others.
-        own
-            Kernel between it and itself.
+            Kernel between it and the others, and itself.
         weights
-            ``times(row)``.
+            ``times(row)`` without itself, refined.
         spread
-            ``ridge + own - row . weights``, positive.
-
-        Returns
-        -------
-        bool
-            Whether it was time for a check. The inverse may have been computed afresh then, and
-            what is kept up beside it should be.
+            `spread` of it, positive.
+        guard
+            The guard of the model.
         """
-        held = self._gram.diagonal() != 0.0
-        self._gram[slot, :slot] = np.where(held, row, 0.0)[:slot]
-        self._gram[slot:, slot] = np.where(held, row, 0.0)[slot:]
-        self._gram[slot, slot] = self.ridge + own
+        column = np.where(self._gram.diagonal() != 0.0, row, 0.0)
+        column[slot] = self.ridge + row[slot]
+        self._do(guard, setitem, self._gram, (slot, slice(slot)), column[:slot])
+        self._do(guard, setitem, self._gram, (slice(slot, None), slot), column[slot:])
         direction = weights.copy()
         direction[slot] = -1.0
-        self._add(1.0 / spread, direction)
+        self._add(1.0 / spread, direction, guard)
         self._inserted += 1
-        due = self._inserted % _CHECK_EVERY == 0
-        if due:
-            self._check()
-        return due
 
-    def remove(self, slot: int) -> Array:
+    def remove(self, slot: int, guard: Held) -> Array:
         """Forget the support in a slot.
 
         Returns
@@ -121,28 +179,33 @@ class InverseGram(Part):
             element in the slot.
         """
         column = self._column(self._inverse, slot)
-        self._add(-1.0 / column[slot], column)
+        self._add(-1.0 / column[slot], column, guard)
         for matrix in (self._inverse, self._gram):
-            matrix[slot, :slot] = 0.0
-            matrix[slot:, slot] = 0.0
+            self._do(guard, setitem, matrix, (slot, slice(slot)), 0.0)
+            self._do(guard, setitem, matrix, (slice(slot, None), slot), 0.0)
         return column / float(column[slot])
 
-    def _add(self, factor: float, direction: Array) -> None:
-        self._inverse = linalg.blas.dsyr(factor, direction, lower=1, a=self._inverse, overwrite_a=1)
+    def _add(self, factor: float, direction: Array, guard: Held) -> None:
+        matrix = self._inverse
+        assert matrix.flags.f_contiguous  # noqa: S101  (of another BLAS would change a copy)
+        self._do(guard, linalg.blas.dsyr, factor, direction, lower=1, a=matrix, overwrite_a=1)
 
     def _column(self, matrix: Array, slot: int) -> Array:
         return np.concatenate([matrix[slot, :slot], matrix[slot:, slot]])
 
-    def _check(self) -> None:
+    def _check(self) -> bool:
         slots = np.flatnonzero(self._gram.diagonal())
         # One column of K K^{-1} tells; a full check would cost m^3.
         slot = slots[self._inserted // _CHECK_EVERY % len(slots)]
         product = linalg.blas.dsymv(1.0, self._gram, self._column(self._inverse, slot), lower=1)
         product[slot] -= 1.0
-        if np.abs(product).max() > _TOLERANCE:
-            square = np.ix_(slots, slots)
-            lower = self._gram[square]
-            self._inverse[square] = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)
+        if np.abs(product).max() <= _TOLERANCE:
+            return False
+        square = np.ix_(slots, slots)
+        lower = self._gram[square]
+        self._inverse = np.zeros_like(self._gram, order="F")
+        self._inverse[square] = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)
+        return True
 
 
 class GramFactor(Part):

@@ -153,11 +153,13 @@ def as_dict(x: Features) -> dict[Hashable, Any]:
     return dict(items)
 
 
-def culprit(x: Mapping[Hashable, Any], problem: BaseException | None = None) -> Exception:
+def culprit(
+    x: Mapping[Hashable, Any], problem: BaseException | None = None, *, most: float = 1e300
+) -> Exception:
     """Find the feature because of which an example is refused, and say what to do about it.
 
     `problem` is the error that its conversion raised; it is returned where every value turns out
-    to be a usable number.
+    to be a usable number. `most` is the largest k(x, x) that the model takes.
     """
     largest: tuple[float, Hashable, Any] = (0.0, None, None)
     for name, value in x.items():
@@ -179,9 +181,12 @@ def culprit(x: Mapping[Hashable, Any], problem: BaseException | None = None) -> 
             largest = (size, name, value)
     if isinstance(problem, Exception):
         return problem
+    value, remedy = "overflows", ""
+    if most < 1e300:
+        value, remedy = f"exceeds {most:.3g} and would be rounded", ", or take a larger ridge"
     return FeatureError(
-        f"feature {largest[1]!r} is {largest[2]!r:.80}: too large, its kernel value overflows; "
-        "scale it, for example with river.preprocessing.StandardScaler()"
+        f"feature {largest[1]!r} is {largest[2]!r:.80}: too large, its kernel value {value}; "
+        f"scale it, for example with river.preprocessing.StandardScaler(){remedy}"
     )
 
 

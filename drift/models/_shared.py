@@ -220,8 +220,9 @@ class SharedSupports(Part):
         return shared.slot
 
     def _keep(self, slot: int) -> None:
-        self.guard.keep(self._shared.users, slot)
-        self.guard.keep(self._shared.matrix, slot)
+        guard = self._shared.store.guard
+        guard.keep(self._shared.users, slot)
+        guard.keep(self._shared.matrix, slot)
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return its slot."""

@@ -34,6 +34,9 @@ class Held(Protocol):
     def keep(self, array: Any, slot: int = -1) -> None:
         """Have an array, or its last axis at a slot, as it is if the update is taken back."""
 
+    def defer(self, call: Callable[[], Any]) -> None:
+        """Call what is compiled and cannot fail at the end of the update; now, if there is none."""
+
 
 class Guard:
     """The contract of the compiled store's guard in plain Python."""
@@ -42,6 +45,7 @@ class Guard:
         self._lock = threading.RLock()
         self._log: list[partial[None]] | None = None  # what takes the update under way back
         self._known: dict[int, Any] = {}  # by id, what there is in it
+        self._deferred: list[Callable[[], Any]] = []
 
     def hold(self) -> int:
         """Keep other threads out until `release`; RuntimeError where one of them has done so."""
@@ -77,16 +81,23 @@ class Guard:
         # One call, before which the interpreter runs no signal handler: an interrupt that comes
         # while an exception is handled finds all taken back.
         undo: Callable[[], Any] = partial(deque, map(call, log), 0)
+        self._deferred = []
+        finish: Callable[[], Any] = partial(deque, map(call, self._deferred), 0)
         try:
             self._log = log
             self.join(part)
-            return change(*args)
+            result = change(*args)
+            self._log = None
+            finish()
         except BaseException:
+            if self._log is None:
+                raise
             undo()
             raise
         finally:
             self._log = None
             self._known.clear()
+        return result
 
     def join(self, part: Part) -> int:
         """Let the update under way change another part, and what that consists of."""
@@ -118,6 +129,13 @@ class Guard:
         if self._log is not None and id(array) not in self._known:
             self._known[id(array)] = array
             self._log.append(partial(array.__setitem__, ..., array.copy()))
+
+    def defer(self, call: Callable[[], Any]) -> None:
+        """Call what is compiled and cannot fail at the end of the update; now, if there is none."""
+        if self._log is None:
+            call()
+        else:
+            self._deferred.append(call)
 
     def __reduce__(self) -> Any:
         return Guard, ()  # a copy of a model is nobody's yet

@@ -55,4 +55,4 @@ def kind_of(kind: type[Any]) -> Kind:
 
 def copied(value: Any) -> Any:
     """Copy a container, an array with the order of its memory."""
-    return value.__copy__() if hasattr(value, "__copy__") else value.copy()
+    return value.copy() if type(value) in {list, dict, set} else value.__copy__()

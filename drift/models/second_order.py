@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LBSOP", "RBSOP", "SOP"]
 
+#: The largest k(x, x) over the ridge. A score is a label's estimate, and the sum of terms about as
+#: large as that: some of them leave little of it beside the share `tie` that is rounding error.
+_LARGEST = 1e10
+
 
 class SOP(KernelClassifier):
     """Second-order Perceptron, in dual form.
@@ -50,6 +54,10 @@ class SOP(KernelClassifier):
     O(m^2), as does a score that is asked for, and ``A`` O(m^2) memory. Columns are float64 whatever
     `column_type` says.
 
+    Rounding errors of a score grow with ``k(x, x) / a``. Where that may matter solutions are
+    refined, and an example for which it exceeds 1e10 is refused, under the linear and polynomial
+    kernels without `normalize`; under a kernel of one's own that is left to the caller.
+
     References
     ----------
     .. [1] N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order Perceptron algorithm", SIAM
@@ -74,6 +82,7 @@ class SOP(KernelClassifier):
         check_number("ridge", ridge, above=True)
         super().__init__(kernel, budget)
         self.ridge = ridge
+        self._supports.store.most = float(_LARGEST * ridge)
         self._inverse: Any = None  # an InverseGram, with the first support: it imports scipy
         self._signs: Any = None  # y by slot, as long as the inverse's rows
 
@@ -81,7 +90,10 @@ class SOP(KernelClassifier):
         score = self._score()
         if score == 0.0 or self._inverse is None:
             return score
-        return self.ridge / self._spread(self._supports.self_kernel(), *self._row()) * score
+        row, weights = self._row()
+        weights = self._inverse.refine(weights, row)
+        spread: float = self._inverse.spread(self._supports.self_kernel(), row, weights)
+        return self.ridge / spread * score
 
     def _output_rows(self, table: Table) -> list[float]:
         return [self.decision_function_one(x) for x in table]
@@ -94,9 +106,6 @@ class SOP(KernelClassifier):
         self._supports.fill_row(row)
         return row, self._inverse.times(row)
 
-    def _spread(self, own: float, row: Any, weights: Any) -> float:
-        return self.ridge + own - float(row @ weights)
-
     def _update(self, x: Features, sign: float, score: float) -> None:
         import numpy as np  # noqa: PLC0415
 
@@ -107,33 +116,32 @@ class SOP(KernelClassifier):
             self._signs = np.zeros(0)
         inverse, supports = self._inverse, self._supports
         own = supports.self_kernel()
+        if inverse.reserve(len(supports) + 1):
+            self._signs = np.pad(self._signs, (0, inverse.capacity - len(self._signs)))
+        fresh = inverse.prepare(own)
         row, weights = self._row()
-        coefficients = np.zeros(inverse.capacity)
-        supports.coefficients(coefficients)
+        if fresh:
+            coefficients = inverse.times(self._signs)
+        else:
+            coefficients = np.zeros(inverse.capacity)
+            supports.coefficients(coefficients)
         if supports.budget is not None and len(supports) >= supports.budget:
             freed = supports.remove(self._victim())
-            column = inverse.remove(freed)
+            column = inverse.remove(freed, self._guard)
             # A k and A y without the victim follow from those with it: no further product with A.
             weights -= weights[freed] * column
             coefficients -= coefficients[freed] * column
             row[freed] = self._signs[freed] = 0.0
-        spread = self._spread(own, row, weights)
+        weights = inverse.refine(weights, row)
+        spread = inverse.spread(own, row, weights)
         slot = supports.add(x, 0.0)
-        inverse.reserve(slot + 1)
-        more = inverse.capacity - len(row)
-        if more:
-            row, weights, coefficients, self._signs = (
-                np.pad(v, (0, more)) for v in (row, weights, coefficients, self._signs)
-            )
-        checked = inverse.insert(slot, row, own, weights, spread)
+        row[slot] = own
+        inverse.insert(slot, row, weights, spread, self._guard)
         gain = (sign - float(weights @ self._signs)) / spread
         self._signs[slot] = sign
-        if checked:
-            coefficients = inverse.times(self._signs)
-        else:
-            coefficients -= gain * weights
-            coefficients[slot] = gain
-        supports.set_coefficients(coefficients)
+        coefficients -= gain * weights
+        coefficients[slot] = gain
+        supports.set_coefficients(inverse.refine(coefficients, self._signs))
 
     def _victim(self) -> int:
         """Number of the support to evict where the budget is full."""

@@ -201,6 +201,22 @@ def test_another_configuration_is_refused_with_the_difference(tmp_path):
     assert CheckpointFolder(tmp_path).claim(TP).checkpoint.offsets == {TP: 4}
 
 
+def test_a_parameter_that_came_later_means_what_was_before(tmp_path, monkeypatch):
+    before = CheckpointFolder(tmp_path, {"model": "LBP", "model.budget": 5})
+    epoch, _ = before.claim(TP)
+    save(before, epoch, 3)
+    monkeypatch.setattr(LBP, "columns", "float32", raising=False)  # as CONTRIBUTING.md asks for
+    same = before.configuration | {"model.columns": "float32"}
+    assert CheckpointFolder(tmp_path, same).newest(TP).model.columns == "float32"
+    other = before.configuration | {"model.columns": "float64", "model.rows": 1}
+    with pytest.raises(ConfigurationError) as refused:
+        CheckpointFolder(tmp_path, other).newest(TP)
+    assert str(refused.value).splitlines()[1:-1] == [
+        '  model.columns: "float32" in the checkpoint, "float64" now',
+        "  model.rows: absent in the checkpoint, 1 now",
+    ]
+
+
 @pytest.mark.parametrize(
     ("before", "now", "same"),
     [

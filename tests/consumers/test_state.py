@@ -123,8 +123,6 @@ def test_every_model_with_every_kernel_goes_on_as_the_original(name, kernel):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("stream", [degenerate_stream, huge_stream])
 def test_every_case_goes_on_on_hard_streams(case, stream):
-    if stream is huge_stream and CASES[case].inverts:
-        pytest.skip("Gram matrices of 1e37 beside 1")
     kernel = None if stream is degenerate_stream else KERNELS["rbf"][0]
     assert_goes_on(CASES[case].model(kernel, 5), itertools.islice(stream(), 80), 40)
 

@@ -43,6 +43,10 @@ class Twin:
     def recognise(self, examples):
         """Hear what the examples hold, where it matters whether two are the same one."""
 
+    def refuses(self, t):
+        """Whether example `t` is refused because of its size."""
+        return False
+
     def f(self, t):
         return float(np.sum(self.alpha * self.K[t, self.supports])) if self.supports else 0.0
 
@@ -195,6 +199,10 @@ class SOP(Twin):
         self.budget = budget
         self.victim = victim
         self.L = np.zeros((0, 0))
+
+    def refuses(self, t):
+        """Beyond that, the rounding of kernel values leaves nothing of a score."""
+        return self.K[t, t] > 1e10 * self.ridge
 
     def row(self, t):
         """Add the row of example `t` to the factor: what is left of it and of its diagonal."""

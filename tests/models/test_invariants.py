@@ -16,6 +16,7 @@ from scipy.stats import chi2
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, RBSOP, SOP, SPA, KernelClassifier
 from drift.models._gram import InverseGram
+from drift.models._support import Guard
 
 #: In thousandths: below 1e-154 values are too small for their squares.
 number = st.integers(-2000, 2000).map(lambda thousandths: thousandths / 1000)
@@ -167,7 +168,7 @@ class Window:
 
     def __init__(self, ridge, budget, seed=0):
         self.rng = np.random.default_rng(seed)
-        self.inverse = InverseGram(ridge)
+        self.inverse, self.guard = InverseGram(ridge), Guard()
         self.inverse.reserve(budget)
         self.points = np.zeros((self.inverse.capacity, 5))
         self.held = []
@@ -175,9 +176,10 @@ class Window:
 
     def change(self):
         """Evict the oldest, if the budget is full, and insert a point."""
+        self.inverse.prepare(1.0)
         if len(self.held) == self.budget:
             slot = self.held.pop(0)
-            self.inverse.remove(slot)
+            self.inverse.remove(slot, self.guard)
         else:
             slot = len(self.held)
         point = self.rng.standard_normal(5)
@@ -186,7 +188,8 @@ class Window:
         row[self.held] = self.kernel(point)
         weights = self.inverse.times(row)
         spread = self.inverse.ridge + 1.0 - row @ weights
-        self.inverse.insert(slot, row, 1.0, weights, spread)
+        row[slot] = 1.0
+        self.inverse.insert(slot, row, weights, spread, self.guard)
         self.held.append(slot)
 
     def kernel(self, point):
@@ -212,13 +215,13 @@ def test_the_inverse_stays_exact_over_50_000_changes(ridge):
 
 
 def test_an_inverse_that_has_drifted_is_computed_afresh():
-    window = Window(0.1, budget=64)  # no eviction, which would take the error away
+    window = Window(0.1, budget=65)  # no eviction, which would take the error away
     for _ in range(40):
         window.change()
     assert window.error() < 1e-12
     window.inverse._inverse *= 1.001
-    for _ in range(23):
+    for _ in range(24):
         window.change()
     assert window.error() > 1e-4
-    window.change()  # the 64th: a check
+    window.change()  # the 64th is followed by a check
     assert window.error() < 1e-12

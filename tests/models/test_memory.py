@@ -36,5 +36,6 @@ def test_an_update_allocates_a_few_rows_and_no_matrix(model):
     assert model.n_supports == HELD
     measured = list(peaks(model, examples[HELD:]))  # enough for a check of the inverse
     # Without a budget the matrices make room for a quarter more, once in as many updates.
-    grown = [peak for peak in measured if peak > 12 * ROW]
+    # To copy a generator of random numbers takes as much as some 18 rows, once in 64 updates.
+    grown = [peak for peak in measured if peak > 24 * ROW]
     assert len(grown) <= (1 if type(model) is SOP else 0)

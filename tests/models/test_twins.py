@@ -10,22 +10,32 @@ from scipy import sparse
 from streams import STREAMS
 from test_multiclass import CASES as MULTICLASS
 
+from drift.errors import FeatureError
 from drift.kernels import RBF
 from drift.models import MODELS, _columns_py, _support
 
 
 def steps(twin, examples):
-    """Score before each example, its scale of rounding errors, and what was counted after it."""
+    """Score before each example, its scale of rounding errors, and what was counted after it.
+
+    None for an example that is refused.
+    """
     twin.recognise(examples)
     for t, (_, y) in enumerate(examples):
+        if twin.refuses(t):
+            yield None
+            continue
         size = twin.size(t)
         yield twin.step(t, 1 if y else -1), size, twin.mistakes, len(twin.supports)
 
 
 def assert_same(model, trace, examples, tolerance):
-    for t, ((x, y), (score, size, mistakes, supports)) in enumerate(
-        zip(examples, trace, strict=True)
-    ):
+    for t, ((x, y), step) in enumerate(zip(examples, trace, strict=True)):
+        if step is None:
+            with pytest.raises(FeatureError, match="a larger ridge"):
+                model.learn_one(x, y)
+            continue
+        score, size, mistakes, supports = step
         assert model.decision_function_one(x) == pytest.approx(
             score, rel=0, abs=tolerance * size
         ), f"score of example {t}"
@@ -59,8 +69,6 @@ def gram():
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_agrees_with_its_twin(case, kernel, stream, tolerance, gram):
-    if CASES[case].inverts and stream == "huge":
-        pytest.skip("a Gram matrix with entries of 1e37 beside 1 has no inverse in floating point")
     examples, matrix, sizes = gram(stream, kernel)
     k = KERNELS[kernel][0]
     twin = CASES[case].twin(matrix, k, 9)
