@@ -16,6 +16,7 @@ from drift.experiments.report import (
     CHUNK_COLUMNS,
     chunk_table,
     curves,
+    of_the_paper,
     summary_rows,
     table_rows,
 )
@@ -98,8 +99,11 @@ class TrackingResults(JupyterMixin):
         return chunk_table(self.chunks)
 
     def claims(self) -> list[Claim]:
-        """What the paper says of its figures, true or false here, with the numbers."""
-        return claims(self._curves, self.chunks)
+        """What the paper says of its figures, true or false here, with the numbers.
+
+        Decided on streams of the paper alone, which are RCV1's; empty for others.
+        """
+        return claims(self._curves, self.chunks) if of_the_paper(self.records) else []
 
     def plot(self, figure: str = "error") -> Figure:
         """Draw a figure.

@@ -28,6 +28,8 @@ def run():
             "seed": seed,
             "shifts": shifts,
             "index": index,
+            "stream": "rcv1",
+            "targets": ["GCAT"],
             "n_samples": 100,
             "mistakes": mistakes,
             "supports": mistakes,
