@@ -21,10 +21,10 @@ from joblib import delayed
 import drift
 from drift.errors import ParameterError
 from drift.experiments import _backend
-from drift.experiments._jobs import Rows, code_fingerprint, fingerprint
+from drift.experiments._jobs import Rows, code_fingerprint, fingerprint, float64_columns
 from drift.experiments._progress import bar
 from drift.kernels import DEFAULT_KERNEL
-from drift.models import MODELS, OneVsRest, column_type
+from drift.models import MODELS, OneVsRest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -112,7 +112,7 @@ class Cell:
             "parameters": self.parameters,
             "seed": self.seed,
             "kernel": repr(self.kernel or DEFAULT_KERNEL),
-            "columns": column_type(),
+            "columns": "float64",
             "drift": drift.__version__,
             "code": code_fingerprint(),
             "stream": self.stream.documents.name,
@@ -130,7 +130,7 @@ class Cell:
         return fingerprint(self.identity)
 
     def make(self) -> KernelClassifier:
-        """Make the model, which has learnt nothing.
+        """Make the model, which has learnt nothing and keeps its supports in float64.
 
         Raises
         ------
@@ -138,7 +138,8 @@ class Cell:
             A parameter that the model refuses.
         """
         seed = {} if self.seed is None else {"seed": self.seed}
-        return MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
+        with float64_columns():
+            return MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
 
     def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
         """Return what a worker calls with the model, and the arguments that come after it."""
@@ -306,4 +307,5 @@ def _run(
     if parent is not None and os.getpid() != parent:
         # The parent alone answers Ctrl-C, and ends these.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return key, function(model, *arguments)
+    with float64_columns():  # of the models that this one makes as it learns
+        return key, function(model, *arguments)

@@ -168,6 +168,13 @@ def test_the_models_code_is_in_the_key(stream, monkeypatch):
     assert Cell("LBP", {"budget": 5}, stream, 0).key != before
 
 
+def test_models_learn_in_float64(close):
+    # Kept in float64, the first story tells that the second is positive, too.
+    (record,) = run_cells([Cell("Perceptron", {}, ShiftingStream(close, "a"), 0, Linear())], jobs=1)
+    assert (record["mistakes"], record["columns"]) == (1, "float64")
+    assert learn(Perceptron(Linear()), close.rows, close.has("a"))["mistakes"] == 2
+
+
 def test_records_survive_json(cells):
     records = run_cells(cells[:1], jobs=1)
     assert json.loads(json.dumps(records)) == records

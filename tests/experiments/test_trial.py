@@ -25,6 +25,15 @@ def one(*trial, **more):
     return record
 
 
+@pytest.mark.parametrize("permutation", [0, None])
+@pytest.mark.parametrize("one_vs_rest", [True, False])
+def test_models_learn_in_float64_whenever_they_are_made(close, one_vs_rest, permutation):
+    # OneVsRest makes the model of a class when it sees one.
+    problem = Problem(close, None if one_vs_rest else "a")
+    record = one("Perceptron", {}, problem, permutation, Linear(), one_vs_rest=one_vs_rest)
+    assert (record["updates"], record["columns"]) == (1, "float64")
+
+
 def test_a_permutation_is_learnt_in_its_own_order(documents):
     record = one("Perceptron", {}, Problem(documents, "a"), 2)
     order = np.random.default_rng(2).permutation(len(documents))
