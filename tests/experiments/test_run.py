@@ -9,7 +9,7 @@ from drift.errors import ParameterError
 from drift.experiments import Cell, RunFolder, learn, run_cells
 from drift.experiments import run as run_module
 from drift.kernels import Linear
-from drift.models import MODELS, Perceptron
+from drift.models import MODELS, RBP, Perceptron
 from drift.streams import Documents, ShiftingStream
 
 PARAMETERS = {"MIRA": {"budget": 12, "cache": "fixed"}, "Perceptron": {}, "SPA": {"decay": 0.5}}
@@ -130,6 +130,15 @@ def test_a_break_loses_only_what_is_in_flight(tmp_path, cells, learnt):
     resumed = run_cells(cells, folder=RunFolder(tmp_path), jobs=1)
     assert len(learnt) == 6
     assert no_seconds(resumed) == no_seconds(run_cells(cells, jobs=1))
+
+
+def test_each_seed_makes_the_draws_of_that_seed(stream):
+    cells = [Cell("RBP", {"budget": 5}, stream, 0, seed=seed) for seed in (0, 1, 2)]
+    records = run_cells(cells, jobs=1)
+    for seed, record in enumerate(records):
+        wrong = RBP(5, seed=seed).predict_learn_many(stream.X, stream.y) != stream.y
+        assert (record["seed"], record["mistakes"]) == (seed, wrong.sum())
+    assert len({tuple(record["window_errors"]) for record in records}) == 3
 
 
 def test_the_longest_are_run_first_and_equal_ones_once(cells, learnt):

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,6 +33,14 @@ def test_models_learn_in_float64_whenever_they_are_made(close, one_vs_rest, perm
     problem = Problem(close, None if one_vs_rest else "a")
     record = one("Perceptron", {}, problem, permutation, Linear(), one_vs_rest=one_vs_rest)
     assert (record["updates"], record["columns"]) == (1, "float64")
+
+
+def test_the_seed_reaches_every_model(documents):
+    trial = partial(Trial, problem=Problem(documents, "a"), permutation=None, seed=7)
+    assert trial("RBP", {}).make().seed == 7
+    assert trial("RBP", {}, one_vs_rest=True).make().model.seed == 7
+    assert trial("RBP", {}, adwin=True).make().model.seed == 7
+    assert trial("River HoeffdingAdaptiveTreeClassifier", {}).make().seed == 7
 
 
 def test_a_permutation_is_learnt_in_its_own_order(documents):
