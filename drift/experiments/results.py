@@ -138,7 +138,7 @@ class TrackingResults(JupyterMixin):
         wanted = [name for name in _FIGURES if name != "second" or not models.isdisjoint(_SECOND)]
         return {_FIGURES[name]: self.plot(name) for name in wanted}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | RunFolder) -> None:
         """Write tables, claims, manifest and figures; the figures only where matplotlib is there.
 
         Parameters
@@ -146,19 +146,25 @@ class TrackingResults(JupyterMixin):
         path
             The folder; made if need be. Runs that it lacks are added.
 
+        Raises
+        ------
+        ParameterError
+            Another call is writing to the folder, or this one cannot.
+
         Warns
         -----
         RuntimeWarning
             matplotlib is not installed.
         """
-        folder = RunFolder(path)
-        folder.append_missing([*self.records, *self.chunks])
-        folder.write_table("table.csv", self.table())
-        folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
-        claimed = [claim._asdict() for claim in self.claims()]
-        folder.write_table("claims.csv", claimed, Claim._fields)
-        folder.write_json("manifest.json", self.manifest())
-        folder.write_figures(lambda: self.figures)
+        folder = path if isinstance(path, RunFolder) else RunFolder(path)
+        with folder.alone():
+            folder.append_missing([*self.records, *self.chunks])
+            folder.write_table("table.csv", self.table())
+            folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
+            claimed = [claim._asdict() for claim in self.claims()]
+            folder.write_table("claims.csv", claimed, Claim._fields)
+            folder.write_json("manifest.json", self.manifest())
+            folder.write_figures(lambda: self.figures)
 
     def manifest(self) -> dict[str, Any]:
         """How the results came about: versions, parameters, data, machine, wall time."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -254,27 +254,31 @@ def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
     Raises
     ------
     ParameterError
-        `jobs` is 0, no such backend, nothing answers at `address`, or a parameter that a model
-        refuses; nothing has run then.
+        `jobs` is 0, no such backend, nothing answers at `address`, a parameter that a model
+        refuses, or a folder that another call is writing to; nothing has run then. Or the folder
+        cannot be written any more.
+    DataError
+        A line of the folder's runs is none, or not as it was written.
     MissingExtraError
         The backend is not installed.
     """
     _backend.refuse(backend, address)
     if jobs == 0:
         raise ParameterError("jobs must be a number of processes or -1 for all cores, not 0")
-    done = folder.read() if folder is not None else {}
-    missing = {cell.key: cell for cell in cells if cell.key not in done}
     for point in {_setting(cell): cell for cell in cells}.values():
         point.make()
-    queue = sorted(missing.values(), key=lambda cell: -cell.n_examples)
-    results = closing(_results(queue, jobs, backend, address))
-    with results as arriving, bar(queue, progress) as advance:
-        for key, result in arriving:
-            record = {**missing[key].identity, "key": key, **result}
-            if folder is not None:
-                folder.append(record)
-            done[key] = record
-            advance(missing[key].n_examples)
+    with nullcontext() if folder is None else folder.alone():
+        done = folder.read() if folder is not None else {}
+        missing = {cell.key: cell for cell in cells if cell.key not in done}
+        queue = sorted(missing.values(), key=lambda cell: -cell.n_examples)
+        results = closing(_results(queue, jobs, backend, address))
+        with results as arriving, bar(queue, progress) as advance:
+            for key, result in arriving:
+                record = {**missing[key].identity, "key": key, **result}
+                if folder is not None:
+                    folder.append(record)
+                done[key] = record
+                advance(missing[key].n_examples)
     return [done[cell.key] for cell in cells]
 
 

@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -184,20 +185,21 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     ]
     folder = None if output is None else RunFolder(output)
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
-    records = run_cells([*cells, *chunks], folder=folder, progress=progress, **where)
-    results = TrackingResults(
-        records=records[: len(cells)],
-        chunks=records[len(cells) :],
-        stream=name,
-        sha256=documents.sha256,
-        settings={key: list(value) for key, value in values.items()}
-        | {"shifts": list(counts), "models": chosen, "rows": len(documents)}
-        | {"seeds": {model: n for model, n in n_seeds.items() if model in _SEEDS}}
-        | {"stream_seed": seed, "kernel": repr(kernel or DEFAULT_KERNEL)},
-        seconds=time.perf_counter() - started,
-    )
-    if folder is not None:
-        results.save(folder.path)
+    with nullcontext() if folder is None else folder.alone():
+        records = run_cells([*cells, *chunks], folder=folder, progress=progress, **where)
+        results = TrackingResults(
+            records=records[: len(cells)],
+            chunks=records[len(cells) :],
+            stream=name,
+            sha256=documents.sha256,
+            settings={key: list(value) for key, value in values.items()}
+            | {"shifts": list(counts), "models": chosen, "rows": len(documents)}
+            | {"seeds": {model: n for model, n in n_seeds.items() if model in _SEEDS}}
+            | {"stream_seed": seed, "kernel": repr(kernel or DEFAULT_KERNEL)},
+            seconds=time.perf_counter() - started,
+        )
+        if folder is not None:
+            results.save(folder)
     return results
 
 
