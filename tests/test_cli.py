@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from drift import __version__
 from drift.cli import app
+from drift.cli_produce import pick
 from drift.experiments import RunFolder
 from drift.models import MODELS
 
@@ -74,6 +75,21 @@ def test_a_second_call_computes_nothing(drift, tmp_path):
     assert shown.exit_code == 0
     assert "runs" not in shown.stderr
     assert runs.read_bytes() == before
+
+
+def test_the_seed_draws_stories_and_targets(drift, tmp_path):
+    few = ["track", "--rows", "40", "--shifts", "3", "--models", "Perceptron", "--jobs", "1"]
+    tracked, produced = [], []
+    for seed in (0, 1):
+        drift(*few, "--seed", str(seed), "--output", f"{seed}")
+        runs = RunFolder(tmp_path / f"{seed}").read().values()
+        whole = [run for run in runs if len(run["targets"]) == 4]
+        tracked.append(({run["sha256"] for run in runs}, [run["targets"] for run in whole]))
+        stream = pick("newswire", None, 40, 3, seed)
+        produced.append((stream.documents.sha256, stream.targets))
+    for (stories, targets), (other_stories, other_targets) in (tracked, produced):
+        assert stories != other_stories
+        assert targets != other_targets
 
 
 def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_go_on(drift, tmp_path, monkeypatch):
