@@ -9,7 +9,7 @@ from drift.errors import ParameterError
 from drift.experiments import Cell, RunFolder, learn, run_cells
 from drift.experiments import run as run_module
 from drift.kernels import Linear
-from drift.models import MODELS, RBP, Perceptron
+from drift.models import MODELS, RBP, Perceptron, column_type, compiled
 from drift.streams import Documents, ShiftingStream
 
 PARAMETERS = {"MIRA": {"budget": 12, "cache": "fixed"}, "Perceptron": {}, "SPA": {"decay": 0.5}}
@@ -181,7 +181,8 @@ def test_models_learn_in_float64(close):
     # Kept in float64, the first story tells that the second is positive, too.
     (record,) = run_cells([Cell("Perceptron", {}, ShiftingStream(close, "a"), 0, Linear())], jobs=1)
     assert (record["mistakes"], record["columns"]) == (1, "float64")
-    assert learn(Perceptron(Linear()), close.rows, close.has("a"))["mistakes"] == 2
+    if compiled and column_type() == "float32":  # the plain store knows nothing but float64
+        assert learn(Perceptron(Linear()), close.rows, close.has("a"))["mistakes"] == 2
 
 
 def test_records_survive_json(cells):
