@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drift.errors import DriftError
+from drift.errors import DriftError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,6 +44,8 @@ def verify(file: _File, key_file: _KeyFile = None) -> None:
         from drift.consumers import checkpoint  # noqa: PLC0415
 
         key = None if key_file is None else key_file.read_bytes().strip()
+        if key == b"":
+            raise ParameterError(f"{key_file} is empty, and no key: write one into it")
         with checkpoint.naming(file):
             description = checkpoint.verify(checkpoint.load(file), key=key)
     kind = description.header["payload"]

@@ -179,6 +179,6 @@ def _key(file: str | None, secrets: Secrets) -> bytes | None:
     except OSError as problem:
         raise ParameterError(f"{file}: {problem.strerror}") from None
     if not key:
-        raise ParameterError(f"{file} is empty, and no key")
+        raise ParameterError(f"{file} is empty, and no key: write one into it")
     secrets.add(key.decode(errors="replace"))
     return key

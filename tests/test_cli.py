@@ -1,11 +1,14 @@
+import errno
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from drift import __version__
 from drift.cli import app
+from drift.cli_produce import pick
 from drift.experiments import RunFolder
 from drift.models import MODELS
 
@@ -58,7 +61,7 @@ def test_track_prints_tables_and_says_where_the_files_are(drift, tmp_path):
     assert shown.exit_code == 0, shown.stderr
     assert "newswire: each model at its best" in shown.stdout
     assert "in results/track-newswire: " in shown.stdout
-    assert "104 of 104 runs" in shown.stderr
+    assert "97 of 97 runs" in shown.stderr
     folder = tmp_path / "results" / "track-newswire"
     assert (folder / "error_vs_budget.png").read_bytes().startswith(b"\x89PNG")
 
@@ -72,6 +75,21 @@ def test_a_second_call_computes_nothing(drift, tmp_path):
     assert shown.exit_code == 0
     assert "runs" not in shown.stderr
     assert runs.read_bytes() == before
+
+
+def test_the_seed_draws_stories_and_targets(drift, tmp_path):
+    few = ["track", "--rows", "40", "--shifts", "3", "--models", "Perceptron", "--jobs", "1"]
+    tracked, produced = [], []
+    for seed in (0, 1):
+        drift(*few, "--seed", str(seed), "--output", f"{seed}")
+        runs = RunFolder(tmp_path / f"{seed}").read().values()
+        whole = [run for run in runs if len(run["targets"]) == 4]
+        tracked.append(({run["sha256"] for run in runs}, [run["targets"] for run in whole]))
+        stream = pick("newswire", None, 40, 3, seed)
+        produced.append((stream.documents.sha256, stream.targets))
+    for (stories, targets), (other_stories, other_targets) in (tracked, produced):
+        assert stories != other_stories
+        assert targets != other_targets
 
 
 def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_go_on(drift, tmp_path, monkeypatch):
@@ -91,7 +109,7 @@ def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_go_on(drift, tmp_path,
     assert len(RunFolder(tmp_path / "results" / "track-newswire").read()) == 3
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    assert "101 of 101 runs" in drift(*QUICK).stderr
+    assert "94 of 94 runs" in drift(*QUICK).stderr
 
 
 @pytest.mark.filterwarnings("default")
@@ -101,6 +119,24 @@ def test_a_torn_line_is_a_warning(drift, tmp_path):
     shown = drift(*QUICK, "--shifts", "0", "--output", "out")
     assert shown.exit_code == 0
     assert shown.stderr.startswith("warning: out/runs.jsonl: dropped the last line")
+
+
+def test_a_full_disk_and_a_second_call_are_messages(drift, tmp_path, monkeypatch):
+    def full(self, mode="r", *more, **others):
+        if self.name == "runs.jsonl" and mode == "a":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return path_open(self, mode, *more, **others)
+
+    path_open = Path.open
+    monkeypatch.setattr(Path, "open", full)
+    shown = drift(*QUICK, "--shifts", "0", "--output", "out")
+    assert (shown.exit_code, "Traceback" in shown.stderr) == (2, False)
+    assert "error: output out/runs.jsonl: No space left on device; " in shown.stderr
+    monkeypatch.setattr(Path, "open", path_open)
+    with RunFolder(tmp_path / "out").alone():
+        shown = drift(*QUICK, "--shifts", "0", "--output", "out")
+    assert shown.exit_code == 2
+    assert shown.stderr.startswith("error: output out: another call is writing there: wait")
 
 
 @pytest.mark.parametrize(

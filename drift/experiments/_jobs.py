@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -11,16 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from scipy.sparse import csr_array
 
 import drift
+from drift.models import column_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
 
     from drift.experiments.records import Record
 
-__all__ = ["Job", "Rows", "fingerprint"]
+__all__ = ["Job", "Rows", "code_fingerprint", "fingerprint", "float64_columns"]
 
 
 class Job(Protocol):
@@ -60,6 +63,27 @@ def fingerprint(identity: Record) -> str:
     """
     text = json.dumps(identity, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_before: list[str] = []
+_inside = threading.Lock()
+
+
+@contextmanager
+def float64_columns() -> Iterator[None]:
+    """Have the models made meanwhile keep their supports in float64.
+
+    What float32 rounds changes mistakes by more than some differences that experiments decide. The
+    type is the process's: of the threads that a Dask worker may run these in, the last one out puts
+    back what the first one found.
+    """
+    with _inside:
+        _before.append(column_type("float64"))
+    try:
+        yield
+    finally:
+        with _inside:
+            column_type(_before.pop())
 
 
 @cache

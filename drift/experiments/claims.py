@@ -1,7 +1,7 @@
 """What the tracking paper says of its figures, each statement decided by the records of a run.
 
-"Above", "below" and "no worse" mean: by more, or not by more, than two standard errors of the
-difference over the streams (`drift.experiments.report.difference`).
+"Above", "below" and "no worse" mean: by more, or not by more, than the noise of the difference over
+the streams (`drift.experiments.report.difference`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
     Parameters
     ----------
     groups
-        As from `drift.experiments.report.curves`.
+        As from `drift.experiments.report.curves`; one of a single stream decides nothing.
     chunks
         Records of the models without budget, Perceptron and SOP, started afresh on each chunk.
 
@@ -58,6 +58,7 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
        budget Perceptron", Machine Learning 69 (2007), section 4, "Results", and section 5.
     """
     found: list[Claim] = []
+    groups = {shifts: curve for shifts, curve in groups.items() if _n_streams(curve) > 1}
     for shifts, curve in groups.items():
         for baseline, models in _FAMILIES.items():
             if baseline in curve:
@@ -69,6 +70,11 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
             found += _smooth(curve)
     found += order_claims(groups, chunks)
     return sorted(found, key=lambda claim: claim.claim)
+
+
+def _n_streams(curve: Mapping[str, Mapping[float | None, list[Record]]]) -> int:
+    settings = (records for model in curve.values() for records in model.values())
+    return len({record["index"] for records in settings for record in records})
 
 
 def _against(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -156,30 +157,33 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         for factor in {one.factor for one in contenders.values()}
     }
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
-    records: dict[str, list[Record]] = {}
-    for later in (False, True):
-        stage = {n: one for n, one in contenders.items() if (one.budget_of is not None) is later}
-        trials = {
-            name: _trials(one, _parameters(one, records), problems[one.factor], settings)
-            for name, one in stage.items()
-        }
-        queue = [trial for group in trials.values() for trial in group]
-        done = iter(run_cells(queue, folder=folder, progress=progress, **where))
-        records |= {name: [next(done) for _ in group] for name, group in trials.items()}
-    results = ComparisonResults(
-        records={name: records[name] for name in contenders},
-        series={name: one.series for name, one in contenders.items()},
-        printed=printed or {},
-        stream=documents.name,
-        sha256=documents.sha256,
-        settings={"target": target, "permutations": permutations, "rows": len(documents)}
-        | {"test_rows": None if test is None else len(test), "epochs": epochs}
-        | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)}
-        | {"as_stream": as_stream},
-        seconds=time.perf_counter() - started,
-    )
-    if folder is not None:
-        results.save(folder.path)
+    with nullcontext() if folder is None else folder.alone():
+        records: dict[str, list[Record]] = {}
+        for later in (False, True):
+            stage = {
+                n: one for n, one in contenders.items() if (one.budget_of is not None) is later
+            }
+            trials = {
+                name: _trials(one, _parameters(one, records), problems[one.factor], settings)
+                for name, one in stage.items()
+            }
+            queue = [trial for group in trials.values() for trial in group]
+            done = iter(run_cells(queue, folder=folder, progress=progress, **where))
+            records |= {name: [next(done) for _ in group] for name, group in trials.items()}
+        results = ComparisonResults(
+            records={name: records[name] for name in contenders},
+            series={name: one.series for name, one in contenders.items()},
+            printed=printed or {},
+            stream=documents.name,
+            sha256=documents.sha256,
+            settings={"target": target, "permutations": permutations, "rows": len(documents)}
+            | {"test_rows": None if test is None else len(test), "epochs": epochs}
+            | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)}
+            | {"as_stream": as_stream},
+            seconds=time.perf_counter() - started,
+        )
+        if folder is not None:
+            results.save(folder)
     return results
 
 

@@ -201,7 +201,7 @@ class ComparisonResults(JupyterMixin):
             wanted = ["supports"] if any(self.series.values()) else ["time"]
         return {_FIGURES[name]: self.plot(name) for name in wanted}
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str] | RunFolder) -> None:
         """Write tables, manifest and figures; the figures only where matplotlib is there.
 
         Parameters
@@ -209,19 +209,25 @@ class ComparisonResults(JupyterMixin):
         path
             The folder; made if need be. Runs that it lacks are added.
 
+        Raises
+        ------
+        ParameterError
+            Another call is writing to the folder, or this one cannot.
+
         Warns
         -----
         RuntimeWarning
             matplotlib is not installed.
         """
-        folder = RunFolder(path)
-        folder.append_missing(record for records in self.records.values() for record in records)
-        folder.write_table("table.csv", self.table())
-        if self.settings["epochs"] > 1:
-            folder.write_table("epochs.csv", self.epoch_table())
-        about = manifest(self.stream, self.sha256, self.settings, self.seconds)
-        folder.write_json("manifest.json", about)
-        folder.write_figures(lambda: self.figures)
+        folder = path if isinstance(path, RunFolder) else RunFolder(path)
+        with folder.alone():
+            folder.append_missing(record for records in self.records.values() for record in records)
+            folder.write_table("table.csv", self.table())
+            if self.settings["epochs"] > 1:
+                folder.write_table("epochs.csv", self.epoch_table())
+            about = manifest(self.stream, self.sha256, self.settings, self.seconds)
+            folder.write_json("manifest.json", about)
+            folder.write_figures(lambda: self.figures)
 
     def __rich__(self) -> RenderableType:
         from drift.experiments.screen import comparison  # noqa: PLC0415 - rich is for terminals

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.experiments.run import updates
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -140,7 +142,7 @@ def _counts(model: Any) -> Record:
     """What drift's models count; nothing of River's, and nothing that a reset has begun afresh."""
     if not hasattr(model, "n_supports"):
         return {}
-    return {"supports": model.n_supports, "updates": model.n_updates}
+    return {"supports": model.n_supports, "updates": updates(model)}
 
 
 def _dicts(

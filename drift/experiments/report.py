@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import stdtrit
+
+from drift.streams import RCV1_TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +26,7 @@ __all__ = [
     "error",
     "label",
     "mean_and_deviation",
+    "of_the_paper",
     "summary_rows",
     "table_rows",
 ]
@@ -113,7 +117,8 @@ class Difference(NamedTuple):
     mean
         Mean over streams of the first error less the second.
     noise
-        Two standard errors of that mean; 0 for a single stream.
+        Half of the mean's 95 % confidence interval, by Student's t for the number of streams;
+        infinite for a single one.
     """
 
     mean: float
@@ -147,11 +152,30 @@ def difference(first: Iterable[Record], second: Iterable[Record]) -> Difference:
     >>> a = [{"index": i, "mistakes": m, "n_samples": 100} for i, m in enumerate([5, 9])]
     >>> b = [{"index": i, "mistakes": m, "n_samples": 100} for i, m in enumerate([2, 8])]
     >>> print(difference(a, b))
-    +2.00 ± 2.00
+    +2.00 ± 12.71
     """
     a, b = _by_stream(first), _by_stream(second)
     mean, deviation = mean_and_deviation([a[index] - b[index] for index in a])
-    return Difference(mean, 2 * deviation / len(a) ** 0.5)
+    if len(a) == 1:
+        return Difference(mean, float("inf"))
+    return Difference(mean, float(stdtrit(len(a) - 1, 0.975)) * deviation / len(a) ** 0.5)
+
+
+def of_the_paper(records: Iterable[Record]) -> bool:
+    """Whether all runs are on streams of the tracking paper: its topics of RCV1.
+
+    Examples
+    --------
+    >>> from drift.experiments.report import of_the_paper
+    >>> of_the_paper([{"stream": "rcv1", "targets": ["GCAT", "C15"]}])
+    True
+    >>> of_the_paper([{"stream": "newswire", "targets": ["markets"]}])
+    False
+    """
+    return all(
+        record["stream"] == "rcv1" and set(record["targets"]) <= set(RCV1_TARGETS)
+        for record in records
+    )
 
 
 def label(record: Record) -> str:
@@ -212,7 +236,7 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
     -------
     list of dict
         ``model``, ``chunk_size``, ``shifts``, ``chunks``, mean ``supports`` and their deviation
-        ``supports_std``; ``paper`` and ``paper_std`` where the chunks are as long as the paper's,
+        ``supports_std``; ``paper`` and ``paper_std`` where the chunks are the paper's and as long,
         else None.
     """
     rows = []
@@ -220,7 +244,8 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
         group = [r for r in chunks if (r["model"], r["shifts"]) == (model, shifts)]
         supports, deviation = mean_and_deviation([record["supports"] for record in group])
         size = group[0]["n_samples"]
-        paper, paper_std = PAPER_SUPPORTS.get(model, {}).get(size, (None, None))
+        printed = PAPER_SUPPORTS.get(model, {}) if of_the_paper(group) else {}
+        paper, paper_std = printed.get(size, (None, None))
         found = round(supports, 1), round(deviation, 2)
         row = model, size, shifts, len(group), *found, paper, paper_std
         rows.append(dict(zip(CHUNK_COLUMNS, row, strict=True)))

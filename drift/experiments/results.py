@@ -16,6 +16,7 @@ from drift.experiments.report import (
     CHUNK_COLUMNS,
     chunk_table,
     curves,
+    of_the_paper,
     summary_rows,
     table_rows,
 )
@@ -98,8 +99,11 @@ class TrackingResults(JupyterMixin):
         return chunk_table(self.chunks)
 
     def claims(self) -> list[Claim]:
-        """What the paper says of its figures, true or false here, with the numbers."""
-        return claims(self._curves, self.chunks)
+        """What the paper says of its figures, true or false here, with the numbers.
+
+        Decided on streams of the paper alone, which are RCV1's; empty for others.
+        """
+        return claims(self._curves, self.chunks) if of_the_paper(self.records) else []
 
     def plot(self, figure: str = "error") -> Figure:
         """Draw a figure.
@@ -134,7 +138,7 @@ class TrackingResults(JupyterMixin):
         wanted = [name for name in _FIGURES if name != "second" or not models.isdisjoint(_SECOND)]
         return {_FIGURES[name]: self.plot(name) for name in wanted}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | RunFolder) -> None:
         """Write tables, claims, manifest and figures; the figures only where matplotlib is there.
 
         Parameters
@@ -142,19 +146,25 @@ class TrackingResults(JupyterMixin):
         path
             The folder; made if need be. Runs that it lacks are added.
 
+        Raises
+        ------
+        ParameterError
+            Another call is writing to the folder, or this one cannot.
+
         Warns
         -----
         RuntimeWarning
             matplotlib is not installed.
         """
-        folder = RunFolder(path)
-        folder.append_missing([*self.records, *self.chunks])
-        folder.write_table("table.csv", self.table())
-        folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
-        claimed = [claim._asdict() for claim in self.claims()]
-        folder.write_table("claims.csv", claimed, Claim._fields)
-        folder.write_json("manifest.json", self.manifest())
-        folder.write_figures(lambda: self.figures)
+        folder = path if isinstance(path, RunFolder) else RunFolder(path)
+        with folder.alone():
+            folder.append_missing([*self.records, *self.chunks])
+            folder.write_table("table.csv", self.table())
+            folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
+            claimed = [claim._asdict() for claim in self.claims()]
+            folder.write_table("claims.csv", claimed, Claim._fields)
+            folder.write_json("manifest.json", self.manifest())
+            folder.write_figures(lambda: self.figures)
 
     def manifest(self) -> dict[str, Any]:
         """How the results came about: versions, parameters, data, machine, wall time."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,10 +21,10 @@ from joblib import delayed
 import drift
 from drift.errors import ParameterError
 from drift.experiments import _backend
-from drift.experiments._jobs import Rows, code_fingerprint, fingerprint
+from drift.experiments._jobs import Rows, code_fingerprint, fingerprint, float64_columns
 from drift.experiments._progress import bar
 from drift.kernels import DEFAULT_KERNEL
-from drift.models import MODELS, OneVsRest, column_type
+from drift.models import MODELS, OneVsRest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -112,7 +112,7 @@ class Cell:
             "parameters": self.parameters,
             "seed": self.seed,
             "kernel": repr(self.kernel or DEFAULT_KERNEL),
-            "columns": column_type(),
+            "columns": "float64",
             "drift": drift.__version__,
             "code": code_fingerprint(),
             "stream": self.stream.documents.name,
@@ -130,7 +130,7 @@ class Cell:
         return fingerprint(self.identity)
 
     def make(self) -> KernelClassifier:
-        """Make the model, which has learnt nothing.
+        """Make the model, which has learnt nothing and keeps its supports in float64.
 
         Raises
         ------
@@ -138,7 +138,8 @@ class Cell:
             A parameter that the model refuses.
         """
         seed = {} if self.seed is None else {"seed": self.seed}
-        return MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
+        with float64_columns():
+            return MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
 
     def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
         """Return what a worker calls with the model, and the arguments that come after it."""
@@ -253,27 +254,31 @@ def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
     Raises
     ------
     ParameterError
-        `jobs` is 0, no such backend, nothing answers at `address`, or a parameter that a model
-        refuses; nothing has run then.
+        `jobs` is 0, no such backend, nothing answers at `address`, a parameter that a model
+        refuses, or a folder that another call is writing to; nothing has run then. Or the folder
+        cannot be written any more.
+    DataError
+        A line of the folder's runs is none, or not as it was written.
     MissingExtraError
         The backend is not installed.
     """
     _backend.refuse(backend, address)
     if jobs == 0:
         raise ParameterError("jobs must be a number of processes or -1 for all cores, not 0")
-    done = folder.read() if folder is not None else {}
-    missing = {cell.key: cell for cell in cells if cell.key not in done}
     for point in {_setting(cell): cell for cell in cells}.values():
         point.make()
-    queue = sorted(missing.values(), key=lambda cell: -cell.n_examples)
-    results = closing(_results(queue, jobs, backend, address))
-    with results as arriving, bar(queue, progress) as advance:
-        for key, result in arriving:
-            record = {**missing[key].identity, "key": key, **result}
-            if folder is not None:
-                folder.append(record)
-            done[key] = record
-            advance(missing[key].n_examples)
+    with nullcontext() if folder is None else folder.alone():
+        done = folder.read() if folder is not None else {}
+        missing = {cell.key: cell for cell in cells if cell.key not in done}
+        queue = sorted(missing.values(), key=lambda cell: -cell.n_examples)
+        results = closing(_results(queue, jobs, backend, address))
+        with results as arriving, bar(queue, progress) as advance:
+            for key, result in arriving:
+                record = {**missing[key].identity, "key": key, **result}
+                if folder is not None:
+                    folder.append(record)
+                done[key] = record
+                advance(missing[key].n_examples)
     return [done[cell.key] for cell in cells]
 
 
@@ -306,4 +311,5 @@ def _run(
     if parent is not None and os.getpid() != parent:
         # The parent alone answers Ctrl-C, and ends these.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return key, function(model, *arguments)
+    with float64_columns():  # of the models that this one makes as it learns
+        return key, function(model, *arguments)

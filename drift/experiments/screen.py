@@ -147,7 +147,7 @@ def _summary(rows: Sequence[dict[str, Any]], stream: str) -> Table:
             str(row["shifts"]) if row["shifts"] != shifts else "",
             row["model"],
             row["parameters"],
-            f"{row['error']:.2f} ± {row['error_std']:.2f}",
+            f"{row['error']:.2f}" + (f" ± {row['error_std']:.2f}" if row["runs"] > 1 else ""),
             f"{row['supports']:.0f}",
             f"{row['microseconds']:.1f}",
         )
@@ -174,7 +174,7 @@ def _spread(row: dict[str, Any], name: str) -> str:
 
 def _claims(found: Sequence[Claim]) -> Table:
     table = _table(
-        "What the paper found (differences count beyond two standard errors over the streams)",
+        "What the paper found (differences count beyond the 95 % interval over the streams)",
         ("shifts", "right"),
         ("model", "left"),
         ("holds", "left"),

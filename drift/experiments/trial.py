@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import drift
-from drift.experiments._jobs import Rows, code_fingerprint, fingerprint
+from drift.experiments._jobs import Rows, code_fingerprint, fingerprint, float64_columns
 from drift.experiments.baselines import BatchSVM
 from drift.experiments.progressive import learn_one_by_one
 from drift.experiments.rivals import RIVALS, resetting
 from drift.experiments.run import learn, updates
 from drift.kernels import DEFAULT_KERNEL
-from drift.models import MODELS, OneVsRest, column_type
+from drift.models import MODELS, OneVsRest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,7 +98,7 @@ class Trial:
             "one_vs_rest": self.one_vs_rest,
             "seed": self.seed,
             "kernel": repr(self.kernel or DEFAULT_KERNEL),
-            "columns": column_type(),
+            "columns": "float64",
             "drift": drift.__version__,
             "code": code_fingerprint(),
             **self.problem.identity,
@@ -120,7 +120,7 @@ class Trial:
         return fingerprint(self.identity)
 
     def make(self) -> Any:
-        """Make the model, which has learnt nothing.
+        """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns.
 
         Raises
         ------
@@ -130,12 +130,13 @@ class Trial:
         seed = {} if self.seed is None else {"seed": self.seed}
         if self.model == SVM:
             return BatchSVM(kernel=self.kernel, **self.parameters)
-        if self.model in RIVALS:
-            model = RIVALS[self.model](**self.parameters, **seed)
-        else:
-            model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
-        model = OneVsRest(model) if self.one_vs_rest else model
-        return resetting(model) if self.adwin else model
+        with float64_columns():
+            if self.model in RIVALS:
+                model = RIVALS[self.model](**self.parameters, **seed)
+            else:
+                model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
+            model = OneVsRest(model) if self.one_vs_rest else model
+            return resetting(model) if self.adwin else model
 
     def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
         """Return what a worker calls with the model, and the arguments that come after it."""

@@ -53,7 +53,8 @@ class Forgetron(KernelClassifier):
     The analysis needs ``k(x, x) <= 1``; without it ``phi`` is always 1 and the Forgetron silently
     becomes `LBP`. Its decisions are therefore those of the kernel divided by the largest
     ``k(x, x)``: `kernel.bound` where the kernel has one, else the largest one among the mistakes
-    so far. Scores keep the kernel's own scale.
+    so far. Scores keep the kernel's own scale. Columns are float64 whatever `column_type` says: the
+    factors, and so all later mistakes, depend on every digit of a score.
 
     References
     ----------
@@ -73,6 +74,7 @@ class Forgetron(KernelClassifier):
     """
 
     _shares_supports = True
+    _wide = True
 
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, shrinking: str = "self-tuned"

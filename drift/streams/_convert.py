@@ -1,4 +1,4 @@
-"""Pairs and label arrays turned into matrices, apart from `Documents` which only holds them."""
+"""Pairs, label arrays and text turned into matrices, apart from `Documents` which holds them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,26 @@ __all__ = [
     "fingerprint",
     "indicator",
     "pairs_to_arrays",
+    "parse_number",
     "refuse_disagreement",
     "topics_of",
 ]
+
+
+def parse_number(text: str) -> float:
+    """Read a number as data files write it; Python alone would take more for one.
+
+    Examples
+    --------
+    >>> parse_number("-2e1")
+    -20.0
+    >>> parse_number("1_0")
+    Traceback (most recent call last):
+    ValueError: '1_0' is no number
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{text!r} is no number")
+    return float(text)
 
 
 def canonical(rows: csr_array) -> csr_array:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import bz2
-import gzip
+import codecs
 import hashlib
 import lzma
+import re
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drift.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["PathLike", "find_one", "find_path", "read_bytes", "read_text", "sha256_of"]
 
 PathLike = str | Path
 
 _SUFFIXES = ("", ".xz", ".gz", ".bz2")
-_DECOMPRESS = {".xz": lzma.decompress, ".gz": gzip.decompress, ".bz2": bz2.decompress}
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
+    ".xz": lzma.LZMADecompressor,
+    ".gz": lambda: zlib.decompressobj(16 + zlib.MAX_WBITS),  # that is, with gzip's header
+    ".bz2": bz2.BZ2Decompressor,
+}
+#: Bytes of a compressed file that are read at a time.
+_BLOCK = 1 << 18
+#: A compressed file may grow to so many bytes, or to so many times its size: what people hand
+#: around grows up to 30 times, a file made to exhaust the memory thousands of times.
+_SURE, _RATIO = 1 << 26, 100
+_PADDING = re.compile(rb"\0*")
 
 
 def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
@@ -35,25 +46,56 @@ def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
     ------
     DataError
         The file is missing, empty or damaged: a compressed one that does not end where its format
-        says.
+        says, or that grows to more than 64 MiB and more than a hundred times its size.
     """
     path = Path(path)
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(path, None, f"cannot be read ({error.strerror}): check the path") from error
-    try:
-        content = _DECOMPRESS.get(path.suffix, bytes)(raw)
-    except (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error) as error:
-        problem = f"the compressed file is cut short or damaged ({error}): fetch it again"
-        raise DataError(path, None, problem) from error
+    new = _DECOMPRESSORS.get(path.suffix)
+    content = raw if new is None else _decompress(raw, new, path)
     if not content:
         raise DataError(path, None, "the file is empty: fetch it again")
     return raw, content
 
 
+def _decompress(raw: bytes, new: Callable[[], Any], path: Path) -> bytes:
+    """Contents of all compressed streams that follow each other, as `cat` and pbzip2 leave them.
+
+    Python's own functions take a damaged stream after a good one for junk, and ignore it.
+    """
+    parts, start, most = [], 0, max(_SURE, _RATIO * len(raw))
+    room = most
+    while start < len(raw):
+        stream, at = new(), start
+        while not stream.eof:
+            try:
+                if at >= len(raw):
+                    raise EOFError("it ends too early")  # noqa: TRY301 - as damaged as the others
+                parts.append(stream.decompress(raw[at : at + _BLOCK], room + 1))
+            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                problem = (
+                    f"the compressed file is cut short or damaged: from byte {start} on there is "
+                    f"no whole stream ({error}); fetch it again, or cut that off if it is no part"
+                )
+                raise DataError(path, None, problem) from error
+            at += _BLOCK
+            room -= len(parts[-1])
+            if room < 0:
+                problem = (
+                    f"the compressed file of {len(raw):,} bytes holds more than {most:,} bytes, "
+                    "as no data file should: if this one may, decompress it yourself"
+                )
+                raise DataError(path, None, problem)
+        end = min(at, len(raw)) - len(stream.unused_data)
+        padding = _PADDING.match(raw, end)
+        start = padding.end() if padding else end
+    return b"".join(parts)
+
+
 def read_text(path: PathLike) -> tuple[bytes, bytes]:
-    """Return a text file's bytes as `read_bytes` does.
+    """Return a text file's bytes as `read_bytes` does, without a byte order mark of UTF-8.
 
     Parameters
     ----------
@@ -66,6 +108,7 @@ def read_text(path: PathLike) -> tuple[bytes, bytes]:
         As of `read_bytes`, and if the last line lacks its newline.
     """
     raw, text = read_bytes(path)
+    text = text.removeprefix(codecs.BOM_UTF8)
     if not text.endswith(b"\n"):
         line = text.count(b"\n") + 1
         raise DataError(path, line, "the last line lacks its newline, so the file is cut short")

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from drift.errors import DataError
+from drift.streams._convert import parse_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,12 +32,16 @@ _BLOCK = 10_000
 _REGULAR = re.compile(rb"(?:[0-9]++:[-+.0-9eE]++ ?+)*+").fullmatch
 # Indices beyond this are a damaged file; scipy would give up on them without naming the line.
 _MAX_INDEX = 2**31 - 1
+_INDEX = re.compile(r"[0-9]{1,18}").fullmatch
+_COMMENT = re.compile(rb"(?:^|\s)#.*", re.DOTALL)
 
 
 def parse(
     text: bytes, path: PathLike, n_features: int | None = None
-) -> tuple[list[str], csr_array]:
+) -> tuple[list[str], csr_array, list[int]]:
     """Heads (what stands before a line's features) and rows of a text.
+
+    What follows a ``#`` at the start of a line or after a space is a comment, as in svmlight.
 
     Parameters
     ----------
@@ -53,41 +58,49 @@ def parse(
         One a line; "" where the line starts with a space or with a feature.
     rows
         One a line.
+    numbers
+        Of these lines in the text, from 1: lines that are all comment are left out.
 
     Raises
     ------
     DataError
         A line that is empty, a feature without colon, with an index that is below 1, too
-        large or repeated, or with a
-        value which is not a finite number.
+        large or repeated, or with a value which is not a finite number; or no line but comments.
     """
-    heads, tails = _split(text, path)
+    heads, tails, numbers = _split(text, path)
+    if not heads:
+        raise DataError(path, None, "holds comments only: give a file with examples")
     blocks = []
     for at in range(0, len(tails), _BLOCK):
-        lines, top = tails[at : at + _BLOCK], n_features or _MAX_INDEX
-        blocks.append(_parse_fast(lines, top) or _parse_slowly(lines, at + 1, path, top))
+        part, top = slice(at, at + _BLOCK), n_features or _MAX_INDEX
+        block = _parse_fast(tails[part], top)
+        blocks.append(block or _parse_slowly(tails[part], numbers[part], path, top))
     indices = np.concatenate([block[0] for block in blocks])
     values = np.concatenate([block[1] for block in blocks])
     indptr = np.cumsum([0, *chain.from_iterable(block[2] for block in blocks)])
     shape = (len(heads), n_features or int(indices.max(initial=0)))
-    return heads, csr_array((values, indices - 1, indptr), shape=shape)
+    return heads, csr_array((values, indices - 1, indptr), shape=shape), numbers
 
 
-def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes]]:
-    heads, tails = [], []
-    for number, line in enumerate(text.splitlines(), start=1):
+def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes], list[int]]:
+    heads, tails, numbers = [], [], []
+    for at, whole in enumerate(text.splitlines(), start=1):
+        line = _COMMENT.sub(b"", whole) if b"#" in whole else whole
+        if b"#" in whole and not line.strip():
+            continue
         head, *rest = line.split(None, 1) or [b""]
         if b":" in head or line[:1].isspace():
             head, rest = b"", [line]
         tail = rest[0].strip() if rest else b""
         if not head and not tail:
-            raise DataError(path, number, "the line is empty: delete it")
+            raise DataError(path, at, "the line is empty: delete it")
         try:
             heads.append(head.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise DataError(path, number, f"{head!r} is not UTF-8 text") from error
+            raise DataError(path, at, f"{head!r:.80} is not UTF-8 text") from error
         tails.append(tail)
-    return heads, tails
+        numbers.append(at)
+    return heads, tails, numbers
 
 
 def _parse_fast(tails: list[bytes], top: int) -> _Columns | None:
@@ -99,42 +112,45 @@ def _parse_fast(tails: list[bytes], top: int) -> _Columns | None:
     except ValueError:
         return None
     lengths = [tail.count(b":") for tail in tails]
-    indices, values = numbers[::2].astype(np.int64), numbers[1::2]
+    indices, values = numbers[::2], numbers[1::2]
     rising = np.diff(indices, prepend=0) > 0
     begins = np.cumsum([0, *lengths])[:-1]
     rising[begins[np.array(lengths) > 0]] = True
     legal = rising.all() and np.all((indices >= 1) & (indices <= top))
-    return (indices, values, lengths) if legal and np.isfinite(values).all() else None
+    good = legal and np.isfinite(values).all()
+    return (indices.astype(np.int64), values, lengths) if good else None
 
 
-def _parse_slowly(tails: list[bytes], first: int, path: PathLike, top: int) -> _Columns:
-    rows = [_row(tail, number, path, top) for number, tail in enumerate(tails, start=first)]
+def _parse_slowly(tails: list[bytes], lines: list[int], path: PathLike, top: int) -> _Columns:
+    rows = [_row(tail, line, path, top) for tail, line in zip(tails, lines, strict=True)]
     pairs = list(chain.from_iterable(sorted(row.items()) for row in rows))
     indices = np.array([index for index, _ in pairs], dtype=np.int64)
     values = np.array([value for _, value in pairs], dtype=np.float64)
     return indices, values, [len(row) for row in rows]
 
 
-def _row(tail: bytes, number: int, path: PathLike, top: int) -> dict[int, float]:
+def _row(tail: bytes, line: int, path: PathLike, top: int) -> dict[int, float]:
     row: dict[int, float] = {}
     for pair in tail.decode("utf-8", "replace").split():
         key, colon, text = pair.partition(":")
         if not colon:
-            raise DataError(path, number, f"no ':' in feature {pair!r}: expected index:value")
-        if not (key.isascii() and key.isdigit() and 1 <= int(key) <= top):
-            problem = f"feature index {key!r} is no whole number from 1 to {top}"
-            raise DataError(path, number, problem)
+            raise DataError(path, line, f"no ':' in feature {pair!r:.80}: expected index:value")
+        if not (_INDEX(key) and 1 <= int(key) <= top):
+            problem = f"feature index {key!r:.80} is no whole number from 1 to {top}"
+            raise DataError(path, line, problem)
         if int(key) in row:
-            raise DataError(path, number, f"feature {key} occurs twice: keep one")
-        row[int(key)] = _value(key, text, number, path)
+            raise DataError(path, line, f"feature {key} occurs twice: keep one")
+        row[int(key)] = _value(key, text, line, path)
     return row
 
 
-def _value(key: str, text: str, number: int, path: PathLike) -> float:
+def _value(key: str, text: str, line: int, path: PathLike) -> float:
     try:
-        value = float(text)
+        value = parse_number(text)
     except ValueError:
-        raise DataError(path, number, f"feature {key} holds {text!r}, which is no number") from None
+        raise DataError(
+            path, line, f"feature {key} holds {text!r:.80}, which is no number"
+        ) from None
     if not math.isfinite(value):
-        raise DataError(path, number, f"feature {key} holds {text!r}: values must be finite")
+        raise DataError(path, line, f"feature {key} holds {text!r:.80}: values must be finite")
     return value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drift.errors import DataError
+from drift.streams._convert import parse_number
 from drift.streams._files import find_one, read_text, sha256_of
 from drift.streams.documents import Documents
 
@@ -74,7 +75,7 @@ def read_elec(folder: PathLike) -> Documents:
 
 def _row(path: PathLike, number: int, line: str) -> list[float]:
     try:
-        values = [float(field) for field in line.split(",")]
+        values = [parse_number(field) for field in line.split(",")]
     except ValueError:
         values = []
     good = len(values) == 1 + len(_COLUMNS) and np.isfinite(values).all()

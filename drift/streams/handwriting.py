@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ _IMAGES, _LABELS = 2051, 2049  # magic numbers of the idx files
 #: Rows of letter that are for training, in the order of the file; the other 4,000 are for tests.
 _LETTERS = 16_000
 _LETTER_FIELDS = 17
+_COUNT = re.compile(r"[0-9]{1,2}").fullmatch
 
 
 def mnist(folder: PathLike) -> Split:
@@ -146,7 +148,7 @@ def letter(folder: PathLike) -> Split:
     raw, text = read_text(path)
     lines = [line.split(",") for line in text.decode("utf-8", "replace").splitlines()]
     for number, fields in enumerate(lines, start=1):
-        if len(fields) != _LETTER_FIELDS or not all(field.isdigit() for field in fields[1:]):
+        if len(fields) != _LETTER_FIELDS or not all(map(_COUNT, fields[1:])):
             raise DataError(path, number, "expected a letter and 16 counts between commas")
     letters = np.array([fields[0] for fields in lines])
     counts = np.array([fields[1:] for fields in lines], dtype=np.float64)

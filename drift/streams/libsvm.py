@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,8 @@ def read_libsvm(
 
     A line reads ``label,label index:value index:value ...``. Labels are any tokens without space,
     comma or colon; a line that starts with a space or with a feature has none. Feature indices
-    count from 1 and become columns 0, 1, ....
+    count from 1 and become columns 0, 1, .... A ``#`` at the start of a line or after a space
+    begins a comment.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def read_libsvm(
     ------
     DataError
         A line that is malformed, with its number, a file without any feature, or one that is
-        missing or cut short: damaged compression, or a last line without newline.
+        missing or cut short: damaged compression, or a last line without newline. A compressed file
+        that grows to more than 64 MiB and more than a hundred times its size.
 
     Examples
     --------
@@ -64,18 +66,18 @@ def read_libsvm(
     [({0: 0.5, 2: 0.25}, frozenset({'C15'})), ({1: 1.0}, frozenset())]
     """
     raw, text = read_text(path)
-    heads, rows = parse(text, path, n_features)
+    heads, rows, numbers = parse(text, path, n_features)
     if heads and not rows.nnz and n_features is None:
         raise DataError(
             path,
-            1,
+            numbers[0],
             f"no line holds a feature, index:value, as {heads[0]!r:.80} does not: a line of a "
             "LIBSVM file reads 'label index:value ...'; a CSV file is none",
         )
     codes = None if topics is None else _codes(topics)
     labels = dict.fromkeys(codes) if codes else {}
     columns = {label: column for column, label in enumerate(labels)}
-    members = _members(heads, columns, path, known=codes is not None)
+    members = _members(zip(numbers, heads, strict=True), columns, path, known=codes is not None)
     names = tuple(codes[label] for label in columns) if codes else tuple(columns)
     return Documents(
         rows=rows,
@@ -101,12 +103,12 @@ def _codes(topics: PathLike | Mapping[Any, str]) -> dict[str, str]:
 
 
 def _members(
-    heads: list[str], columns: dict[str, int], path: PathLike, *, known: bool
+    heads: Iterable[tuple[int, str]], columns: dict[str, int], path: PathLike, *, known: bool
 ) -> list[list[int]]:
     """Columns of each line's labels; new labels get the next column unless all are known."""
     seen: dict[str, list[int]] = {"": []}
     members = []
-    for number, head in enumerate(heads, start=1):
+    for number, head in heads:
         if head not in seen:
             labels = head.split(",")
             for label in labels:

@@ -6,6 +6,7 @@ order of time, which is what makes RCV1 a stream.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["read_lyrl2004"]
 
 _N_FEATURES = 47_236
+_ID = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 def read_lyrl2004(vectors: PathLike | Sequence[PathLike], qrels: PathLike) -> Documents:
@@ -76,8 +78,8 @@ def read_lyrl2004(vectors: PathLike | Sequence[PathLike], qrels: PathLike) -> Do
     place: dict[int, tuple[PathLike, int]] = {}
     for path in paths:
         raw, text = read_text(path)
-        heads, rows = parse(text, path, _N_FEATURES)
-        for number, head in enumerate(heads, start=1):
+        heads, rows, numbers = parse(text, path, _N_FEATURES)
+        for number, head in zip(numbers, heads, strict=True):
             _register(head, (path, number), place)
         raws.append(raw)
         blocks.append(rows)
@@ -96,8 +98,8 @@ def read_lyrl2004(vectors: PathLike | Sequence[PathLike], qrels: PathLike) -> Do
 def _register(
     head: str, here: tuple[PathLike, int], place: dict[int, tuple[PathLike, int]]
 ) -> None:
-    if not (head.isascii() and head.isdigit()):
-        raise DataError(*here, f"{head!r} is no document id: expected a whole number first")
+    if not _ID(head):
+        raise DataError(*here, f"{head!r:.80} is no document id: expected a whole number first")
     document = int(head)
     if document in place:
         path, number = place[document]
@@ -113,8 +115,10 @@ def _members(
     members: dict[int, list[int]] = {document: [] for document in place}
     for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), start=1):
         fields = line.split()
-        if len(fields) != 3 or not fields[1].isdecimal():
-            raise DataError(path, number, f"expected topic, document id and 1, but read {line!r}")
+        if len(fields) != 3 or not _ID(fields[1]):
+            raise DataError(
+                path, number, f"expected topic, document id and 1, but read {line!r:.80}"
+            )
         if (columns := members.get(int(fields[1]))) is not None:
             columns.append(topics.setdefault(fields[0], len(topics)))
     for document, columns in members.items():

@@ -28,7 +28,7 @@ __all__ = ["read_reuters21578"]
 
 _N_FILES = 22
 _STORY = re.compile(r"<REUTERS\b([^>]*)>(.*?)</REUTERS>", re.DOTALL)
-_NEWID = re.compile(r'NEWID="(\d+)"')
+_NEWID = re.compile(r'NEWID="(\d{1,9})"')
 _DATE = re.compile(r"<DATE>\s*(\d{1,2})-([A-Z]{3})-(\d{4})\s+(\d\d):(\d\d):(\d\d\.\d+)")
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)

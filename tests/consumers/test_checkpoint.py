@@ -290,6 +290,10 @@ def test_verify(file, tmp_path):
     key_file.write_bytes(b"wrong")
     refused = run("verify", file, "--key-file", key_file)
     assert (refused.exit_code, "not to be trusted" in refused.stderr) == (2, True)
+    key_file.write_bytes(b"\n")
+    refused = run("verify", file, "--key-file", key_file)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == f"error: {key_file} is empty, and no key: write one into it\n"
 
 
 def test_verify_loads_no_pickle(tmp_path):

@@ -17,6 +17,12 @@ def documents():
 
 
 @pytest.fixture
+def close():
+    """Two stories whose inner product, 2^-30, float32 takes for zero, and a zero for a mistake."""
+    return Documents.from_arrays(np.array([[1 + 2**-30, 1.0], [1.0, -1.0]]), ["a", "a"])
+
+
+@pytest.fixture
 def run():
     """Make a record with the fields that reports read."""
 
@@ -28,6 +34,8 @@ def run():
             "seed": seed,
             "shifts": shifts,
             "index": index,
+            "stream": "rcv1",
+            "targets": ["GCAT"],
             "n_samples": 100,
             "mistakes": mistakes,
             "supports": mistakes,

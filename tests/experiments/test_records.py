@@ -1,5 +1,6 @@
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
@@ -21,26 +22,73 @@ def test_a_torn_last_line_is_dropped_loudly_and_cut_off(tmp_path, torn):
     folder.append({"key": "a"})
     with folder.runs.open("a") as file:
         file.write(torn)
+    assert folder.read() == {"a": {"key": "a"}}
     with pytest.warns(RuntimeWarning, match=r"runs\.jsonl: dropped the last line"):
-        assert folder.read() == {"a": {"key": "a"}}
-    folder.append({"key": "b"})
+        folder.append({"key": "b"})
     assert list(folder.read()) == ["a", "b"]
 
 
 def test_a_file_that_is_one_torn_line_becomes_empty(tmp_path):
     folder = RunFolder(tmp_path)
     folder.runs.write_text('{"key"')
-    with pytest.warns(RuntimeWarning, match="cut short"):
-        assert folder.read() == {}
-    assert folder.runs.read_bytes() == b""
+    assert folder.read() == {}
+    with pytest.warns(RuntimeWarning, match="cut short"), folder.alone():
+        assert folder.runs.read_bytes() == b""
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[]", '{"mistakes": 3}', "7"])
 def test_another_bad_line_is_named(tmp_path, line):
     folder = RunFolder(tmp_path)
-    folder.runs.write_text(f'{{"key": "a"}}\n{line}\n{{"key": "b"}}\n')
+    folder.append({"key": "a"})
+    with folder.runs.open("a") as file:
+        file.write(f"{line}\n")
+    folder.append({"key": "b"})
     with pytest.raises(DataError, match=r"runs\.jsonl, line 2: not a run: delete the line"):
         folder.read()
+
+
+@pytest.mark.parametrize(
+    ("written", "changed"),
+    [('"mistakes": 7', '"mistakes": null'), ('"mistakes": 7, ', ""), ('"key": "b"', '"key": "a"')],
+)
+def test_a_line_that_is_not_as_it_was_written_is_named(tmp_path, written, changed):
+    folder = RunFolder(tmp_path)
+    for key in "ab":
+        folder.append({"seed": 1, "key": key, "mistakes": 7, "supports": 3})
+    first, second = folder.runs.read_text().splitlines()
+    folder.runs.write_text(f"{first}\n{second.replace(written, changed)}\n")
+    with pytest.raises(DataError, match=r"runs\.jsonl, line 2: not as it was written: delete"):
+        folder.read()
+
+
+def test_lines_of_before_there_were_checksums_are_not_used(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.runs.write_text('{"key": "a", "mistakes": 7}\n')
+    folder.append({"key": "b"})
+    with pytest.warns(RuntimeWarning, match="1 of its lines has no checksum.* computed again"):
+        assert folder.read() == {"b": {"key": "b"}}
+
+
+def test_one_writes_at_a_time_and_others_may_read(tmp_path):
+    mine, other = RunFolder(tmp_path), RunFolder(tmp_path)
+    with mine.alone():
+        mine.append({"key": "a"})
+        assert list(other.read()) == ["a"]
+        with pytest.raises(ParameterError, match="another call is writing there: wait for its end"):
+            other.append({"key": "b"})
+    other.append({"key": "b"})
+    assert list(mine.read()) == ["a", "b"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_said(tmp_path):
+    folder = RunFolder(tmp_path)
+    (tmp_path / "full").symlink_to("/dev/full")
+    full = r"full: No space left on device; .* the same call computes only what is missing"
+    with pytest.raises(ParameterError, match=full):
+        folder.write_table("full", [{"x": 1}])
+    with pytest.raises(ParameterError, match=full):
+        folder.write_json("full", {"x": 1})
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):

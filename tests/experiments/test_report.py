@@ -36,20 +36,27 @@ def test_best_is_the_lowest_mean_and_of_equals_the_smallest(run):
 
 
 def test_difference_pairs_streams_and_averages_seeds(run):
-    # stream 0: (10 + 12) / 2 - 8 = 3, stream 1: 25 - 24 = 1: mean 2, deviation sqrt(2), so two
-    # standard errors are 2 * sqrt(2) / sqrt(2) = 2
+    # stream 0: (10 + 12) / 2 - 8 = 3, stream 1: 25 - 24 = 1: mean 2, deviation sqrt(2), so the
+    # standard error is 1; Student's t for two streams is 12.706 in every table
     first = [run(mistakes=10), run(mistakes=12, seed=1), run(mistakes=25, index=1)]
     second = [run(mistakes=24, index=1), run(mistakes=8)]
-    assert difference(first, second) == pytest.approx((2.0, 2.0))
+    assert difference(first, second) == pytest.approx((2.0, 12.706), abs=1e-3)
     assert not difference(first, second).above
-    assert str(difference(first, second)) == "+2.00 ± 2.00"
+    assert str(difference(first, second)) == "+2.00 ± 12.71"
 
 
-def test_one_stream_has_no_noise(run):
+def test_four_streams_need_more_than_two_standard_errors(run):
+    # -1, -4, -1, -4: mean -2.5, deviation sqrt(3), standard error 0.866; t is 3.182
+    first = [run(mistakes=m, index=i) for i, m in enumerate([9, 6, 9, 6])]
+    second = [run(mistakes=10, index=i) for i in range(4)]
+    assert difference(first, second) == pytest.approx((-2.5, 2.756), abs=1e-3)
+    assert not difference(first, second).below
+
+
+def test_one_stream_decides_nothing(run):
     gap = difference([run(mistakes=3)], [run(mistakes=4)])
-    assert gap == (-1.0, 0.0)
-    assert gap.below
-    assert not gap.above
+    assert gap == (-1.0, float("inf"))
+    assert not gap.below
 
 
 def test_a_row_of_the_table(run):
@@ -105,6 +112,8 @@ def test_supports_by_chunk_stand_beside_the_papers_where_chunks_are_as_long(run)
     short, long, second_order = chunk_table(chunks)
     assert (short["chunk_size"], short["supports"], short["paper"]) == (123, 30.0, None)
     assert (second_order["model"], second_order["paper"]) == ("SOP", 241.0)
+    (other,) = chunk_table([run("Perceptron", n_samples=2500, stream="a9a", targets=["+1"])])
+    assert (other["chunk_size"], other["paper"], other["paper_std"]) == (2500, None, None)
     assert long == {
         "model": "Perceptron",
         "chunk_size": 2500,

@@ -9,7 +9,7 @@ from drift.errors import ParameterError
 from drift.experiments import Cell, RunFolder, learn, run_cells
 from drift.experiments import run as run_module
 from drift.kernels import Linear
-from drift.models import MODELS, Perceptron
+from drift.models import MODELS, RBP, Perceptron, column_type, compiled
 from drift.streams import Documents, ShiftingStream
 
 PARAMETERS = {"MIRA": {"budget": 12, "cache": "fixed"}, "Perceptron": {}, "SPA": {"decay": 0.5}}
@@ -132,6 +132,15 @@ def test_a_break_loses_only_what_is_in_flight(tmp_path, cells, learnt):
     assert no_seconds(resumed) == no_seconds(run_cells(cells, jobs=1))
 
 
+def test_each_seed_makes_the_draws_of_that_seed(stream):
+    cells = [Cell("RBP", {"budget": 5}, stream, 0, seed=seed) for seed in (0, 1, 2)]
+    records = run_cells(cells, jobs=1)
+    for seed, record in enumerate(records):
+        wrong = RBP(5, seed=seed).predict_learn_many(stream.X, stream.y) != stream.y
+        assert (record["seed"], record["mistakes"]) == (seed, wrong.sum())
+    assert len({tuple(record["window_errors"]) for record in records}) == 3
+
+
 def test_the_longest_are_run_first_and_equal_ones_once(cells, learnt):
     run_cells([*cells[::-1], *cells], jobs=1)
     assert learnt == [200, 200, 50, 50, 50, 50]
@@ -166,6 +175,14 @@ def test_the_models_code_is_in_the_key(stream, monkeypatch):
     before = Cell("LBP", {"budget": 5}, stream, 0).key
     monkeypatch.setattr("drift.experiments.run.code_fingerprint", lambda: "mended")
     assert Cell("LBP", {"budget": 5}, stream, 0).key != before
+
+
+def test_models_learn_in_float64(close):
+    # Kept in float64, the first story tells that the second is positive, too.
+    (record,) = run_cells([Cell("Perceptron", {}, ShiftingStream(close, "a"), 0, Linear())], jobs=1)
+    assert (record["mistakes"], record["columns"]) == (1, "float64")
+    if compiled and column_type() == "float32":  # the plain store knows nothing but float64
+        assert learn(Perceptron(Linear()), close.rows, close.has("a"))["mistakes"] == 2
 
 
 def test_records_survive_json(cells):

@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,9 @@ from rich.console import Console
 
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import TRACKING_MODELS, RunFolder, TrackingResults, default_budgets, track
+from drift.experiments.claims import Claim
 from drift.models import MODELS
+from drift.streams import RCV1_TARGETS
 
 GRID = {"budgets": [6, 3], "decays": [0.5], "seeds": 2, "jobs": 1}
 
@@ -18,19 +21,44 @@ def results(documents):
     return track(documents, **GRID)
 
 
+@pytest.fixture
+def of_the_paper(documents):
+    """Stories under the names of the paper's."""
+    return replace(documents, name="rcv1", topic_names=RCV1_TARGETS)
+
+
 def test_the_models_are_registered():
     assert set(TRACKING_MODELS) <= set(MODELS)
 
 
 def test_every_model_runs_on_every_stream_of_every_group(results):
-    # 16 streams, each: Perceptron, SPA, RBP with 2 budgets and 2 seeds, 2 budgets for the others
-    assert len(results.records) == 16 * (1 + 1 + 4 + 2 + 2)
+    # 16 streams, two of them alike (see below), each: Perceptron, SPA, RBP with 2 budgets and 2
+    # seeds, 2 budgets for the others
+    assert len(results.records) == 15 * (1 + 1 + 4 + 2 + 2)
     assert len({record["key"] for record in results.records}) == len(results.records)
     assert {record["shifts"] for record in results.records} == {0, 1, 3, 7}
-    # chunks: 4 streams of 1, 2, 4 and 8
-    assert len(results.chunks) == 4 * (1 + 2 + 4 + 8)
+    # chunks: 4 streams of 1, 2 and 8, and 3 of 4
+    assert len(results.chunks) == 4 * (1 + 2 + 8) + 3 * 4
     assert {record["seed"] for record in results.records if record["model"] == "RBP"} == {0, 1}
     assert {record["seed"] for record in results.records if record["model"] != "RBP"} == {None}
+
+
+def test_copies_of_a_stream_count_once(results):
+    # the second and the third draw of three shifts is the same, as tracking_groups shows
+    assert {record["index"] for record in results.records if record["shifts"] == 3} == {0, 1, 3}
+
+
+def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
+    lines = [f"{'+1' if i % 3 else '-1'} 1:{i % 5} 2:{1 + i % 3} 3:1\n" for i in range(60)]
+    (tmp_path / "rcv1.svm").write_text("".join(lines))
+    results = track(str(tmp_path / "rcv1.svm"), output=tmp_path / "out", **GRID)
+    assert {record["index"] for record in results.records} == {0}
+    assert results.claims() == []
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(results)
+    assert "the paper" not in shown.get()
+    assert (tmp_path / "out" / "claims.csv").read_text().splitlines() == [",".join(Claim._fields)]
 
 
 def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, documents):
@@ -58,8 +86,8 @@ def test_the_table_has_a_row_a_setting(results):
     assert len(results.summary()) == 4 * 5
 
 
-def test_it_leaves_a_folder(tmp_path, documents):
-    results = track(documents, output=tmp_path, **GRID)
+def test_it_leaves_a_folder(tmp_path, of_the_paper):
+    results = track(of_the_paper, output=tmp_path, **GRID)
     assert {path.name for path in tmp_path.iterdir()} == {
         "runs.jsonl",
         "table.csv",
@@ -76,7 +104,7 @@ def test_it_leaves_a_folder(tmp_path, documents):
     with (tmp_path / "claims.csv").open() as file:
         assert [row["claim"] for row in csv.DictReader(file)] == list("aaabbbbccccddeff")
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert manifest["data"] == {"stream": "stories", "sha256": documents.sha256}
+    assert manifest["data"] == {"stream": "rcv1", "sha256": of_the_paper.sha256}
     assert manifest["parameters"] == {
         "budget": [3, 6],
         "decay": [0.5],
@@ -109,9 +137,10 @@ def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     assert len(RunFolder(tmp_path).read()) == 4
 
 
-def test_tables_without_rows_have_their_headings(tmp_path, documents):
-    track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1, output=tmp_path / "without")
-    track(documents, output=tmp_path / "with", **GRID)
+def test_tables_without_rows_have_their_headings(tmp_path, of_the_paper):
+    few = {"shifts": [1], "models": ["LBP"], "budgets": [3], "jobs": 1}
+    track(of_the_paper, output=tmp_path / "without", **few)
+    track(of_the_paper, output=tmp_path / "with", **GRID)
     for name in ("chunks.csv", "claims.csv"):
         empty, full = (pd.read_csv(tmp_path / folder / name) for folder in ("without", "with"))
         assert len(empty) == 0 < len(full)
@@ -129,12 +158,13 @@ def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkey
     assert names == {"runs.jsonl", "table.csv", "chunks.csv", "claims.csv", "manifest.json"}
 
 
-def test_it_prints_the_tables(results):
+def test_it_prints_the_tables(of_the_paper):
+    results = track(of_the_paper, **GRID)
     console = Console(width=120, record=True, file=None, quiet=False)
     with console.capture() as shown:
         console.print(results)
     text = shown.get()
-    for part in ("stories: each model at its best", "decay 0.5", "afresh on each chunk", "(d)"):
+    for part in ("rcv1: each model at its best", "decay 0.5", "afresh on each chunk", "(d)"):
         assert part in text
     assert "in the paper" not in text
 

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +24,23 @@ def test_part():
 def one(*trial, **more):
     (record,) = run_cells([Trial(*trial, **more)], jobs=1)
     return record
+
+
+@pytest.mark.parametrize("permutation", [0, None])
+@pytest.mark.parametrize("one_vs_rest", [True, False])
+def test_models_learn_in_float64_whenever_they_are_made(close, one_vs_rest, permutation):
+    # OneVsRest makes the model of a class when it sees one.
+    problem = Problem(close, None if one_vs_rest else "a")
+    record = one("Perceptron", {}, problem, permutation, Linear(), one_vs_rest=one_vs_rest)
+    assert (record["updates"], record["columns"]) == (1, "float64")
+
+
+def test_the_seed_reaches_every_model(documents):
+    trial = partial(Trial, problem=Problem(documents, "a"), permutation=None, seed=7)
+    assert trial("RBP", {}).make().seed == 7
+    assert trial("RBP", {}, one_vs_rest=True).make().model.seed == 7
+    assert trial("RBP", {}, adwin=True).make().model.seed == 7
+    assert trial("River HoeffdingAdaptiveTreeClassifier", {}).make().seed == 7
 
 
 def test_a_permutation_is_learnt_in_its_own_order(documents):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, RBP, SPA, Forgetron, Perceptron, _blocks, compiled
+from drift.models import LBP, RBP, SPA, Perceptron, _blocks, compiled
 from drift.models._frames import Table
 
 pytestmark = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
@@ -15,7 +15,6 @@ MODELS = {
     "SPA": lambda kernel: SPA(kernel=kernel),
     "RBP": lambda kernel: RBP(30, kernel, seed=1),
     "LBP": lambda kernel: LBP(30, kernel),
-    "Forgetron": lambda kernel: Forgetron(30, kernel),
 }
 
 

@@ -36,6 +36,7 @@ def test_rows_are_in_the_order_of_the_file(tmp_path):
         (HEADER + ROWS.replace(b",1\n", b",2\n"), "line 2: expected six numbers and the class"),
         (HEADER + ROWS.replace(b"0.439", b"nan"), "line 2: expected six numbers"),
         (HEADER + ROWS.replace(b"0.051", b"UP"), "line 3: expected six numbers"),
+        (HEADER + ROWS.replace(b"0.051", b"0_51"), "line 3: expected six numbers"),
         (HEADER + ROWS[:-1], "lacks its newline"),
     ],
 )

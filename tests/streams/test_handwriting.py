@@ -117,6 +117,7 @@ def test_letter(letters):
     ("text", "message"),
     [
         ("T,1\n", r"line 1: expected a letter and 16 counts"),
+        ("T," + ",".join("\u0663" * 16) + "\n", "expected a letter and 16 counts"),
         ("T," + ",".join("x" * 16) + "\n", "expected a letter and 16 counts"),
         ("T," + ",".join("1" * 16) + "\n", "has 1 lines, and the first 2 train"),
     ],

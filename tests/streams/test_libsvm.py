@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drift.errors import DataError
-from drift.streams import _svmlight, read_libsvm
+from drift.streams import _files, _svmlight, read_libsvm
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = b"1,7 1:0.5 4:-2e1\n 2:3\n3:1.5\n+1\n"
@@ -50,6 +50,8 @@ def test_plain_and_compressed(write, suffix):
         "a  1:3  2:1  \n",
         "a 1:3 2:1\r\n",
         "a 01:3 2:1\n",
+        "\ufeffa 1:3 2:1\n",
+        "# written by svmlight\na 1:3 2:1 # story 7: 9:9\n  # the end\n",
     ],
 )
 def test_unusual_but_legal_lines(write, text):
@@ -71,7 +73,7 @@ def test_what_was_written_is_read(rows, in_order):
     for row in rows:
         pairs = sorted(row.items()) if in_order else row.items()
         lines.append("x " + " ".join(f"{index}:{value!r}" for index, value in pairs) + "\n")
-    heads, matrix = _svmlight.parse("".join(lines).encode(), "file")
+    heads, matrix, _ = _svmlight.parse("".join(lines).encode(), "file")
     assert heads == ["x"] * len(rows)
     for i, row in enumerate(rows):
         begin, end = matrix.indptr[i : i + 2]
@@ -81,10 +83,21 @@ def test_what_was_written_is_read(rows, in_order):
 
 def test_blocks_join_and_errors_know_their_line(monkeypatch):
     monkeypatch.setattr(_svmlight, "_BLOCK", 2)
-    _, rows = _svmlight.parse(b"a 1:1\nb 2:2\nc 3:3 1:1\n d 1:5\n".replace(b" d", b"d"), "file")
+    _, rows, _ = _svmlight.parse(b"a 1:1\nb 2:2\nc 3:3 1:1\n d 1:5\n".replace(b" d", b"d"), "file")
     assert rows.toarray().tolist() == [[1, 0, 0], [0, 2, 0], [1, 0, 3], [5, 0, 0]]
     with pytest.raises(DataError, match=r"^file, line 4: "):
         _svmlight.parse(b"a 1:1\nb 1:1\nc 1:1\nd 1:x\n", "file")
+
+
+def test_comments_leave_labels_and_numbers_of_lines_as_they_are(write):
+    path = write("# two\n#comments\nc# 1:1\n 2:3 #\n")
+    assert list(read_libsvm(path)) == [({0: 1.0}, {"c#"}), ({1: 3.0}, set())]
+    with pytest.raises(DataError, match="line 3: label 'c#'"):
+        read_libsvm(path, {4: "C15"})
+    with pytest.raises(DataError, match="line 3: feature 1 occurs twice"):
+        read_libsvm(write("# one\na 1:1\na 1:1 1:2\n"))
+    with pytest.raises(DataError, match="comments only"):
+        read_libsvm(write("# one\n"))
 
 
 @pytest.mark.parametrize(
@@ -97,6 +110,10 @@ def test_blocks_join_and_errors_know_their_line(monkeypatch):
         ("a 1.0:1", r"index '1\.0'"),
         ("a 1e2:1", "index '1e2'"),
         ("a 99999999999:1", "index '99999999999'"),
+        ("a " + 5_000 * "9" + ":1", "index '9999.* is no whole number"),
+        ("a \u0663:1", "index '\u0663' is no whole number"),
+        ("a 3:1_0", "feature 3 holds '1_0', which is no number"),
+        ("a 3:\u0663", "feature 3 holds '\u0663', which is no number"),
         ("a 3:1 3:2", "feature 3 occurs twice"),
         ("a 3:1 2:0 3:2", "feature 3 occurs twice"),
         ("a 1:nan", "feature 1 holds 'nan': values must be finite"),
@@ -129,6 +146,31 @@ def test_a_truncated_compressed_file(write, suffix, kept):
     raw = COMPRESS[suffix](TEXT * 50)
     path = write(raw[: int(len(raw) * kept)], f"news.svm{suffix}")
     with pytest.raises(DataError, match="cut short or damaged"):
+        read_libsvm(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_every_stream_of_a_compressed_file_counts(write, suffix):
+    one = COMPRESS[suffix](TEXT)
+    damaged = one[:-9] + bytes(byte ^ 255 for byte in one[-9:])
+    padded = write(one + one + bytes(8), f"news.svm{suffix}")  # as tapes and xz pad
+    assert list(read_libsvm(padded)) == 2 * DOCUMENTS
+    for rest in (damaged, one[:-1], b"junk"):
+        path = write(one + rest, f"news.svm{suffix}")
+        with pytest.raises(
+            DataError, match=f"cut short or damaged.*from byte {len(one)} on.*fetch"
+        ):
+            read_libsvm(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_a_decompression_bomb_is_refused(write, suffix, monkeypatch):
+    monkeypatch.setattr(_files, "_SURE", 1 << 20)
+    path = write(COMPRESS[suffix](TEXT + bytes(1 << 20)), f"news.svm{suffix}")
+    with pytest.raises(DataError, match=r"more than 1,048,576 bytes.*decompress it yourself"):
+        read_libsvm(path)
+    monkeypatch.setattr(_files, "_SURE", 1 << 21)
+    with pytest.raises(DataError, match="newline"):
         read_libsvm(path)
 
 

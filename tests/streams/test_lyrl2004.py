@@ -47,6 +47,7 @@ def test_one_path_will_do(write):
         (TRAIN + "2286  1:1\n", 3, r"document 2286 is already at .*train\.dat, line 2"),
         (TRAIN + "2287  1:1\n", 3, "document 2287 has no topics"),
         (TRAIN + "22x7  1:1\n", 3, "'22x7' is no document id"),
+        (TRAIN + 5_000 * "9" + " 1:1\n", 3, "is no document id"),
         (TRAIN + "1:1\n", 3, "'' is no document id"),
         ("2286  1:1 47237:1\n", 1, "index '47237' is no whole number from 1 to 47236"),
         ("2286  1:1 x\n", 1, "no ':' in feature 'x'"),

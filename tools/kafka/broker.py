@@ -136,6 +136,9 @@ def answers(port: int) -> bool:
 class Broker:
     """One broker with its data in one folder.
 
+    As a context manager it does not outlive this process, however that ends; `start` alone leaves
+    a broker that runs until it is stopped.
+
     Parameters
     ----------
     folder
@@ -161,13 +164,17 @@ class Broker:
         self._properties = self.folder / "server.properties"
         self._pid_file = self.folder / "pid"
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_tied = False
+        self._watchdog: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
+        self._is_tied = True
         self.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+        self._is_tied = False
 
     @property
     def address(self) -> str:
@@ -231,6 +238,13 @@ class Broker:
                 # Ctrl-C in the terminal is for whoever started it, not for the broker.
                 start_new_session=True,
             )
+        if self._is_tied:
+            # Its input ends with this process: a handler of signals would miss SIGKILL.
+            self._watchdog = subprocess.Popen(
+                ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)],
+                stdin=subprocess.PIPE,
+                start_new_session=True,
+            )
         self._pid_file.write_text(f"{self._process.pid}\n", encoding="utf-8")
         end = time.monotonic() + timeout
         while self._process.poll() is None and time.monotonic() < end:
@@ -258,6 +272,10 @@ class Broker:
                 if time.monotonic() > end:
                     os.kill(pid, signal.SIGKILL)
                 time.sleep(0.02)
+        if self._watchdog is not None:
+            with self._watchdog:
+                self._watchdog.kill()
+            self._watchdog = None
         self._process = None
         self._pid_file.unlink(missing_ok=True)
 

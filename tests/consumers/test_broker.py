@@ -1,0 +1,62 @@
+"""What starts a real broker leaves none behind; here a stand-in for Java answers in its place."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tools.kafka import broker as tool
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Formats nothing, and answers every question with its own first bytes.
+JAVA = """#!{python}
+import socket, sys
+from pathlib import Path
+if "kafka.Kafka" in sys.argv:
+    lines = Path(sys.argv[-1]).read_text().splitlines()
+    address = next(line for line in lines if line.startswith("advertised")).split(",")[0]
+    server = socket.create_server(("127.0.0.1", int(address.rpartition(":")[2])))
+    while True:
+        connection, _ = server.accept()
+        connection.sendall(bytes(4) + connection.recv(14)[8:12])
+"""
+OWNER = """
+import sys, time
+from tools.kafka.broker import Broker
+with Broker(sys.argv[1]) as broker:
+    print(broker.address, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the broker's pid is looked up in /proc")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_broker_does_not_outlive_the_process_that_entered_it(tmp_path, how):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(JAVA.format(python=sys.executable))
+    java.chmod(0o755)
+    cache = tmp_path / "cache"
+    (cache / "drift" / tool.libraries().name).mkdir(parents=True)
+    path = f"{java.parent}{os.pathsep}{os.environ['PATH']}"
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path / "kafka")],
+        cwd=ROOT,
+        env=os.environ | {"PATH": path, "XDG_CACHE_HOME": str(cache)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with owner:
+        assert owner.stdout.readline().startswith("127.0.0.1:")
+        broker = tool.Broker(tmp_path / "kafka")
+        assert broker.pid is not None
+        owner.send_signal(how)
+    end = time.monotonic() + 30
+    while broker.pid is not None and time.monotonic() < end:
+        time.sleep(0.02)
+    running, _ = broker.pid, broker.stop(kill=True)
+    assert running is None
