@@ -65,7 +65,7 @@ cdef class ColumnStore(Screens):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
-        size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 4 * sizeof(double) + real)
+        size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 5 * sizeof(double) + real)
         if self.window != NULL:
             size += self.window_size(self.window_stride)
         size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
@@ -97,6 +97,7 @@ cdef class ColumnStore(Screens):
         self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
+        self.share[slot] = self.point_share
         self.mark_stale(slot)
         return slot
 
@@ -159,6 +160,7 @@ cdef class ColumnStore(Screens):
         self.rows[slot] = NULL
         self.row_size[slot] = 0
         self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+        self.share[slot] = self.share_of(0.0)
         self.free_slots.append(slot)
 
     def state(self):
@@ -195,7 +197,7 @@ cdef class ColumnStore(Screens):
             "ids": ids,
             "values": values,
             "weight": array("d", [self.weight[slot] for slot in range(self.used)]),
-            "scale": array("d", [self.scale[slot] for slot in range(self.used)]),
+            "scale": array("d", [self.power(slot) for slot in range(self.used)]),
             "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
         }
 
@@ -223,8 +225,9 @@ cdef class ColumnStore(Screens):
                 self.put(ids[position], slot, values[position])
                 position += 1
             self.weight[slot] = state["weight"][slot]
-            self.scale[slot] = state["scale"][slot]
             self.squared[slot] = state["squared"][slot]
+            self.share[slot] = self.share_of(self.squared[slot])
+            self.scale[slot] = state["scale"][slot] * self.share[slot]
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
         return self

@@ -37,7 +37,7 @@ cdef class Point(Supports):
     cdef int count, last_count, point_room
     cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
     cdef long serial  # number of points read
-    cdef double divisor, point_scale, point_squared
+    cdef double divisor, point_scale, point_squared, point_share
     cdef bint ordered  # whether sorted_ids are its
     cdef bint was_scored, was_filled  # for the point read before
     cdef unsigned long reader, holder  # threads: that of the point, and that of the update under way
@@ -130,6 +130,7 @@ cdef class Point(Supports):
         """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
         cdef double own
         cdef int exponent, count = self.count
+        self.point_share = self.share_of(norm2)
         self.point_norm2 = norm2
         if not norm2 <= 1e300:
             return False
@@ -138,12 +139,14 @@ cdef class Point(Supports):
             self.point_scale = 1.0
             self.point_squared = 1.0 if norm2 > 0 else 0.0
         else:
-            own = drift_power(norm2 + self.coef0, self.degree) if self.kind == DRIFT_POLYNOMIAL else norm2
+            own = norm2
+            if self.kind == DRIFT_POLYNOMIAL and not self.cosine:
+                own = drift_power(norm2 + self.coef0, self.degree)
             if not own <= 1e300:
                 return False
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
-            self.point_scale = self.divisor
+            self.point_scale = self.divisor * self.point_share
             self.point_squared = norm2
         if self.divisor == 0:
             self.divisor = 1.0
@@ -381,4 +384,5 @@ cdef class Point(Supports):
         self.divisor = 1.0
         self.point_scale = self.scale[slot]
         self.point_squared = self.squared[slot]
+        self.point_share = self.share[slot]
         self.point_norm2 = -1.0  # equal to that of no example

@@ -38,8 +38,8 @@ class ColumnStore:
         self.wide = wide
         # A subclass may compute something else.
         known = type(kernel) in {Linear, Polynomial, RBF}
-        #: Rows are kept as the kernel sees them, at unit norm where it normalises.
-        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and known and kernel.normalize
+        #: Rows are kept at unit norm where the kernel looks at their direction alone.
+        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and known and kernel.scales_rows
         #: The squared norm of free slots: a user's kernel need not have a value at 0.
         self.free_squared = 0.0 if known else 1.0
         self.vocabulary: dict[Hashable, int] = {}

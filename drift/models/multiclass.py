@@ -301,7 +301,8 @@ class MulticlassKernelClassifier(KernelClassifier):
     def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
         """The supports and their coefficients by label, the oldest first.
 
-        Values are those held: of unit norm where the kernel normalises.
+        Values are those held: of unit norm where the kernel looks at an example's direction alone,
+        as with ``normalize="rows"``.
         """
         if self._prototypes is None:
             return super().supports

@@ -62,7 +62,7 @@ class SOP(KernelClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import SOP
     >>> evaluate.progressive_val_score(datasets.Phishing(), SOP(), metrics.Accuracy())
-    Accuracy: 85.68%
+    Accuracy: 86.40%
     """
 
     _wide = True
@@ -182,7 +182,7 @@ class RBSOP(SOP):
     >>> from drift.models import RBSOP
     >>> model = RBSOP(budget=50, seed=1)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 80.48%
+    Accuracy: 79.60%
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class LBSOP(SOP):
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import LBSOP
     >>> evaluate.progressive_val_score(datasets.Phishing(), LBSOP(budget=50), metrics.Accuracy())
-    Accuracy: 82.48%
+    Accuracy: 83.60%
     """
 
     def __init__(self, budget: int = 100, ridge: float = 1.0, kernel: Kernel | None = None) -> None:

@@ -148,7 +148,7 @@ def test_a_matrix_with_duplicate_entries_adds_them_up():
     model = CASES["Perceptron"].model(None, 9)
     model.learn_many(X, [True])
     assert X.nnz == 2  # the caller's matrix is as it was
-    assert model.supports == [({0: 1.0}, 1.0)]  # of unit norm
+    assert model.supports == [({0: 3.0}, 1.0)]
 
 
 def test_predictions_come_in_a_column_of_one_kind():

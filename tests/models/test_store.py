@@ -31,7 +31,14 @@ if compiled:
 needs_compiled = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 
 NAMES = [*"abcdefghijklmnop", 0, 1, 2, 3, ("a", "b"), 2.5, True]
-KERNELS = [Linear(), Polynomial(3), Polynomial(normalize=True), RBF(0.3), RBF(1.0, normalize=True)]
+KERNELS = [
+    Linear(),
+    Polynomial(3),
+    Polynomial(normalize=True),
+    Polynomial(normalize="rows"),
+    RBF(0.3),
+    RBF(1.0, normalize="rows"),
+]
 examples = st.dictionaries(
     st.sampled_from(NAMES),
     st.one_of(st.integers(-4, 4), st.floats(-2, 2, allow_subnormal=False), st.just(float("nan"))),
