@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drift._checks import check_integer, check_seed
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
-from drift.models._names import Rule, is_missing
+from drift.models._names import Rule, is_missing, refuse_real
 from drift.models._threads import alone
 from drift.models.base import KernelClassifier
 
@@ -42,6 +42,7 @@ def check_class(y: Label) -> None:
         ) from None
     if is_missing(y):
         raise LabelError(f"label {y!r} names no class: leave out examples without a label")
+    refuse_real(y)
 
 
 def check_classes(labels: Sequence[Label]) -> None:
