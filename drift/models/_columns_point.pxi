@@ -153,6 +153,8 @@ cdef class Point(Supports):
         if (
             count == self.last_count
             and norm2 == self.last_norm2
+            # of features that no support has this tells nothing beside larger ones
+            and not (self.kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
             and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
             and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
         ):

@@ -285,6 +285,30 @@ def test_a_score_is_computed_again_when_the_model_or_the_example_has_changed():
     assert model.decision_function_one(x) == 7.0
 
 
+def test_the_rbf_knows_neighbours_far_from_the_origin(tolerance):
+    gamma = 0.5
+    supports = SupportSet(RBF(gamma))
+    rng = random.Random(5)
+    far = [{name: rng.uniform(-1e9, 1e9) for name in "abcdef"} for _ in range(30)]
+    for x in far:
+        supports.read(x)
+        supports.add(x, 1.0)
+        assert supports.self_kernel() == 1.0
+    row = array("d", bytes(8 * supports.capacity))
+    for i, x in enumerate(far):
+        supports.read(x)
+        supports.fill_row(row)
+        assert list(row[:30]) == [float(i == k) for k in range(30)]
+        for step in (0.0, 1.5, 0.5):
+            supports.read(x | {"new": step})
+            supports.fill_row(row)
+            assert row[i] == pytest.approx(math.exp(-gamma * step**2), rel=tolerance)
+            assert supports.score() == pytest.approx(row[i], rel=tolerance)
+        supports.read_support(i)
+        supports.fill_row(row)
+        assert row[i] == 1.0
+
+
 def test_scaling_to_nothing_and_far_below():
     supports = SupportSet(Linear())
     supports.read({"a": 1.0})
