@@ -5,9 +5,9 @@ One column per feature holds the supports' values for it, sparse while few suppo
 and dense above an eighth of them. The vocabulary is owned by the supports: a name whose column
 empties is forgotten. `drift.models._columns_py` is the same contract in plain Python.
 
-Rows lie in the columns as the kernel sees them: scaled to unit norm if the kernel normalises, else
-by a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits;
-`scale` takes the slot back. Everything else (norms, coefficients, kernel values) is double.
+Rows lie in the columns at unit norm where the kernel looks at their direction alone, else scaled by
+a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits; `scale`
+takes the slot back. Everything else (norms, coefficients, kernel values) is double.
 
 The store is one class in five steps, each upon the one before: what is kept of the supports, the
 point, its scores, batches of points, screens of batches. They are one translation unit.
