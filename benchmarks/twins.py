@@ -63,14 +63,18 @@ def gram(stream: Stream, kernel: Any) -> NDArray[np.float64]:
     kernel = DEFAULT_KERNEL if kernel is None else kernel
     products = np.asarray((stream.rows @ stream.rows.T).todense(), dtype=np.float64)
     squared = products.diagonal().copy()
-    if kernel.normalize:
+    if kernel.scales_rows:
         norms = np.sqrt(np.where(squared > 0.0, squared, 1.0))
         products, squared = products / norms / norms[:, None], squared / norms**2
     if isinstance(kernel, RBF):
         distances = squared[:, None] + squared - 2.0 * products
         return np.exp(-kernel.gamma * np.maximum(distances, 0.0))
     if isinstance(kernel, Polynomial):
-        return (products + kernel.coef0) ** kernel.degree
+        values = (products + kernel.coef0) ** kernel.degree
+        if kernel.normalize and not kernel.scales_rows:
+            own = np.sqrt(values.diagonal())
+            values *= (1.0 + kernel.coef0) ** kernel.degree / own / own[:, None]
+        return values
     return products
 
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from drift._checks import check_integer, check_number
+from drift.errors import ParameterError
 
 __all__ = ["DEFAULT_KERNEL", "RBF", "Kernel", "Linear", "Polynomial"]
 
@@ -45,14 +46,44 @@ def _unit(squared_norm: Any) -> Any:
     return (squared_norm > 0) * 1.0
 
 
+class Builtin:
+    """What the kernels of drift have in common: how they are stored.
+
+    In the first version `normalize` was True for what is ``"rows"`` since. Pickles of it have the
+    fields alone; later ones tell their version.
+    """
+
+    @staticmethod
+    def of_version_1(fields: dict[str, Any]) -> dict[str, Any]:
+        """Fields that mean now what these did in the first version."""
+        return fields | {"normalize": "rows" if fields["normalize"] else False}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"version": 2}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        fields = {name: value for name, value in state.items() if name != "version"}
+        self.__dict__.update(fields if "version" in state else self.of_version_1(fields))
+
+
+def _check_normalize(normalize: Any) -> None:
+    if not any(normalize == one for one in (False, True, "rows")):
+        raise ParameterError(f"normalize must be True, False or 'rows', not {normalize!r:.80}")
+
+
 @dataclass(frozen=True)
-class Linear:
+class Linear(Builtin):
     """Inner product, ``k(a, b) = <a, b>``.
 
     Parameters
     ----------
     normalize
-        Divide each instance by its Euclidean norm first; a zero instance stays zero.
+        True for the cosine, ``<a, b> / (|a| |b|)``, 0 for a zero instance; ``"rows"`` is the same.
+
+    Raises
+    ------
+    ParameterError
+        If `normalize` is none of True, False and ``"rows"``.
 
     Examples
     --------
@@ -62,11 +93,19 @@ class Linear:
     1.0
     """
 
-    normalize: bool = False
+    normalize: Literal["rows"] | bool = False
+
+    def __post_init__(self) -> None:
+        _check_normalize(self.normalize)
 
     def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""
         return _cosine(dot, sq_a, sq_b) if self.normalize else dot
+
+    @property
+    def scales_rows(self) -> bool:
+        """Whether of an instance the direction is all that counts."""
+        return bool(self.normalize)
 
     @property
     def bound(self) -> float | None:
@@ -75,7 +114,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(Builtin):
     """Inhomogeneous polynomial, ``k(a, b) = (<a, b> + coef0) ** degree``.
 
     Parameters
@@ -85,34 +124,54 @@ class Polynomial:
     coef0
         Constant term, not negative (a negative one gives no positive semidefinite kernel).
     normalize
-        Divide each instance by its Euclidean norm first; a zero instance stays zero.
+        True for the normalised kernel, ``K k(a, b) / sqrt(k(a, a) k(b, b))`` with ``K`` the value
+        that ``k(u, u)`` has where ``|u| = 1``, ``(1 + coef0) ** degree``: so ``k(a, a)`` is `K` for
+        every instance, and instances of unit norm have the values that they have without. How long
+        an instance is still counts, beside the constant term; without one, a zero instance has 0.
+        ``"rows"`` divides each instance by its Euclidean norm first, so that its length is lost; a
+        zero instance stays zero.
 
     Raises
     ------
     ParameterError
-        If `degree` is not an integer of at least 1, or `coef0` is negative or not finite.
+        If `degree` is not an integer of at least 1, `coef0` is negative or not finite, or
+        `normalize` is none of True, False and ``"rows"``.
 
     Examples
     --------
     >>> Polynomial(degree=2)(3.0, 9.0, 1.0)
     16.0
+    >>> Polynomial(degree=2, normalize=True)(3.0, 9.0, 1.0)
+    3.2
+    >>> Polynomial(degree=2, normalize="rows")(3.0, 9.0, 1.0)
+    4.0
     >>> Polynomial(normalize=True).bound
     16.0
     """
 
     degree: int = 4
     coef0: float = 1.0
-    normalize: bool = False
+    normalize: Literal["rows"] | bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "degree", check_integer("degree", self.degree))
         check_number("coef0", self.coef0)
+        _check_normalize(self.normalize)
 
     def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""
+        if self.scales_rows:
+            return (_cosine(dot, sq_a, sq_b) + self.coef0) ** self.degree
+        base = dot + self.coef0
         if self.normalize:
-            dot = _cosine(dot, sq_a, sq_b)
-        return (dot + self.coef0) ** self.degree
+            unit = (1.0 + self.coef0) ** 0.5  # the root of a unit instance's own base
+            base = base * (unit / (sq_a + self.coef0) ** 0.5) * (unit / (sq_b + self.coef0) ** 0.5)
+        return base**self.degree
+
+    @property
+    def scales_rows(self) -> bool:
+        """Whether of an instance the direction is all that counts, as without a constant term."""
+        return self.normalize == "rows" or bool(self.normalize and not self.coef0)
 
     @property
     def bound(self) -> float | None:
@@ -121,7 +180,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True)
-class RBF:
+class RBF(Builtin):
     """Gaussian radial basis function, ``k(a, b) = exp(-gamma |a - b|^2)``.
 
     Parameters
@@ -129,12 +188,13 @@ class RBF:
     gamma
         Inverse squared width, positive.
     normalize
-        Divide each instance by its Euclidean norm first; a zero instance stays zero.
+        ``"rows"`` to divide each instance by its Euclidean norm first; a zero instance stays zero.
+        There is no True: ``k(x, x) = 1`` as it is.
 
     Raises
     ------
     ParameterError
-        If `gamma` is not a positive finite number.
+        If `gamma` is not a positive finite number, or `normalize` is neither False nor ``"rows"``.
 
     Examples
     --------
@@ -145,10 +205,16 @@ class RBF:
     """
 
     gamma: float = 1.0
-    normalize: bool = False
+    normalize: Literal["rows", False] = False
 
     def __post_init__(self) -> None:
         check_number("gamma", self.gamma, above=True)
+        _check_normalize(self.normalize)
+        if self.normalize and self.normalize != "rows":
+            raise ParameterError(
+                "RBF is normalised as it is, k(x, x) = 1: normalize='rows' also scales each "
+                "example to unit norm"
+            )
 
     def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""
@@ -157,6 +223,11 @@ class RBF:
         distance = sq_a + sq_b - 2.0 * dot  # rounding may leave it a hair below zero
         distance = (distance + abs(distance)) / 2.0
         return math.e ** (-self.gamma * distance)
+
+    @property
+    def scales_rows(self) -> bool:
+        """Whether of an instance the direction is all that counts."""
+        return bool(self.normalize)
 
     @property
     def bound(self) -> float:

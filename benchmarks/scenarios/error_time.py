@@ -49,7 +49,7 @@ SLOW = 60.0
 
 def drift_models() -> dict[str, Callable[[], Any]]:
     """Every model, at several sizes where it has a budget, a decay or a tolerance."""
-    unit, rbf = Linear(normalize=True), RBF(gamma=GAMMA, normalize=True)
+    unit, rbf = Linear(normalize="rows"), RBF(gamma=GAMMA, normalize="rows")
     made: dict[str, Callable[[], Any]] = {
         "Perceptron": Perceptron,
         "SPA": SPA,

@@ -3,7 +3,7 @@ r"""The file of a checkpoint, whatever the model in it.
 ::
 
     8 bytes   \x89drift\r\n                what the file is; a transfer as text shows
-    u32       version of this format, 1
+    u32       version of this format: 2, and 1 before kernels had normalize="rows"
     u32, u64  sizes of the header and of the payload, little-endian
     header    JSON: offsets, epoch, sequence, configuration, metrics, versions, time, ...
     payload   the model: of drift.consumers._state, or a pickle
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 #: Version of the format that is written; this and older ones are read.
-VERSION = 1
+VERSION = 2
 
 _MAGIC = b"\x89drift\r\n"
 _SIZES = struct.Struct("<8sIIQ")
@@ -121,7 +121,7 @@ def describe(data: bytes) -> Description:
         raise DamagedCheckpointError(f"cut short or damaged: {len(data)} bytes")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise DamagedCheckpointError("damaged: the checksum is wrong")
-    if version != VERSION:
+    if version < 1:
         raise CheckpointError(f"there is no version {version} of the format")
     signature = data[body:-_DIGEST] or None
     header = _header(data[_SIZES.size : _SIZES.size + header_size])

@@ -11,6 +11,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers import _trust
+from drift.kernels import Builtin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +24,9 @@ _SCALARS = {bool, int, float, str, type(None)}
 class Decoder:
     """Objects of nodes."""
 
-    def __init__(self, blobs: memoryview) -> None:
+    def __init__(self, blobs: memoryview, version: int) -> None:
         self._blobs = blobs
+        self._version = version
         self.used = 0
         self.objects: list[Any] = []
         self._values: dict[str, Any] = {}
@@ -120,7 +122,10 @@ class Decoder:
         kind = _trust.class_of(name)
         if not _trust.is_value(kind):
             raise _trust.refusal(f"{name} has no fields")
-        value = kind(**self._state(state))  # its own checks are made
+        fields = self._state(state)
+        if self._version == 1 and issubclass(kind, Builtin):
+            fields = kind.of_version_1(fields)
+        value = kind(**fields)  # its own checks are made
         return self._values.setdefault(json.dumps([name, state]), value)
 
     def _object(self, name: str, state: dict[str, Any]) -> Any:

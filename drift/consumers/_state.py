@@ -33,6 +33,7 @@ import struct
 from typing import Any
 
 from drift.consumers import _trust
+from drift.consumers._container import VERSION
 from drift.consumers._decoder import Decoder
 from drift.consumers._encoder import Encoder
 from drift.errors import CheckpointError
@@ -77,7 +78,7 @@ def encode(model: Any) -> bytes:
     return b"".join([_HEAD.pack(len(text)), text, *encoder.blobs])
 
 
-def decode(payload: bytes) -> Any:
+def decode(payload: bytes, version: int = VERSION) -> Any:
     """Build the model that `encode` was given.
 
     Parameters
@@ -85,6 +86,8 @@ def decode(payload: bytes) -> Any:
     payload
         What `encode` returned, or anything: the classes that are built are drift's and those
         registered, their numbers are checked before compiled code sees them.
+    version
+        Version of the format of the file that it is from.
 
     Returns
     -------
@@ -97,18 +100,18 @@ def decode(payload: bytes) -> Any:
         If this is not what `encode` returns.
     """
     try:
-        return _decoded(payload)
+        return _decoded(payload, version)
     except CheckpointError:
         raise
     except Exception as problem:  # a forged tree can make any constructor fail
         raise _trust.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
 
 
-def _decoded(payload: bytes) -> Any:
+def _decoded(payload: bytes, version: int) -> Any:
     (size,) = _HEAD.unpack_from(payload)
     blobs = memoryview(payload)[_HEAD.size + size :]
     tree = json.loads(payload[_HEAD.size : _HEAD.size + size], parse_constant=_no_constant)
-    decoder = Decoder(blobs)
+    decoder = Decoder(blobs, version)
     model = decoder.node(tree)
     if decoder.used != len(blobs):
         raise _trust.refusal("more numbers than it has")

@@ -43,6 +43,9 @@ __all__ = [
     "verify",
 ]
 
+#: Kernels whose `normalize` was True, in version 1, for what is "rows" since.
+_KERNELS = ("Linear", "Polynomial", "RBF")
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -176,7 +179,7 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
     description = describe(data)
     check_signature(description, key)
     if description.header["payload"] == "drift":
-        _state.decode(description.payload)
+        _state.decode(description.payload, description.version)
     return description
 
 
@@ -214,17 +217,29 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     check_signature(description, key)
     header = description.header
     return Checkpoint(
-        _model(header["payload"], description.payload, allow_pickle=allow_pickle),
+        _model(description, allow_pickle=allow_pickle),
         {(topic, partition): offset for topic, partition, offset in header["offsets"]},
-        **{
-            name: header[name] for name in ("epoch", "sequence", "configuration", "metrics", "time")
-        },
+        configuration=_configuration(description),
+        **{name: header[name] for name in ("epoch", "sequence", "metrics", "time")},
     )
 
 
-def _model(kind: str, payload: bytes, *, allow_pickle: bool) -> Any:
+def _configuration(description: Description) -> dict[str, Any]:
+    """Return a configuration as it would be written now."""
+    entries: dict[str, Any] = description.header["configuration"]
+    if description.version > 1:
+        return entries
+    kernels = {f"{name}.normalize" for name in entries if entries[name] in _KERNELS}
+    return {
+        name: "rows" if value is True and name in kernels else value
+        for name, value in entries.items()
+    }
+
+
+def _model(description: Description, *, allow_pickle: bool) -> Any:
+    kind, payload = description.header["payload"], description.payload
     if kind == "drift":
-        return _state.decode(payload)
+        return _state.decode(payload, description.version)
     if kind != "pickle":
         raise CheckpointError(f"the model is stored as {kind!r:.40}, which drift does not know")
     if not allow_pickle:

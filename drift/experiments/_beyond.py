@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.experiments.compare import Contender
 from drift.experiments.reproduction import Reproduction, sweep
-from drift.kernels import DEFAULT_KERNEL, RBF
+from drift.kernels import RBF, Polynomial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _stream(
         paper="none: a stream in the order of time, beside River's models",
         stream=stream,
         target=target,
-        kernel=DEFAULT_KERNEL,
+        kernel=Polynomial(normalize="rows"),
         contenders=_contenders(chosen),
         length=length,
         permutations=3,

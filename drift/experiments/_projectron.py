@@ -94,17 +94,17 @@ PROJECTRON = {
         "8(b)", "a9a", "+1", RBF(gamma=0.04), (0.05, 0.1, 0.2, 0.3, 0.4, 0.6), 32_561
     ),
     "projectron-usps-range": _range(
-        *("9(a)", "usps", None, Polynomial(13, normalize=True)),
+        *("9(a)", "usps", None, Polynomial(13, normalize="rows")),
         (6_000, 11_000, 13_000, 14_500, 15_500, 16_000),  # of k(x, x) = 8,192
         7_291,
     ),
     "projectron-mnist-range": _range(
-        *("9(b)", "mnist", None, Polynomial(7, coef0=0.0, normalize=True)),
+        *("9(b)", "mnist", None, Polynomial(7, coef0=0.0, normalize="rows")),
         (0.7, 1.3, 1.55, 1.75, 1.85, 1.95),  # of k(x, x) = 1
         60_000,
     ),
     "projectron-news20-range": _range(
-        *("8(c)", "news20", "+1", Linear(normalize=True), (0.2, 0.4, 0.6, 0.8, 0.9)),
+        *("8(c)", "news20", "+1", Linear(normalize="rows"), (0.2, 0.4, 0.6, 0.8, 0.9)),
         length=19_996,
         missing="LIBSVM's news20.binary",
     ),

@@ -43,15 +43,15 @@ DRIFT_INTO_TILES(float)
 DRIFT_INTO_TILES(double)
 #undef DRIFT_INTO_TILES
 
-/* Kernel values (<a, b> + c) ** degree from inner products that are off by `error` of the norms, and
+/* Kernel values (<a, b> + c * share) ** degree from inner products that are off by `error` of the norms, and
    how far off each may be; `rounding` is the share of a value by which anything else may be. */
 DRIFT_CLONES static void drift_rough_polynomial(double *__restrict row, double *__restrict errors,
                                                 const float *__restrict dots, const double *__restrict scale,
-                                                double point, int n, double c, int degree, double error,
-                                                double rounding) {
+                                                double point, const double *__restrict share, double c, int n,
+                                                int degree, double error, double rounding) {
 #define DRIFT_ROUGH(POWER, d)                                                                       \
     for (int i = 0; i < n; i++) {                                                                   \
-        double s = scale[i] * point, base = (double)dots[i] * s + c, off = error * s;               \
+        double s = scale[i] * point, base = (double)dots[i] * s + c * share[i], off = error * s;    \
         double largest = fabs(base) + off;                                                          \
         errors[i] = POWER(largest, d - 1) * (degree * off + rounding * largest);                    \
         row[i] = POWER(base, d);                                                                    \

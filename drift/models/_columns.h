@@ -170,29 +170,31 @@ static inline double drift_short_power(double base, int degree) {
     CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11)       \
     CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
 
-/* row = (row + c) ** degree. */
-DRIFT_CLONES static void drift_polynomial(double *row, int n, double c, int degree) {
+/* row = (row + c * share) ** degree. */
+DRIFT_CLONES static void drift_polynomial(double *__restrict row, const double *__restrict share, double c, int n,
+                                         int degree) {
 #define DRIFT_CASE(d)                                                                               \
     case d:                                                                                         \
-        for (int i = 0; i < n; i++) row[i] = drift_short_power(row[i] + c, d);                      \
+        for (int i = 0; i < n; i++) row[i] = drift_short_power(row[i] + c * share[i], d);           \
         break;
     switch (degree) {
         DRIFT_DEGREES(DRIFT_CASE)
         default:
-            for (int i = 0; i < n; i++) row[i] = drift_power(row[i] + c, degree);
+            for (int i = 0; i < n; i++) row[i] = drift_power(row[i] + c * share[i], degree);
     }
 #undef DRIFT_CASE
 }
 
-/* Bound on what an error of one in every inner product does to a score under (<a, b> + c) ** degree,
-   as long as that is no larger than `error`. */
+/* Bound on what an error of one in every inner product does to a score under
+   (<a, b> + c * share) ** degree, as long as that is no larger than `error`. */
 DRIFT_CLONES static double drift_slope(const double *weight, const float *dots, const double *scale,
-                                      double point, int n, double c, int degree, double error) {
+                                      double point, const double *share, double c, int n, int degree,
+                                      double error) {
     double sum[DRIFT_LANES] = {0};
     for (int first = 0; first < n; first += DRIFT_LANES)
         for (int lane = 0; lane < DRIFT_LANES; lane++) {
             double s = scale[first + lane] * point;
-            double base = fabs(dots[first + lane] * s + c) + error * s, power = 1.0;
+            double base = fabs(dots[first + lane] * s + c * share[first + lane]) + error * s, power = 1.0;
             for (int k = 1; k < degree; k++) power *= base;
             sum[lane] += fabs(weight[first + lane]) * power * s;
         }
@@ -370,14 +372,14 @@ DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict row, const R
     for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
 }
 
-/* Score under (<a, b> + c) ** degree; the linear kernel is degree 1 with c = 0. */
+/* Score under (<a, b> + c * share) ** degree; the linear kernel is degree 1 with c = 0. */
 DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *acc, const double *scale,
-                                                  double point, int n, double c, int degree, double tie,
-                                                  double *rounding) {
+                                                  double point, const double *share, double c, int n,
+                                                  int degree, double tie, double *rounding) {
 #define DRIFT_ROW                                                                                   \
     const REAL *__restrict a = acc + first;                                                         \
-    const double *__restrict s = scale + first
-#define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c)
+    const double *__restrict s = scale + first, *__restrict o = share + first
+#define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c * o[lane])
 #define DRIFT_CASE(d) case d: DRIFT_SUM(DRIFT_ROW, drift_short_power(DRIFT_BASE, d));
     switch (degree) {
         DRIFT_DEGREES(DRIFT_CASE)

@@ -5,9 +5,9 @@ One column per feature holds the supports' values for it, sparse while few suppo
 and dense above an eighth of them. The vocabulary is owned by the supports: a name whose column
 empties is forgotten. `drift.models._columns_py` is the same contract in plain Python.
 
-Rows lie in the columns as the kernel sees them: scaled to unit norm if the kernel normalises, else
-by a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits;
-`scale` takes the slot back. Everything else (norms, coefficients, kernel values) is double.
+Rows lie in the columns at unit norm where the kernel looks at their direction alone, else scaled by
+a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits; `scale`
+takes the slot back. Everything else (norms, coefficients, kernel values) is double.
 
 The store is one class in six steps, each upon the one before: what is kept of the supports, the
 point, its scores, batches of points, screens of batches, changes. They are one translation unit.
@@ -69,7 +69,7 @@ cdef class ColumnStore(Changes):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
-        size += self.capacity * (sizeof(void *) + sizeof(int32_t) + 5 * sizeof(double) + 2 * sizeof(int32_t) + real)
+        size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
         size += self.old_room * (2 * sizeof(double) + sizeof(int32_t))
         if self.window != NULL:
             size += self.window_size(self.window_stride)
@@ -111,7 +111,7 @@ cdef class ColumnStore(Changes):
             "ids": ids,
             "values": values,
             "weight": array("d", [self.weight[slot] for slot in range(self.used)]),
-            "scale": array("d", [self.scale[slot] for slot in range(self.used)]),
+            "scale": array("d", [self.power(slot) for slot in range(self.used)]),
             "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
         }
 
@@ -144,8 +144,9 @@ cdef class ColumnStore(Changes):
                 self.put(ids[position], slot, values[position])
                 position += 1
             self.weight[slot] = state["weight"][slot]
-            self.scale[slot] = state["scale"][slot]
             self.squared[slot] = state["squared"][slot]
+            self.share[slot] = self.share_of(self.squared[slot])
+            self.scale[slot] = state["scale"][slot] * self.share[slot]
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
         if order is None:

@@ -144,11 +144,11 @@ cdef class Batches(Scores):
     cdef bint may_be_held(self) noexcept:
         """Whether a support may be the point, whose kernel row was just made."""
         cdef int slot
-        cdef double dot, own = self.point_squared
+        cdef double dot, own = self.point_squared * self.point_share**2
         for slot in range(self.used):
             dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
             dot *= self.scale[slot] * self.point_scale
-            if self.squared[slot] + own - 2.0 * dot <= 2.0**-16 * own:
+            if self.squared[slot] * self.share[slot] ** 2 + own - 2.0 * dot <= 2.0**-16 * own:
                 return True
         return False
 

@@ -71,6 +71,7 @@ cdef class Changes(Screens):
         self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
+        self.share[slot] = self.point_share
         self.n_added += 1
         self.order[self.size] = slot
         self.serials[self.size] = self.n_added
@@ -150,6 +151,7 @@ cdef class Changes(Screens):
         self.rows[slot] = NULL
         self.row_size[slot] = 0
         self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+        self.share[slot] = self.share_of(0.0)
         return n_emptied
 
     # --- an update, whole or none --------------------------------------------------------------

@@ -28,6 +28,13 @@ cdef bytearray exchanged(array, int slot, bytearray values):
     return values
 
 
+cdef inline int known_kind(value) except -1:
+    kind = KINDS.get(type(value))
+    if kind is None:
+        kind = KINDS[type(value)] = int(kind_of(type(value)))
+    return kind
+
+
 cdef inline copy_of(value):
     if type(value) is list:
         return (<list>value)[:]
@@ -117,10 +124,7 @@ cdef class Guard:
         self.parts.append((content, before))
         unchanged = part._kept
         for name, value in content.items():
-            found = KINDS.get(type(value))
-            if found is None:
-                found = KINDS[type(value)] = int(kind_of(type(value)))
-            kind = found
+            kind = known_kind(value)
             if kind == VALUE:
                 continue
             if kind == PART:
@@ -128,7 +132,7 @@ cdef class Guard:
             elif kind == CONTAINER:
                 if name not in unchanged:
                     before[name] = copy_of(value)
-                if type(value) is list and value and KINDS.get(type((<list>value)[0])) == PART:
+                if type(value) is list and value and known_kind((<list>value)[0]) == PART:
                     for one in <list>value:
                         self.join(one)
             elif value not in self.stores:

@@ -45,7 +45,7 @@ cdef extern from *:
     void drift_prefetch_rest(const DriftColumn *) nogil
     double drift_weighted_sum(const double *, const double *, int, double, double *) nogil
     double drift_power(double, int) nogil
-    void drift_polynomial(double *, int, double, int) nogil
+    void drift_polynomial(double *, const double *, double, int, int) nogil
     void drift_rbf(double *, const double *, double, double, int) nogil
     void drift_rbf_exact(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
@@ -55,9 +55,9 @@ cdef extern from *:
     int drift_take_dense_double(const DriftColumn *, const int32_t *, const double *, int, const void **, void *) nogil
     void drift_add_windows_float(void *, int, const void **, void *, const int *, const int *, int, int) nogil
     void drift_add_windows_double(void *, int, const void **, void *, const int *, const int *, int, int) nogil
-    double drift_score_float(const double *, const float *, const double *, double, int, double, int, double, double *) nogil
-    double drift_score_double(const double *, const double *, const double *, double, int, double, int, double, double *) nogil
-    double drift_slope(const double *, const float *, const double *, double, int, double, int, double) nogil
+    double drift_score_float(const double *, const float *, const double *, double, const double *, double, int, int, double, double *) nogil
+    double drift_score_double(const double *, const double *, const double *, double, const double *, double, int, int, double, double *) nogil
+    double drift_slope(const double *, const float *, const double *, double, const double *, double, int, int, double) nogil
     void drift_spread(const DriftColumn *, float *, int) nogil
     void drift_widen_float(double *, const float *, const double *, double, int) nogil
     void drift_widen_double(double *, const double *, const double *, double, int) nogil
@@ -77,6 +77,6 @@ cdef extern from *:
     void drift_tile_dots(float *, const float *, const int32_t *, const float *, int) nogil
     void drift_into_tiles_float(DriftColumn *, float *, size_t, int) nogil
     void drift_into_tiles_double(DriftColumn *, float *, size_t, int) nogil
-    void drift_rough_polynomial(double *, double *, const float *, const double *, double, int, double, int, double, double) nogil
+    void drift_rough_polynomial(double *, double *, const float *, const double *, double, const double *, double, int, int, double, double) nogil
     void drift_rough_rbf(double *, double *, const double *, double, int, double, double, double) nogil
     void drift_rough_score(const double *, const double *, const double *, int, double *, double *) nogil

@@ -37,7 +37,7 @@ cdef class Point(Supports):
     cdef int count, last_count, point_room
     cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
     cdef long serial  # number of points read
-    cdef double divisor, point_scale, point_squared
+    cdef double divisor, point_scale, point_squared, point_share
     cdef bint ordered  # whether sorted_ids are its
     cdef bint was_scored, was_filled  # for the point read before
     cdef unsigned long reader  # thread of the point
@@ -115,6 +115,7 @@ cdef class Point(Supports):
         """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
         cdef double own
         cdef int exponent, count = self.count
+        self.point_share = self.share_of(norm2)
         self.point_norm2 = norm2
         if not norm2 <= 1e300:
             return False
@@ -123,19 +124,21 @@ cdef class Point(Supports):
             self.point_scale = 1.0
             self.point_squared = 1.0 if norm2 > 0 else 0.0
         else:
-            if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+            if self.kind == DRIFT_LINEAR or (self.kind == DRIFT_POLYNOMIAL and not self.cosine):
                 own = drift_power(norm2 + self.coef0, self.degree)
                 if not own <= self.most:
                     return False
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
-            self.point_scale = self.divisor
+            self.point_scale = self.divisor * self.point_share
             self.point_squared = norm2
         if self.divisor == 0:
             self.divisor = 1.0
         if (
             count == self.last_count
             and norm2 == self.last_norm2
+            # of features that no support has this tells nothing beside larger ones
+            and not (self.kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
             and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
             and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
         ):
@@ -369,4 +372,5 @@ cdef class Point(Supports):
         self.divisor = 1.0
         self.point_scale = self.scale[slot]
         self.point_squared = self.squared[slot]
+        self.point_share = self.share[slot]
         self.point_norm2 = -1.0  # equal to that of no example

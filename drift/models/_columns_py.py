@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnStore", "Guard"]
 
+#: gamma |x|^2 above which an inner product's rounding shows in the RBF.
+_FAR = 2.0**36
+
 
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
@@ -38,8 +41,8 @@ class ColumnStore:
         self.wide = wide
         # A subclass may compute something else.
         known = type(kernel) in {Linear, Polynomial, RBF}
-        #: Rows are kept as the kernel sees them, at unit norm where it normalises.
-        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and known and kernel.normalize
+        #: Rows are kept at unit norm where the kernel looks at their direction alone.
+        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and known and kernel.scales_rows
         #: The squared norm of free slots: a user's kernel need not have a value at 0.
         self.free_squared = 0.0 if known else 1.0
         self.vocabulary: dict[Hashable, int] = {}
@@ -51,6 +54,7 @@ class ColumnStore:
         self.squared: list[float] = []
         self.free_slots: list[int] = []
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
+        self.unknown = 0.0  # squared norm of the point's features that no support has
         self.guard = Guard()  # that of the model which has the store
         self.order: list[int] = []  # slots of the supports, the oldest first
         self.serials: list[int] = []  # number of each among all that ever came, from 1
@@ -58,7 +62,7 @@ class ColumnStore:
         self.most = 1e300  # the largest k(x, x) that is read, where it grows with x
         self._grows = isinstance(kernel, (Linear, Polynomial)) and known and not kernel.normalize
         self._rounding = 0.0
-        self._last: tuple[tuple[list[tuple[int, float]], float], float] | None = None
+        self._last: tuple[Any, float] | None = None  # the point, unknown too, and its score
 
     @property
     def _guard(self) -> Guard:
@@ -85,6 +89,8 @@ class ColumnStore:
             if n in self.vocabulary and v == v != 0
         )
         self.point = (sorted(known), squared)
+        unknown = (v for n, v in values.items() if n not in self.vocabulary and v == v)
+        self.unknown = math.fsum(v * v for v in unknown)
 
     def read_support(self, slot: int) -> None:
         """Take a support as the point."""
@@ -92,13 +98,15 @@ class ColumnStore:
             sorted((j, self.columns[j][slot]) for j in self.rows[slot]),
             self.squared[slot],
         )
+        self.unknown = 0.0
 
     def score(self) -> float:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
-        if self._last is None or self._last[0] != self.point:
+        point = self.point, self.unknown
+        if self._last is None or self._last[0] != point:
             terms = [w * k for w, k in zip(self.weight, self._row(), strict=True)]
             score, self._rounding = self._sum(terms)
-            self._last = (self.point, score)
+            self._last = (point, score)
         return self._last[1]
 
     def _sum(self, terms: list[float]) -> tuple[float, float]:
@@ -198,8 +206,21 @@ class ColumnStore:
     def _row(self) -> list[float]:
         dots = self._dots()
         squared = (self.free_squared if s < 0.0 else s for s in self.squared)
+        if type(self.kernel) is RBF and self.kernel.gamma * self.point[1] > _FAR:
+            return [math.exp(-self.kernel.gamma * self._distance(s)) for s in range(len(dots))]
         pairs = zip(dots, squared, strict=True)
         return [float(self.kernel(dot, s, self.point[1])) for dot, s in pairs]
+
+    def _distance(self, slot: int) -> float:
+        """Squared distance between the point and a support, feature by feature.
+
+        Where norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` leaves nothing but rounding.
+        """
+        norm = (math.sqrt(self.point[1]) if self.unit else 1.0) or 1.0
+        point = {j: value / norm for j, value in self.point[0]}
+        held = {j: self.columns[j][slot] for j in self.rows[slot]}
+        gaps = [point.get(j, 0.0) - held.get(j, 0.0) for j in point | held]
+        return math.fsum([*(gap * gap for gap in gaps), self.unknown / norm**2])
 
     @property
     def capacity(self) -> int:

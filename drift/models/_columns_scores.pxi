@@ -108,9 +108,9 @@ cdef class Scores(Point):
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             if self.wide:
-                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, &self.last_rounding)
             else:
-                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, &self.last_rounding)
+                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, &self.last_rounding)
         else:
             n = self.compute_row()
             self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie, &self.last_rounding)
@@ -128,7 +128,7 @@ cdef class Scores(Point):
         else:
             drift_widen_float(self.row, <float *>self.work, self.scale, self.point_scale, n)
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
-            drift_polynomial(self.row, n, self.coef0, self.degree)
+            drift_polynomial(self.row, self.share, self.coef0 * self.point_share, n, self.degree)
         elif self.kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels where both norms are large beside the distance.
             near = self.near_slots() if self.gamma * self.point_squared > self.far else []
@@ -255,7 +255,7 @@ cdef class Scores(Point):
 
     def self_kernel(self):
         """Kernel between the point and itself."""
-        cdef double norm2 = self.point_squared
+        cdef double norm2 = 1.0 if self.cosine else self.point_squared  # as of every example
         self.check_reader()
         if self.own_kernel is None or norm2 != self.own_norm2:  # of unit norm where it normalises
             self.own_kernel = float(self.kernel(norm2, norm2, norm2))

@@ -162,7 +162,7 @@ cdef class Screens(Batches):
         self.current = False
         if self.kind != DRIFT_RBF:
             drift_rough_polynomial(
-                self.row, errors, dots, self.scale, self.point_scale, n, self.coef0, self.degree, error, rounding
+                self.row, errors, dots, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, error, rounding
             )
             return True
         if self.gamma * self.point_squared > self.far:
@@ -178,9 +178,10 @@ cdef class Screens(Batches):
     cdef bint near_one(self, const float *dots) noexcept:
         """Whether a support may be the point, from inner products."""
         cdef int slot
-        cdef double own = self.point_squared
+        cdef double dot, own = self.point_squared * self.point_share**2
         for slot in range(self.used):
-            if self.squared[slot] + own - 2.0 * dots[slot] * self.scale[slot] * self.point_scale <= 2.0**-10 * own:
+            dot = dots[slot] * self.scale[slot] * self.point_scale
+            if self.squared[slot] * self.share[slot] ** 2 + own - 2.0 * dot <= 2.0**-10 * own:
                 return True
         return False
 
@@ -273,7 +274,7 @@ cdef class Screens(Batches):
         `error` is that of an inner product as a share of the norms, `largest` the largest norm of
         a support and `weights` the sum of the coefficients' sizes.
         """
-        cdef double value, slope = 0.0
+        cdef double value, reach, slope = 0.0
         if self.kind == DRIFT_RBF:
             drift_widen_float(self.row, dots, self.scale, self.point_scale, n)
             drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
@@ -284,12 +285,14 @@ cdef class Screens(Batches):
                 return value
             slope *= 1.1 * bound[0] / self.tie
         else:
-            value = drift_score_float(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, self.tie, bound)
-            if self.normalize:
-                slope = self.degree * drift_power(1.0 + error + self.coef0, self.degree - 1) * weights
+            value = drift_score_float(self.weight, dots, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, bound)
+            if self.normalize or self.cosine:
+                # The shares leave of a norm at most sqrt(1 + c), and a scale is at most twice that.
+                reach = 4.0 * (1.0 + self.coef0) if self.cosine else 1.0
+                slope = self.degree * drift_power(1.0 + reach * error + self.coef0, self.degree - 1) * reach * weights
                 if fabs(value) > 4.0 * bound[0] + slope * error:  # no need to look closer
                     bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
                     return self.factor * value
-            slope = drift_slope(self.weight, dots, self.scale, self.point_scale, n, self.coef0, self.degree, error)
+            slope = drift_slope(self.weight, dots, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, error)
         bound[0] = fabs(self.factor) * (4.0 * bound[0] + slope * error)
         return self.factor * value

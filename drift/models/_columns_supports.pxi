@@ -64,7 +64,8 @@ cdef class Supports:
     cdef readonly bint wide
     cdef object limit
     cdef int kind, degree
-    cdef bint normalize
+    cdef bint normalize  # rows at unit norm
+    cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
     cdef double coef0, gamma
     cdef public double most  # the largest k(x, x) that is read, where it grows with x
     cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
@@ -77,7 +78,7 @@ cdef class Supports:
     cdef Numbers free_columns  # with room for all columns
     cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
     cdef Py_ssize_t width
-    # The slots: a free one has weight, scale and squared norm 0, and no row.
+    # The slots: a free one has weight, scale and squared norm 0, that norm's share, and no row.
     cdef readonly int capacity  # a multiple of the lanes, so that a row may be read to its end
     cdef int used
     cdef int32_t **rows
@@ -86,6 +87,7 @@ cdef class Supports:
     cdef double factor
     cdef double *scale
     cdef double *squared
+    cdef double *share  # what is left of the kernel's constant term, see `share_of`; 1 without a cosine
     cdef double *row
     cdef void *work_block
     cdef void *work  # inner products by slot, in work_block behind a row of lanes
@@ -125,7 +127,8 @@ cdef class Supports:
         elif type(kernel) is RBF:
             self.kind = DRIFT_RBF
             self.gamma = kernel.gamma
-        self.normalize = self.kind != DRIFT_CUSTOM and kernel.normalize
+        self.normalize = self.kind != DRIFT_CUSTOM and kernel.scales_rows
+        self.cosine = self.kind == DRIFT_POLYNOMIAL and kernel.normalize and not self.normalize
         self.factor = 1.0
         self.names = []
         self.guard = Guard()
@@ -141,6 +144,7 @@ cdef class Supports:
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.rows); free(self.row_size)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
+        drift_free(self.share)
         drift_free(self.row); drift_free(self.work_block); free(self.window); free(self.stale)
 
     def coefficient(self, int slot):
@@ -224,15 +228,26 @@ cdef class Supports:
             self.scored = False
 
     def support(self, int slot):
-        """Return a support as a dict, scaled as it is stored times its scale."""
+        """Return a support as a dict: at unit norm where the kernel has it so, else as it came."""
         cdef int k
         cdef dict x = {}
         for k in range(self.row_size[slot]):
             j = self.rows[slot][k]
-            x[self.names[j]] = self.get(&self.columns[j], slot) * self.scale[slot]
+            x[self.names[j]] = self.get(&self.columns[j], slot) * self.power(slot)
         return x
 
     # --- the inside ----------------------------------------------------------------------------
+
+    cdef double share_of(self, double norm2) noexcept:
+        """What divides k(x, .) by sqrt(k(x, x)), of an x of unit norm by 1: to the degree's root.
+
+        With ``c`` the constant term that is ``sqrt((1 + c) / (|x|^2 + c))``.
+        """
+        return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
+
+    cdef double power(self, int slot) noexcept:
+        """What a slot's values were divided by; its scale is that times its share."""
+        return self.scale[slot] / self.share[slot] if self.scale[slot] else 0.0  # exact
 
     cdef int padded(self) noexcept:
         return (self.used + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
@@ -372,6 +387,7 @@ cdef class Supports:
         self.weight = <double *>aligned(self.weight, before, after, sizeof(double))
         self.scale = <double *>aligned(self.scale, before, after, sizeof(double))
         self.squared = <double *>aligned(self.squared, before, after, sizeof(double))
+        self.share = <double *>aligned(self.share, before, after, sizeof(double))
         self.row = <double *>aligned(self.row, before, after, sizeof(double))
         self.work_block = aligned(self.work_block, 0, after + DRIFT_LANES, real)
         self.work = <char *>self.work_block + DRIFT_LANES * real

@@ -72,6 +72,5 @@ class Drawing:
         return self.__dict__ | {"_rng": self._rng.generator()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)  # interns the name, as unpickling does by itself
+        super().__setstate__(state)  # type: ignore[misc]  # the model's
         self._rng = Draws(state["_rng"])

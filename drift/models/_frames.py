@@ -7,14 +7,15 @@ results go out in the library that came in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from river.utils import dataframe
 
-from drift.errors import DriftError, FeatureTypeError, ParameterError
-from drift.models._names import Row
+from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError
+from drift.models._names import Row, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -178,13 +179,15 @@ class Table:
 
     def series(self, values: Sequence[Label], name: str | None = None) -> Any:
         """Return one value a row, as a Series of the library that came in or as an array."""
-        column = _column(values)
+        column: Any = _column(values)
         if self._frame is None:
             return column
         if column.dtype == object and not self._frame.implementation.is_pandas_like():
             known = _column([value for value in values if value is not None])
-            if known.dtype != object:
-                column = list(values)  # type: ignore[assignment]  # None is a null of its own there
+            if known.dtype.kind in "iu":  # True beside 2 is the class 1
+                column = [value if value is None else int(value) for value in values]
+            elif known.dtype != object:
+                column = list(values)  # None is a null of its own there
             elif self._frame.implementation.is_pyarrow():
                 return column  # labels of several kinds, for which Arrow has no type
         return dataframe.to_native_series(column, name=name, like=self._frame)
@@ -239,4 +242,17 @@ def labels_of(y: Any) -> tuple[list[Label], str | None]:
         raise ParameterError(
             f"labels are a Series, a 1-d array or a list, not a {type(y).__name__}"
         ) from None
-    return series.to_list(), series.name
+    labels = series.to_list()
+    if series.dtype == nw.Object:
+        _check_types(labels)
+    return labels, series.name
+
+
+def _check_types(labels: Sequence[Label]) -> None:
+    """Refuse a column of labels of several types, which mostly is a mistake in reading it."""
+    for i, (before, label) in enumerate(pairwise(labels), start=1):
+        if type(label) is not type(before) and not (is_missing(before) or is_missing(label)):
+            raise LabelError(
+                f"row {i}: label {label!r:.80} is of type {type(label).__name__}, the one before "
+                f"of type {type(before).__name__}: cast the column, or pass a list of the labels"
+            )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
-from drift.models._names import is_missing
+from drift.models._names import is_missing, refuse_real
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,7 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
         pass
     if is_missing(y):
         raise LabelError(f"label {y!r} tells nothing: leave out examples without a label")
+    refuse_real(y)
     if not isinstance(y, Hashable) or y not in SIGNS["any"]:
         raise LabelError(
             f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for other labels or more than "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.errors import FeatureError, FeatureTypeError
+from drift.errors import FeatureError, FeatureTypeError, LabelError
 
 if TYPE_CHECKING:
     from drift.models._frames import Rows
@@ -200,6 +201,24 @@ def _remedy(name: Hashable, value: Any) -> str:
         "encode it before this model, as River's (compose.SelectType(str) | preprocessing."
         "OneHotEncoder()) + compose.SelectType(numbers.Number) does"
     )
+
+
+def refuse_real(y: Any) -> None:
+    """Refuse a label that is a number and not a whole one, as the target of a regression is.
+
+    >>> refuse_real(1.0)
+    >>> refuse_real(1.5)
+    Traceback (most recent call last):
+    drift.errors.LabelError: label 1.5 is a real number, and drift classifies: make a class of it,
+    as y > 0 is, or take one of River's regressors
+    """
+    if type(y) is str or not isinstance(y, Real) or isinstance(y, Integral):
+        return
+    if not float(y).is_integer():
+        raise LabelError(
+            f"label {y!r:.80} is a real number, and drift classifies: make a class of it, as y > 0 "
+            "is, or take one of River's regressors"
+        )
 
 
 def is_missing(value: Any) -> bool:

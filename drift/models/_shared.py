@@ -115,6 +115,11 @@ class SharedSupports(Part):
         self._slots = array("i")  # the same
         self._at_support = False  # whether the point is one, instead of the example
 
+    @property
+    def kernel(self) -> Kernel:
+        """Kernel between examples."""
+        return self._shared.store.kernel
+
     def read(self, x: Features) -> None:
         """Take an example as the point: the one that the store has read."""
         self._at_support = False

@@ -106,6 +106,12 @@ class KernelClassifier(BinaryLabels):
             DEFAULT_KERNEL if kernel is None else kernel, budget, wide=self._wide
         )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)  # interns the name, as unpickling does by itself
+        if self.kernel is None and self._supports.kernel != DEFAULT_KERNEL:
+            self.kernel = self._supports.kernel  # the default of then, for clones, too
+
     @property
     def _guard(self) -> Held:  # type: ignore[override]
         return self._supports.guard
@@ -299,6 +305,7 @@ class KernelClassifier(BinaryLabels):
     def supports(self) -> list[tuple[dict[Hashable, float], float]]:
         """The supports and their coefficients, the oldest first.
 
-        Values are those held: of unit norm where the kernel normalises.
+        Values are those held: of unit norm where the kernel looks at an example's direction alone,
+        as with ``normalize="rows"``.
         """
         return list(self._supports)

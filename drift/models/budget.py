@@ -55,7 +55,7 @@ class RBP(Drawing, KernelClassifier):
     >>> from drift.models import RBP
     >>> model = RBP(budget=50, seed=1)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 77.52%
+    Accuracy: 82.40%
     >>> model.n_supports
     50
     """
@@ -110,7 +110,7 @@ class LBP(KernelClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import LBP
     >>> evaluate.progressive_val_score(datasets.Phishing(), LBP(budget=50), metrics.Accuracy())
-    Accuracy: 77.76%
+    Accuracy: 80.88%
     """
 
     _shares_supports = True

@@ -9,7 +9,7 @@ from drift._checks import check_integer, check_seed
 from drift.errors import LabelError
 from drift.models._contract import OnlineClassifier
 from drift.models._draws import Drawing, Draws
-from drift.models._names import Rule, is_missing
+from drift.models._names import Rule, is_missing, refuse_real
 from drift.models._threads import alone
 from drift.models.base import KernelClassifier
 
@@ -42,6 +42,7 @@ def check_class(y: Label) -> None:
         ) from None
     if is_missing(y):
         raise LabelError(f"label {y!r} names no class: leave out examples without a label")
+    refuse_real(y)
 
 
 def check_classes(labels: Sequence[Label]) -> None:
@@ -298,7 +299,8 @@ class MulticlassKernelClassifier(KernelClassifier):
     def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
         """The supports and their coefficients by label, the oldest first.
 
-        Values are those held: of unit norm where the kernel normalises.
+        Values are those held: of unit norm where the kernel looks at an example's direction alone,
+        as with ``normalize="rows"``.
         """
         if self._prototypes is None:
             return super().supports

@@ -78,7 +78,7 @@ class Projectron(KernelClassifier):
     >>> from drift.models import Projectron
     >>> model = Projectron(tolerance=1.0)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 82.32%
+    Accuracy: 84.72%
     >>> model.n_supports, model.n_mistakes
     (59, 221)
     """
@@ -165,7 +165,7 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
     >>> from drift.models import ProjectronPlusPlus
     >>> model = ProjectronPlusPlus(tolerance=1.0)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 82.48%
+    Accuracy: 84.40%
     >>> model.n_supports, model.n_mistakes, model.n_updates
     (58, 219, 232)
     """

@@ -86,7 +86,7 @@ class ROMMA(KernelClassifier):
     >>> from drift.models import ROMMA
     >>> model = ROMMA(aggressive=True, noise=1.0)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 83.76%
+    Accuracy: 87.04%
     """
 
     _wide = True
@@ -124,8 +124,7 @@ class ROMMA(KernelClassifier):
         return self.__dict__ | {"_numbers": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)  # interns the name, as unpickling does by itself
+        super().__setstate__(state)
         self._numbers = {frozenset(values): tuple(held) for values, held in state["_numbers"]}
 
     def _noisy(self, x: Features, score: float) -> tuple[float, float]:

@@ -70,7 +70,7 @@ class SOP(KernelClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import SOP
     >>> evaluate.progressive_val_score(datasets.Phishing(), SOP(), metrics.Accuracy())
-    Accuracy: 85.68%
+    Accuracy: 86.40%
     """
 
     _wide = True
@@ -190,7 +190,7 @@ class RBSOP(Drawing, SOP):
     >>> from drift.models import RBSOP
     >>> model = RBSOP(budget=50, seed=1)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 80.48%
+    Accuracy: 79.60%
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class LBSOP(SOP):
     >>> from river import datasets, evaluate, metrics
     >>> from drift.models import LBSOP
     >>> evaluate.progressive_val_score(datasets.Phishing(), LBSOP(budget=50), metrics.Accuracy())
-    Accuracy: 82.48%
+    Accuracy: 83.60%
     """
 
     def __init__(self, budget: int = 100, ridge: float = 1.0, kernel: Kernel | None = None) -> None:

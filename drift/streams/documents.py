@@ -238,7 +238,7 @@ class Documents:
         dataset
             Any of `river.datasets`, or another iterable of (features, label), features numeric.
             Values are kept raw: text is usually normalised already, and for other data a kernel
-            with `normalize=True` does it.
+            with ``normalize="rows"`` does it.
 
         Raises
         ------

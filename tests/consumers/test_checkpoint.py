@@ -25,7 +25,8 @@ from drift.consumers.checkpoint import (
     verify,
 )
 from drift.errors import CheckpointError, DamagedCheckpointError
-from drift.models import LBP, RBP
+from drift.kernels import Polynomial
+from drift.models import LBP, RBP, Forgetron, OneVsRest, compiled
 
 OLD = Path(__file__).parent / "data" / "version-1.drift"
 KEY = b"a key"
@@ -85,11 +86,44 @@ def test_a_file_of_version_1_is_still_read():
     assert checkpoint.model.supports == [({"c": 1.0}, 1.0), ({"d": 1.0}, 1.0)]
 
 
+def assert_learnt_rows(model, fresh, label):
+    """Hold a model that learnt 20 examples to one that learns them on rows of unit norm."""
+    for i, (x, y) in enumerate(drifting_stream(60)):
+        if i >= 20:
+            # The Forgetron had float32 columns then.
+            assert model.decision_function_one(x) == pytest.approx(fresh.decision_function_one(x))
+            model.learn_one(x, label(y, i))
+        fresh.learn_one(x, label(y, i))
+    assert model.n_mistakes == fresh.n_mistakes
+
+
+@pytest.mark.skipif(not compiled, reason="the files hold float32 columns")
+def test_what_version_1_normalised_goes_on_with_rows_of_unit_norm():
+    """Files of ``LBP(3)`` and ``OneVsRest(Forgetron(3))``, written when True meant "rows"."""
+
+    def label(y, i):  # a class that comes after loading has the old kernel, too
+        return "new" if i > 30 and i % 3 == 0 else str(y)
+
+    rows = Polynomial(normalize="rows")
+    checkpoint = read(OLD.with_name("normalized-1.drift"))
+    assert_learnt_rows(checkpoint.model, OneVsRest(Forgetron(3, rows)), label)
+    assert checkpoint.model.model.kernel == rows
+    pickled = pickle.loads(OLD.with_name("normalized-1.pickle").read_bytes())
+    assert_learnt_rows(pickled, LBP(3, rows), lambda y, i: y)
+    assert pickled.clone().kernel == rows
+
+
+def test_a_configuration_of_version_1_says_rows_of_its_kernel_alone():
+    configuration = read(OLD.with_name("normalized-1.drift")).configuration
+    assert configuration["model.model.kernel.normalize"] == "rows"
+    assert configuration["model.normalize"] is True  # of something else
+
+
 def test_a_newer_version_says_so():
     data = bytearray(to_bytes(some())[:-32])
     struct.pack_into("<I", data, 8, VERSION + 1)
     data += b"and a field that only it knows"
-    with pytest.raises(CheckpointError, match=rf"version 2 .*{__version__} reads up to version 1"):
+    with pytest.raises(CheckpointError, match=rf"version 3 .*{__version__} reads up to version 2"):
         from_bytes(bytes(data) + hashlib.sha256(data).digest())
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from drift import cli_kafka, cli_model, cli_settings
 from drift.errors import ParameterError
+from drift.kernels import RBF
 
 pytest.importorskip("kafka")
 
@@ -234,6 +235,14 @@ def test_the_default_kernel_is_the_same_configuration_when_it_is_named():
     assert cli_model.configuration({"class": "RBP"}) == cli_model.configuration(
         {"class": "RBP", "budget": 100, "kernel": kernel}
     )
+
+
+def test_a_kernel_of_rows_of_unit_norm_is_named_by_a_text():
+    table = cli_model.parse("RBP(kernel=RBF(gamma=2.0, normalize='rows'))")
+    assert cli_model.build(table).kernel == RBF(2.0, "rows")
+    assert cli_model.configuration(table)["model.kernel.normalize"] == "rows"
+    with pytest.raises(ParameterError, match="normalize='rows'"):
+        cli_model.build(cli_model.parse("RBP(kernel=RBF(normalize=True))"))
 
 
 def test_a_model_of_ones_own_comes_from_a_function(tmp_path, monkeypatch):

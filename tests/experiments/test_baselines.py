@@ -1,5 +1,6 @@
 import random
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def test_several_classes_vote():
     assert svm.predict(corners / 2).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("normalize", [False, True, "rows"])
 def test_sparse_is_dense_and_blocks_do_not_matter(normalize):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1_230, 3)), rng.random(1_230) < 0.5
@@ -117,6 +118,8 @@ def test_sparse_is_dense_and_blocks_do_not_matter(normalize):
     predictions = dense.predict(X)
     assert (sparse.predict(csr_array(X)) == predictions).all()
     assert (dense.predict(X[1_100:]) == predictions[1_100:]).all()
+    own = BatchSVM(kernel=partial(kernel)).fit(X[:60], y[:60])  # a Gram matrix of ours
+    assert (own.predict(X) == predictions).mean() > 0.99  # to scikit-learn's tolerance
 
 
 @pytest.mark.parametrize("make", [BatchSVM, OnlineMaxMargin])

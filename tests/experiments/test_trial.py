@@ -106,17 +106,24 @@ def test_a_factor_scales_what_is_learnt_and_what_is_tested(documents, test_part)
     assert first["key"] != second["key"]
 
 
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, 0.5, normalize=True)])
+@pytest.mark.parametrize(
+    "kernel",
+    [Linear(), Polynomial(3, 0.5, normalize="rows"), Polynomial(3, 0.5, normalize=True)],
+)
 def test_an_svm_is_scikit_learns(documents, test_part, kernel):
     record = one("SVM", {"C": 2.0}, Problem(documents, None, test_part), 0, kernel)
     X, Z = documents.rows.toarray(), test_part.rows.toarray()
-    if kernel != Linear():
+    if kernel.normalize == "rows":
         X, Z = (part / np.linalg.norm(part, axis=1)[:, None] for part in (X, Z))
     power, constant = (1, 0.0) if kernel == Linear() else (3, 0.5)
-    svc = SVC(C=2.0, kernel="precomputed").fit(
-        (X @ X.T + constant) ** power, [min(topics) for _, topics in documents]
-    )
-    wrong = svc.predict((Z @ X.T + constant) ** power) != [min(topics) for _, topics in test_part]
+    grams = [(part @ X.T + constant) ** power for part in (X, Z)]
+    if kernel.normalize is True:
+        own = [np.sqrt(((part**2).sum(axis=1) + constant) ** power) for part in (X, Z)]
+        grams = [
+            1.5**3 * gram / np.outer(mine, own[0]) for gram, mine in zip(grams, own, strict=True)
+        ]
+    svc = SVC(C=2.0, kernel="precomputed").fit(grams[0], [min(topics) for _, topics in documents])
+    wrong = svc.predict(grams[1]) != [min(topics) for _, topics in test_part]
     assert record["test_error"] == pytest.approx(100 * wrong.mean())
     assert record["supports"] == len(svc.support_)
     assert "mistakes" not in record

@@ -35,12 +35,12 @@ KERNELS = {
     "linear-unit": (Linear(normalize=True), "linear", dict(normalize=True)),
     "quadratic": (Polynomial(degree=2, coef0=0.5), "polynomial", dict(degree=2, coef0=0.5)),
     "cubic-unit": (
-        Polynomial(degree=3, normalize=True),
+        Polynomial(degree=3, normalize="rows"),
         "polynomial",
-        dict(degree=3, normalize=True),
+        dict(degree=3, normalize="rows"),
     ),
     "rbf": (RBF(gamma=0.7), "rbf", dict(gamma=0.7)),
-    "rbf-unit": (RBF(gamma=2.0, normalize=True), "rbf", dict(gamma=2.0, normalize=True)),
+    "rbf-unit": (RBF(gamma=2.0, normalize="rows"), "rbf", dict(gamma=2.0, normalize="rows")),
 }
 
 

@@ -7,6 +7,7 @@ in numpy, so that a twin lasts for thousands of real examples.
 
 import math
 import random
+from functools import partial
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -14,8 +15,13 @@ from scipy.linalg import solve_triangular
 
 def naive_kernel(name, a, b, *, degree=4, coef0=1.0, gamma=1.0, normalize=False):
     """Kernel of two dicts, straight from its definition."""
-    if normalize:
+    if normalize == "rows":
         a, b = unit(a), unit(b)
+    elif normalize:
+        k = partial(naive_kernel, name, degree=degree, coef0=coef0)
+        size = math.sqrt(k(a, a)) * math.sqrt(k(b, b))
+        u = {"u": 1.0}
+        return k(u, u) * k(a, b) / size if size else 0.0
     if name == "rbf":
         return math.exp(-gamma * math.fsum((a.get(k, 0.0) - b.get(k, 0.0)) ** 2 for k in a | b))
     dot = math.fsum(v * b[k] for k, v in a.items() if k in b)

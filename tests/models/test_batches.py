@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from streams import STREAMS, as_arrays, drifting_stream
 
+from drift.errors import LabelError
 from drift.kernels import RBF, Linear
-from drift.models import LBP, MIRA
+from drift.models import LBP, MIRA, MRBP
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -148,7 +149,7 @@ def test_a_matrix_with_duplicate_entries_adds_them_up():
     model = CASES["Perceptron"].model(None, 9)
     model.learn_many(X, [True])
     assert X.nnz == 2  # the caller's matrix is as it was
-    assert model.supports == [({0: 1.0}, 1.0)]  # of unit norm
+    assert model.supports == [({0: 3.0}, 1.0)]
 
 
 def test_predictions_come_in_a_column_of_one_kind():
@@ -165,6 +166,27 @@ def test_predictions_come_in_a_column_of_one_kind():
     assert (words.dtype, words.null_count()) == (pl.String, 1)
     mixed = MIRA().predict_learn_many(frame, ["a", 1, "a", 1])
     assert (mixed.dtype, mixed[0]) == (pl.Object, None)
+
+
+def test_truths_beside_other_whole_labels_are_learnt_once_and_come_back_whole():
+    frame, labels = pl.DataFrame({"a": [1.0, 2.0, -1.0, 3.0]}), [True, 2, 5, 2]
+    model = MRBP(seed=1)
+    predictions = model.predict_learn_many(frame, labels)
+    expected = loop(MRBP(seed=1), zip(frame.to_dicts(), labels, strict=True))
+    assert predictions.dtype == pl.Int64
+    assert predictions.to_list() == expected  # True is 1
+    assert model.predict_many(frame).to_list() == [model.predict_one(x) for x in frame.to_dicts()]
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_column_of_labels_of_several_types_is_refused_before_it_is_learnt(library):
+    X, model = library.DataFrame({"a": [1.0, 2.0, -1.0]}), MRBP(seed=1)
+    before = pickle.dumps(model)
+    for labels in ([True, 2, 5], ["a", "b", 1]):
+        y = pd.Series(labels) if library is pd else pl.Series(labels, dtype=pl.Object)
+        with pytest.raises(LabelError, match=r"^row [12]: label .* is of type int, the one before"):
+            model.predict_learn_many(X, y)
+    assert pickle.dumps(model) == before
 
 
 def test_arrow_has_a_column_for_labels_of_one_kind():

@@ -9,7 +9,13 @@ from drift.models._frames import Table
 
 pytestmark = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 
-KERNELS = [Linear(), Polynomial(4, normalize=True), Polynomial(3, coef0=0.5), RBF(0.2)]
+KERNELS = [
+    Linear(),
+    Polynomial(4, normalize=True),
+    Polynomial(4, normalize="rows"),
+    Polynomial(3, coef0=0.5),
+    RBF(0.2),
+]
 MODELS = {
     "Perceptron": Perceptron,
     "SPA": lambda kernel: SPA(kernel=kernel),

@@ -56,8 +56,9 @@ def stories(drift_data):
         *((t, k, v) for t, (x, _) in enumerate(examples) for k, v in x.items()), strict=True
     )
     X = sparse.csr_array((data, (rows, columns)))
-    X = sparse.diags_array(1 / np.sqrt(X.multiply(X).sum(axis=1))) @ X
-    return examples, (1.0 + (X @ X.T).toarray()) ** 4
+    matrix = (1.0 + (X @ X.T).toarray()) ** 4
+    own = np.sqrt(matrix.diagonal())
+    return examples, 16.0 * matrix / np.outer(own, own)
 
 
 @pytest.fixture(scope="module")

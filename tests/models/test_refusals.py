@@ -1,6 +1,7 @@
 """What cannot be learnt is refused by name, and leaves the model as it was, byte for byte."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from drift.models import (
     CKS,
     LBP,
     MIRA,
+    MRBP,
     RBP,
     SPA,
     Averaged,
@@ -64,7 +66,7 @@ def test_bad_features(model, x, error, message):
 
 
 NO_LABELS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
-BAD_LABELS = ["spam", 2, -2, 0.5, [1], {"a": 1}, np.array([1]), np.array([1, 2])]
+BAD_LABELS = ["spam", 2, -2, [1], {"a": 1}, np.array([1]), np.array([1, 2])]
 
 
 @pytest.mark.parametrize("y", [*BAD_LABELS, *NO_LABELS])
@@ -78,6 +80,19 @@ def test_bad_labels(model, y):
         model.learn_one({"f0": 1.0}, y)
     with pytest.raises(LabelError, match=f"^row 1: .*{told}"):
         model.learn_many([{"f0": 1.0}, {"f1": 1.0}], [True, y])
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("make", [RBP, MRBP, lambda: OneVsRest(RBP())])
+def test_a_real_number_is_no_label(make):
+    model = make()
+    model.learn_one({"f0": 1.0}, 1.0)  # a whole one may be a class, as files have them
+    before = pickle.dumps(model)
+    for y in (1.5, np.float32(0.5), Fraction(1, 3), float("inf")):
+        with pytest.raises(LabelError, match=r"^label .* is a real number, and drift classifies"):
+            model.learn_one({"f1": 1.0}, y)
+        with pytest.raises(LabelError, match=r"^row 1: label .* is a real number"):
+            model.learn_many([{"f1": 1.0}, {"f2": 1.0}], [1.0, y])
     assert pickle.dumps(model) == before
 
 

@@ -86,7 +86,7 @@ def test_by_hand():
 
 
 def test_a_bias_is_a_zero_instance_with_coefficient_1():
-    model = ROMMA(bias=True)
+    model = ROMMA(bias=True, kernel=Polynomial(normalize="rows"))
     assert model.supports == [({}, 1.0)]
     model.learn_one({"a": 2.0}, False)
     # |f|^2 = 1, f(x) = 1, k(x, x) = 16: D = 15, c = 17 / 15, d = -2 / 15

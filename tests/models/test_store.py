@@ -31,7 +31,14 @@ if compiled:
 needs_compiled = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 
 NAMES = [*"abcdefghijklmnop", 0, 1, 2, 3, ("a", "b"), 2.5, True]
-KERNELS = [Linear(), Polynomial(3), Polynomial(normalize=True), RBF(0.3), RBF(1.0, normalize=True)]
+KERNELS = [
+    Linear(),
+    Polynomial(3),
+    Polynomial(normalize=True),
+    Polynomial(normalize="rows"),
+    RBF(0.3),
+    RBF(1.0, normalize="rows"),
+]
 examples = st.dictionaries(
     st.sampled_from(NAMES),
     st.one_of(st.integers(-4, 4), st.floats(-2, 2, allow_subnormal=False), st.just(float("nan"))),
@@ -276,6 +283,30 @@ def test_a_score_is_computed_again_when_the_model_or_the_example_has_changed():
     model.learn_one({"b": 1.0}, True)
     x["b"] = 5.0
     assert model.decision_function_one(x) == 7.0
+
+
+def test_the_rbf_knows_neighbours_far_from_the_origin(tolerance):
+    gamma = 0.5
+    supports = SupportSet(RBF(gamma))
+    rng = random.Random(5)
+    far = [{name: rng.uniform(-1e9, 1e9) for name in "abcdef"} for _ in range(30)]
+    for x in far:
+        supports.read(x)
+        supports.add(x, 1.0)
+        assert supports.self_kernel() == 1.0
+    row = array("d", bytes(8 * supports.capacity))
+    for i, x in enumerate(far):
+        supports.read(x)
+        supports.fill_row(row)
+        assert list(row[:30]) == [float(i == k) for k in range(30)]
+        for step in (0.0, 1.5, 0.5):
+            supports.read(x | {"new": step})
+            supports.fill_row(row)
+            assert row[i] == pytest.approx(math.exp(-gamma * step**2), rel=tolerance)
+            assert supports.score() == pytest.approx(row[i], rel=tolerance)
+        supports.read_support(i)
+        supports.fill_row(row)
+        assert row[i] == 1.0
 
 
 def test_scaling_to_nothing_and_far_below():
