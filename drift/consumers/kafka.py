@@ -12,6 +12,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from drift.consumers._headers import take_any_header
 from drift.consumers._records import Message, Position
 from drift.errors import ConsumerError, MissingExtraError
 
@@ -129,6 +130,7 @@ class Broker:
                 "auto_offset_reset": "none",
             }
         )
+        take_any_header(self.consumer)
 
     # --- messages ------------------------------------------------------------------------------
 

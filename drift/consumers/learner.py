@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import library
 from drift.consumers._points import reached
-from drift.consumers._records import Message, Outgoing
+from drift.consumers._records import Message, Outgoing, RawName
 from drift.consumers.dead_letters import dead_letter
+from drift.errors import MessageError
 
 if TYPE_CHECKING:
     from drift.consumers.messages import Codec, Example
@@ -105,6 +106,9 @@ class Learner:
         self.since_checkpoint += 1
 
     def _learn(self, message: Message) -> list[Outgoing]:
+        for name, _ in message.headers:
+            if isinstance(name, RawName):
+                raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
         example = self.codec.decode(message.value, message.headers)
         features = example.features
         predicted = self.model.predict_one(features)

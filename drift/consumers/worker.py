@@ -179,14 +179,20 @@ class Worker:
             self._save_all()
         except Unsent as problem:  # while it stops
             log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
-            self._learners.clear()
-        except BaseException:
-            # Closing gives the partitions up, which saves their models: one of them may be in the
-            # middle of a message, or the answer to it was not sent.
-            self._learners.clear()
+        except Exception:
+            self._save_what_is_left()
             raise
         finally:
+            self._learners.clear()  # or closing, which gives the partitions up, saves them
             self._close()
+
+    def _save_what_is_left(self) -> None:
+        """Save the models that an error has left whole; what goes wrong here does not hide it."""
+        self._stopping.set()  # so that nothing waits for more than a few seconds
+        try:
+            self._save_all()
+        except Exception:
+            log.exception("not saved: what was learnt since the checkpoints is learnt again")
 
     def _close(self) -> None:
         self._broker.close()
@@ -220,12 +226,12 @@ class Worker:
         taken = 0
         patience = time.monotonic() + _PATIENCE
         for place, messages in batches:
-            learner = self._learners.get(self._key(place))
+            key = self._key(place)
+            learner = self._learners.get(key)
             if learner is None:
                 continue  # it went while these were on their way
             for message in messages:
-                for outgoing in learner.take(message):
-                    self._sender.send(outgoing)
+                self._learn(key, message)
                 taken += 1
                 if self._stopping.is_set():
                     return taken
@@ -237,6 +243,17 @@ class Worker:
             self._note_position(learner)
             learner.metrics.counts_of(learner.model)
         return taken
+
+    def _learn(self, key: tuple[str, int | None], message: Message) -> None:
+        try:
+            for outgoing in self._learners[key].take(message):
+                self._sender.send(outgoing)
+        except Unsent:
+            raise
+        except BaseException:
+            # In the middle of a message, or its answer was not sent: not to be saved.
+            del self._learners[key]
+            raise
 
     def _note_position(self, learner: Learner) -> None:
         """Pass over the marks of transactions, and note how many messages are left."""

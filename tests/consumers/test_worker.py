@@ -11,6 +11,7 @@ from drift.consumers import CheckpointFolder
 from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers._state import encode
 from drift.consumers.checkpoint import from_bytes, load
+from drift.consumers.dead_letters import Replay
 from drift.consumers.learner import Learner
 from drift.consumers.messages import Example, JsonCodec, Message, Position
 from drift.consumers.metrics import Metrics
@@ -23,7 +24,7 @@ pytest.importorskip("confluent_kafka")
 
 from drift.consumers._outputs import Unsent  # after the check that there is a client
 from drift.consumers.kafka import Gap
-from drift.consumers.topics import Reader
+from drift.consumers.topics import Reader, Sender
 from drift.consumers.worker import Worker
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
@@ -181,6 +182,40 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     assert_published(topics)
 
 
+class Latin(str):
+    """The name of a header, sent in Latin-1."""
+
+    __slots__ = ()
+
+    def encode(self, *_):
+        return super().encode("latin-1")
+
+
+def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_path):
+    for topic in ("t", "out", "dead"):
+        broker.create_topic(topic)
+    first, second = values(2)
+    headers = [("trace", b"1"), (Latin("caf\xe9"), b"2"), ("trace", b"3")]
+    with Sender(broker.client_args) as sender:
+        for value, named in ((first, []), (first, headers), (second, headers[:1])):
+            sender.send("t", 0, value, b"key", named)
+        sender.flush()
+    one = worker(broker, tmp_path)
+    work(one, 3)
+    close(one)
+    plain = LBP(budget=9)
+    loop(plain, [first, second])
+    assert encode(CheckpointFolder(tmp_path).newest(("t", 0)).model) == encode(plain)
+    with Reader("dead", broker.client_args) as dead, Reader("t", broker.client_args) as topic:
+        [(letter, replayed)] = Replay(dead, topic)
+    assert (letter.key, letter.value) == (b"key", first)
+    assert [(name.encode(), value) for name, value in letter.headers[:3]] == [
+        *((b"trace", b"1"), (b"caf\xe9", b"2"), (b"trace", b"3")),
+    ]
+    assert dict(letter.headers)["drift.error"].startswith(b"headers['caf\\\\xe9'] is no UTF-8")
+    assert replayed.headers[1][0].encode() == b"caf\xe9"
+
+
 def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path, caplog):
     one = worker(topics, tmp_path, session=SHORT, every_messages=50)
     one._broker.consumer.config["max_poll_records"] = 60
@@ -295,7 +330,7 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     send, sent = one._sender.send, []
 
     def fail(outgoing):
-        sent.append(outgoing)
+        sent.append(outgoing.lane)
         if len(sent) == 50:
             raise RuntimeError("the client is broken")
         send(outgoing)
@@ -303,10 +338,26 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     monkeypatch.setattr(one._sender, "send", fail)
     with pytest.raises(RuntimeError, match="broken"):
         one.run(signals=False)
-    newest = [CheckpointFolder(tmp_path).newest(("t", partition)) for partition in range(2)]
-    assert [list(checkpoint.offsets.values()) for checkpoint in newest] == [[0], [0]]
+    interrupted = "t", sent[49]
+    assert CheckpointFolder(tmp_path).newest(interrupted).offsets == {interrupted: 0}
     finish(worker(topics, tmp_path, "later"))
     assert_exact(tmp_path)
+
+
+def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_path, monkeypatch):
+    one = worker(topics, tmp_path, every_messages=10**6, every_seconds=10**6)
+    poll = one._broker.poll
+
+    def fail(seconds):
+        if sum(sum(learner.offsets.values()) for learner in one._learners.values()) == 400:
+            raise ConsumerError("kafka-python cannot read a message")
+        return poll(seconds)
+
+    monkeypatch.setattr(one._broker, "poll", fail)
+    with pytest.raises(ConsumerError, match="cannot read a message"):
+        one.run(signals=False)
+    assert_exact(tmp_path)
+    assert_published(topics)
 
 
 @pytest.mark.parametrize("failing", [{1}, {2}, {3, 4}])
