@@ -81,6 +81,8 @@ class Outputs:
                     "it: create it, or send nothing there"
                 )
             self._counts[topic] = len(found)
+        # One that is deleted from now on would come back with the broker's number of partitions.
+        self.producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
 
     def send(self, outgoing: Outgoing) -> None:
         """Send a record some time before the next `flush` returns; Unsent where it cannot."""

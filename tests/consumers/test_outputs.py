@@ -87,6 +87,13 @@ def test_a_topic_that_is_not_there_is_named(outputs, monkeypatch):
         outputs.check(["nowhere"])
 
 
+def test_topics_are_made_at_the_start_only(outputs):
+    outputs.check(["made"])
+    assert set(outputs._counts) == {"made"}
+    with pytest.raises(KafkaTimeoutError):
+        outputs.producer._wait_on_metadata("gone", 300)
+
+
 def test_the_wait_for_an_answer_has_an_end_and_is_short_in_a_hurry(outputs, monkeypatch):
     waited = Mock(side_effect=KafkaTimeoutError("silence"))
     monkeypatch.setattr(_outputs, "time", SimpleNamespace(monotonic=count().__next__))
