@@ -63,7 +63,7 @@ OWNERS = {
     "narwhals": {"drift.models._frames"},
     "pandas": set(),
     "kafka": {
-        *("drift.consumers.kafka", "drift.consumers._headers", "drift.consumers._outputs"),
+        *("drift.consumers.kafka", "drift.consumers._client", "drift.consumers._outputs"),
         *("drift.consumers.topics", "drift.testing._clients"),
     },
     "confluent_kafka": {"drift.testing._mock"},

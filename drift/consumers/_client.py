@@ -1,6 +1,11 @@
-"""Names of headers that are no UTF-8, which Kafka allows: one of them must not stop a reader.
+"""What kafka-python (up to 3.0.12) does wrong for a reader of months, mended in a consumer of it.
 
-kafka-python takes the whole message for a corrupt one, and can read nothing behind it.
+- A message with a header whose name is no UTF-8, which Kafka allows, is a corrupt one to it, and
+  ends all reading.
+- A topic that was deleted it has the broker make anew, with one partition: it asks for metadata as
+  if ``allow_auto_create_topics`` had not been set.
+- After a fetch that brings nothing it forgets the leader epoch of the last message, by which it can
+  tell that the log was truncated before its position.
 """
 
 from __future__ import annotations
@@ -16,17 +21,20 @@ try:
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
 
-__all__ = ["take_any_header"]
+__all__ = ["mend"]
 
 
-def take_any_header(consumer: Any) -> None:
-    """Have a consumer of kafka-python read names of headers that are no UTF-8 as `RawName`."""
-    consumer._fetcher.PartitionRecords = _PartitionRecords  # noqa: SLF001
+def mend(consumer: Any) -> None:
+    """Mend a consumer that has not read anything."""
+    consumer._cluster.config["allow_auto_create_topics"] = False  # noqa: SLF001
+    subscription = consumer._subscription  # noqa: SLF001
 
+    class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
+        def __init__(self, offset: int, place: Any, records: Any, **options: Any) -> None:
+            super().__init__(offset, place, _Batches(records), **options)
+            self.leader_epoch = subscription.position(place).leader_epoch
 
-class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    def _unpack_records(self, place: Any, records: Any, *deserializers: Any) -> Any:
-        return super()._unpack_records(place, _Batches(records), *deserializers)
+    consumer._fetcher.PartitionRecords = PartitionRecords  # noqa: SLF001
 
 
 class _Batches:

@@ -55,13 +55,19 @@ class Position(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A record as it came from Kafka; `timestamp` is Kafka's, in milliseconds since 1970."""
+    """A record as it came from Kafka.
+
+    `timestamp` is Kafka's, in milliseconds since 1970; `leader_epoch` that of whoever led the
+    partition when it was written, by which a log is told from one that was truncated and filled
+    again; -1 where it is not known.
+    """
 
     position: Position
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
     timestamp: int | None = None
+    leader_epoch: int = -1
 
 
 class Outgoing(NamedTuple):

@@ -44,6 +44,9 @@ __all__ = [
 ]
 
 
+_AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "time", "identity")
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A model with the offsets that it has learnt up to, and what belongs to them.
@@ -64,6 +67,11 @@ class Checkpoint:
         What is counted across restarts: a JSON value by name.
     time
         When it was made, seconds since 1970.
+    identity
+        What tells its topic from another one of its name, as far as the broker says it:
+        ``topic_id``, ``cluster_id``.
+    leader_epochs
+        Leader epoch of the last message learnt, by topic and partition; -1 where it is not known.
 
     Examples
     --------
@@ -80,6 +88,8 @@ class Checkpoint:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     time: float = field(default_factory=clock.time)
+    identity: Mapping[str, str] = field(default_factory=dict)
+    leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -131,12 +141,22 @@ def to_bytes(
         "time": checkpoint.time,
         "epoch": checkpoint.epoch,
         "sequence": checkpoint.sequence,
-        "offsets": [[topic, part, n] for (topic, part), n in sorted(checkpoint.offsets.items())],
+        "offsets": _entries(checkpoint.offsets),
+        "identity": dict(checkpoint.identity),
+        "leader_epochs": _entries(checkpoint.leader_epochs),
         "configuration": dict(checkpoint.configuration),
         "metrics": dict(checkpoint.metrics),
         "versions": _versions(),
     }
     return seal(header, payload, key)
+
+
+def _entries(numbers: Mapping[tuple[str, int], int]) -> list[list[Any]]:
+    return [[topic, partition, n] for (topic, partition), n in sorted(numbers.items())]
+
+
+def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
+    return {(topic, partition): n for topic, partition, n in entries}
 
 
 def _payload(model: Any, *, allow_pickle: bool) -> tuple[bytes, str]:
@@ -215,10 +235,9 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     header = description.header
     return Checkpoint(
         _model(header["payload"], description.payload, allow_pickle=allow_pickle),
-        {(topic, partition): offset for topic, partition, offset in header["offsets"]},
-        **{
-            name: header[name] for name in ("epoch", "sequence", "configuration", "metrics", "time")
-        },
+        _numbers(header["offsets"]),
+        leader_epochs=_numbers(header["leader_epochs"]),
+        **{name: header[name] for name in _AS_THEY_ARE},
     )
 
 

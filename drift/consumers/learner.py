@@ -45,6 +45,13 @@ class Learner:
     checkpoint
         Identifier of the checkpoint that the model comes from, for the predictions.
 
+    Attributes
+    ----------
+    leader_epochs : dict
+        Leader epoch of the last message by topic and partition; -1 where it is not known.
+    identity : dict
+        What tells the topic from another one of its name.
+
     Examples
     --------
     >>> from drift.consumers.messages import JsonCodec, Message, Position
@@ -76,6 +83,8 @@ class Learner:
         self.predictions = predictions
         self.dead_letters = dead_letters
         self.checkpoint = checkpoint
+        self.leader_epochs: dict[tuple[str, int], int] = {}
+        self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
 
     def take(self, message: Message) -> list[Outgoing]:
@@ -96,13 +105,15 @@ class Learner:
             answer = self._give_up(message, error)
         self.metrics.learn_seconds += perf_counter() - started
         self.offsets[place] = message.position.offset + 1
+        self.leader_epochs[place] = message.leader_epoch
         self.since_checkpoint += 1
         reached("message.taken")
         return answer
 
-    def pass_over(self, place: tuple[str, int], offset: int) -> None:
+    def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
         self.offsets[place] = offset
+        self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
     def _learn(self, message: Message) -> list[Outgoing]:

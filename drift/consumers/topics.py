@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers._headers import take_any_header
+from drift.consumers._client import mend
 from drift.consumers._records import PROTOCOLS, Message, Position
 from drift.errors import ConsumerError, DriftError, MissingExtraError, ParameterError
 
@@ -165,7 +165,7 @@ class Reader:
         }
         with making_clients(given):
             self._consumer = kafka.KafkaConsumer(**{**defaults, **given, **ours})
-        take_any_header(self._consumer)
+        mend(self._consumer)
         self.partitions: list[int] = []
         self.refresh()
 

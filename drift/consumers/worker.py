@@ -187,12 +187,12 @@ class Worker:
             self._close()
 
     def _save_what_is_left(self) -> None:
-        """Save the models that an error has left whole; what goes wrong here does not hide it."""
+        """Save the models that an error has left whole."""
         self._stopping.set()  # so that nothing waits for more than a few seconds
         try:
             self._save_all()
-        except Exception:
-            log.exception("not saved: what was learnt since the checkpoints is learnt again")
+        except Exception as problem:  # noqa: BLE001 - the one that ends the worker counts
+            log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
 
     def _close(self) -> None:
         self._broker.close()
@@ -206,6 +206,8 @@ class Worker:
         except Gap as gap:
             self._skip(gap)
             batches = []
+        for learner in self._learners.values():
+            self._check_topic(learner)
         self.metrics.poll_seconds += time.monotonic() - started
         try:
             self._begin_assigned()
@@ -238,7 +240,7 @@ class Worker:
                 if time.monotonic() > patience:
                     break
             if learner.offsets[place] <= messages[-1].position.offset:
-                self._broker.begin(place, learner.offsets[place])  # the rest comes again
+                self._begin(learner, place)  # the rest comes again
         for learner in self._learners.values():
             self._note_position(learner)
             learner.metrics.counts_of(learner.model)
@@ -262,20 +264,34 @@ class Worker:
             position = self._broker.position(place)
             if position is None:
                 continue
-            if position > offset:
-                learner.pass_over(place, position)
+            if position[0] > offset:
+                learner.pass_over(place, *position)
             lags.append(self._broker.lag(place, learner.offsets[place]))
         known = [lag for lag in lags if lag is not None]
         learner.metrics.lag = sum(known) if known else None
 
     def _skip(self, gap: Gap) -> None:
         """Go on behind messages that are gone, if that is what was asked for."""
+        self._broker.refresh()
         for place, offset in gap.offsets.items():
-            first = offset_behind_gap(self._broker, place, offset, self.on_gap)
             learner = self._learners.get(self._key(place))
             if learner is not None:
+                self._check_topic(learner)
+                first = offset_behind_gap(
+                    self._broker, place, offset, self.on_gap, self.folder.path
+                )
                 learner.pass_over(place, first)
-                self._broker.begin(place, first)
+                self._begin(learner, place)
+
+    def _check_topic(self, learner: Learner) -> None:
+        """Raise CheckpointError once the broker has said that the topic is another one."""
+        key = learner.metrics.topic, learner.metrics.partition
+        now = self._broker.identity()
+        self.folder.check_identity(key, learner.identity, now)
+        learner.identity = {**now, **learner.identity}  # an outage may have kept it back
+
+    def _begin(self, learner: Learner, place: Place) -> None:
+        self._broker.begin(place, learner.offsets[place], learner.leader_epochs.get(place, -1))
 
     def _drop(self, key: tuple[str, int | None]) -> None:
         """Drop a model; what the worker still has of it after the next poll is taken over anew."""
@@ -287,6 +303,8 @@ class Worker:
     def _begin_assigned(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
         waiting = self._broker.assigned
+        if waiting:
+            self._broker.refresh()
         for key in dict.fromkeys(map(self._key, waiting)):
             places = [place for place in waiting if self._key(place) == key]
             waiting[:] = [place for place in waiting if place not in places]
@@ -307,12 +325,13 @@ class Worker:
                     self._broker.hold(places)
                     continue
             for place in places:
-                self._broker.begin(place, learner.offsets[place])
+                self._begin(learner, place)
                 self.metrics.rebalances += 1
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
 
     def _take_over(self, key: tuple[str, int | None]) -> Learner:
-        epoch, checkpoint = self.folder.claim(key)
+        identity = self._broker.identity()
+        epoch, checkpoint = self.folder.claim(key, identity)
         metrics = Metrics(*key)
         model, offsets, name = self.model.clone(), {}, None
         if checkpoint is not None:
@@ -327,6 +346,13 @@ class Worker:
         self._learners[key] = learner = Learner(
             model, self.codec, metrics, offsets, checkpoint=name, **self._outputs
         )
+        learner.identity = identity
+        if checkpoint is not None:
+            learner.identity = {**checkpoint.identity, **identity}
+            learner.leader_epochs = dict(checkpoint.leader_epochs)
+            if identity and not checkpoint.identity:
+                log.warning("%s: checkpoint %s names no topic, it is %s now", key, name, identity)
+                learner.since_checkpoint = 1  # so that the next one names it
         return learner
 
     def _leave(self, places: list[Place], *, save: bool) -> None:
@@ -349,16 +375,18 @@ class Worker:
 
     def _save_due(self) -> None:
         due = time.monotonic() - self._saved >= self.every_seconds
-        for key, learner in list(self._learners.items()):
-            if learner.since_checkpoint >= (1 if due else self.every_messages):
-                self._save(key)
+        self._save_all(1 if due else self.every_messages)
         if due:
             self._saved = time.monotonic()
 
-    def _save_all(self) -> None:
-        for key, learner in list(self._learners.items()):
-            if learner.since_checkpoint:
-                self._save(key)
+    def _save_all(self, messages: int = 1) -> None:
+        """Save the models that have taken so many messages since their checkpoint."""
+        waiting = [k for k, one in self._learners.items() if one.since_checkpoint >= messages]
+        if waiting:
+            # A topic that was made anew is seen before what was read of it is in a checkpoint.
+            self._broker.refresh()
+        for key in waiting:
+            self._save(key)
 
     def _save(self, key: tuple[str, int | None]) -> bool:
         """Write a checkpoint, once the broker has all that was sent because of what is in it.
@@ -368,12 +396,19 @@ class Worker:
         was not its own any more, is the only one to go on.
         """
         learner = self._learners[key]
+        self._check_topic(learner)
         self._sender.flush()
         reached("outputs.flushed")
         offsets = dict(learner.offsets)
         try:
             written = self.folder.save(
-                key, self._epochs[key], learner.model, offsets, learner.metrics.state()
+                key,
+                self._epochs[key],
+                learner.model,
+                offsets,
+                learner.metrics.state(),
+                identity=learner.identity,
+                leader_epochs=learner.leader_epochs,
             )
         except FencedError as error:
             log.warning("%s: %s", key, error)

@@ -46,6 +46,8 @@ def some(model=None):
         {"budget": 5, "kernel": "RBF(gamma=0.5)", "classes": ["a", "b"]},
         {"examples": 20, "error": 0.25},
         1e9,
+        {"cluster_id": "c1"},
+        {("news", 0): 4},
     )
 
 
@@ -69,6 +71,7 @@ def test_a_checkpoint_comes_back():
     assert after.model.supports == before.model.supports
     assert (after.offsets, after.metrics) == (before.offsets, before.metrics)
     assert after.configuration == before.configuration
+    assert (after.identity, after.leader_epochs) == (before.identity, before.leader_epochs)
     assert (after.id, after.time) == ("4-2", 1e9)
 
 
@@ -79,6 +82,7 @@ def test_a_file_of_version_1_is_still_read():
     assert checkpoint.id == "1-1"
     assert checkpoint.configuration == {"model": "LBP", "budget": 2}
     assert checkpoint.metrics == {"examples": 3}
+    assert checkpoint.identity == checkpoint.leader_epochs == {}
     # a+, b-, c+ are mistakes (b against (0 + 1)^4 of a, c against its sum with b); a has gone.
     assert checkpoint.model.supports == [({"b": 1.0}, -1.0), ({"c": 1.0}, 1.0)]
     checkpoint.model.learn_one({"d": 1.0}, True)  # 1 - 1 is no margin
@@ -265,13 +269,15 @@ def test_show(file):
     lines = shown.stdout.splitlines()
     assert "model as drift" in lines[0]
     assert lines[0].endswith(", signed")
-    assert lines[1:12] == [
+    assert lines[1:14] == [
         "model    RBP",
         "id       4-2",
         "time     2001-09-09 01:46:40+00:00",
         "offsets",
         "  news:0 17",
         "  news:10 3",
+        "identity",
+        "  cluster_id c1",
         "configuration",
         "  budget 5",
         "  kernel RBF(gamma=0.5)",

@@ -23,7 +23,6 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers._outputs import Unsent  # after the check that there is a client
-from drift.consumers.kafka import Gap
 from drift.consumers.topics import Reader, Sender
 from drift.consumers.worker import Worker
 
@@ -417,13 +416,6 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     assert newest.metrics["examples"] == 350 - len(POISON) - sum(o >= 50 for o in POISON)
 
 
-def test_a_topic_that_was_made_anew_is_told(topics, tmp_path):
-    one = worker(topics, tmp_path)
-    with pytest.raises(ConsumerError, match=r"t:0 ends at 200, before 500.*made anew"):
-        one._skip(Gap({("t", 0): 500}))
-    close(one)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -466,7 +458,7 @@ def test_lag_is_that_of_all_partitions(topics, tmp_path):
 def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
     one = worker(topics, tmp_path, every_seconds=1e-9)
     work(one, 400)
-    monkeypatch.setattr(one._broker, "position", lambda place: 203)
+    monkeypatch.setattr(one._broker, "position", lambda place: (203, 0))
     one.step(0.1)
     monkeypatch.undo()
     newest = CheckpointFolder(tmp_path).newest(("t", 0))
