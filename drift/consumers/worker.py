@@ -32,7 +32,8 @@ log = logging.getLogger("drift.consumers")
 
 Place = tuple[str, int]
 
-#: Seconds of learning after which a worker polls again, so that slow models stay in the group.
+#: Seconds of learning after which a worker polls again, so that slow models stay in the group; and
+#: for which a folder may be one that cannot be written, as a partition is taken over.
 _PATIENCE = 30.0
 
 
@@ -135,6 +136,7 @@ class Worker:
         self._epochs: dict[tuple[str, int | None], int] = {}
         self._stopping = threading.Event()
         self._saved = time.monotonic()
+        self._unwritable: float | None = None  # since when
         options = {**kafka, **(consumer or {})}
         if single:
             options.setdefault("partition_assignment_strategy", [SingleAssignor()])
@@ -308,7 +310,12 @@ class Worker:
         for key in dict.fromkeys(map(self._key, waiting)):
             places = [place for place in waiting if self._key(place) == key]
             waiting[:] = [place for place in waiting if place not in places]
-            learner = self._learners.get(key) or self._take_over(key)
+            try:
+                learner = self._learners.get(key) or self._take_over(key)
+            except CheckpointError as error:
+                self._endure(error)
+                self._broker.hold(places)
+                continue
             later = self.single and learner.checkpoint is not None
             first = {
                 place: first_offset(
@@ -327,7 +334,19 @@ class Worker:
             for place in places:
                 self._begin(learner, place)
                 self.metrics.rebalances += 1
+        if not waiting:
+            self._unwritable = None
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
+
+    def _endure(self, error: CheckpointError) -> None:
+        """Raise an error of a claim, unless it may pass, as those of saves may."""
+        now = time.monotonic()
+        since = now if self._unwritable is None else self._unwritable
+        if not isinstance(error.__cause__, OSError) or now > since + _PATIENCE:
+            raise error
+        if self._unwritable is None:
+            log.warning("%s; tried again for %d s", error, _PATIENCE)
+        self._unwritable = since
 
     def _take_over(self, key: tuple[str, int | None]) -> Learner:
         identity = self._broker.identity()

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from drift.consumers import CheckpointFolder
+from drift.consumers._partition import PartitionFolder
 from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers._state import encode
 from drift.consumers.checkpoint import from_bytes, load
@@ -15,7 +16,7 @@ from drift.consumers.dead_letters import Replay
 from drift.consumers.learner import Learner
 from drift.consumers.messages import Example, JsonCodec, Message, Position
 from drift.consumers.metrics import Metrics
-from drift.errors import ConsumerError, ParameterError
+from drift.errors import CheckpointError, ConsumerError, ParameterError
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
 
@@ -490,3 +491,28 @@ def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_pa
         remove("checkpoint.half-written")
     finish(one)
     assert_exact(tmp_path)
+
+
+def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
+    topics, tmp_path, monkeypatch, caplog
+):
+    claims = []
+
+    def claim(files):
+        claims.append(files.path.name)
+        if len(claims) < 4:
+            raise CheckpointError("t-0: cannot be written") from OSError(errno.EROFS, "Read-only")
+        return claimed(files)
+
+    claimed = PartitionFolder.claim
+    monkeypatch.setattr(PartitionFolder, "claim", claim)
+    one = worker(topics, tmp_path, session=SHORT)
+    finish(one)
+    assert_exact(tmp_path)
+    assert caplog.text.count("tried again") == 1
+    claims.clear()
+    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
+    impatient = worker(topics, tmp_path, session=SHORT)
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        work(impatient, 1)
+    impatient._close()
