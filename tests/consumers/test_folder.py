@@ -229,6 +229,13 @@ def test_who_claimed_before_cannot_save(folder):
     assert newest_of(folder) == 30
 
 
+def test_what_was_saved_just_before_a_claim_counts(folder):
+    old, _ = folder.claim(TP)
+    save(folder, old, 10)
+    with at("claim.checked", lambda: save(folder, old, 20)):
+        assert folder.claim(TP).checkpoint.offsets == {TP: 20}
+
+
 @pytest.mark.parametrize("point", _points.CHECKPOINT_POINTS[:5])
 def test_a_claim_while_another_saves_fences_it(folder, point):
     old, _ = folder.claim(TP)

@@ -3,6 +3,7 @@
 import errno
 import json
 import threading
+import time
 from unittest.mock import Mock
 
 import pytest
@@ -516,3 +517,33 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     with pytest.raises(CheckpointError, match="cannot be written"):
         work(impatient, 1)
     impatient._close()
+
+
+def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+    broker.create_topic("t")
+    messages = list(values(40))[8:38]  # no poison among them
+    produce(broker, "t", messages)
+    one = worker(broker, tmp_path, predictions=None, dead_letters=None)
+    assert one._broker.consumer.config["max_poll_records"] > len(messages)
+    until = time.monotonic() + 60
+    while not one._learners or one._learners["t", 0].offsets["t", 0] < len(messages):
+        assert one.step(0.1) <= 1
+        assert time.monotonic() < until
+    plain, codec = LBP(budget=9), JsonCodec()
+    for example in map(codec.decode, messages):
+        plain.learn_one(example.features, example.label)
+    assert encode(one._learners["t", 0].model) == encode(plain)
+    close(one)
+
+
+def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tmp_path):
+    one = worker(topics, tmp_path, every_messages=10**6, every_seconds=10**6)
+    work(one, 400)
+    listener = one._broker.consumer._subscription.rebalance_listener
+    listener.on_partitions_lost({("t", 0)})
+    listener.on_partitions_revoked([("t", 1)])
+    folder = CheckpointFolder(tmp_path)
+    assert [folder.newest(("t", p)).offsets["t", p] for p in range(2)] == [0, 200]
+    assert not one._learners
+    kill(one)
