@@ -38,7 +38,7 @@ __all__ = ["Broker", "Gap", "SingleAssignor"]
 log = logging.getLogger("drift.consumers")
 
 #: Seconds to wait for what the broker knows of a topic.
-_ANSWER = 5
+_ANSWER = 2
 
 
 class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
