@@ -1,5 +1,6 @@
 """A checkpoint goes on with the log that it was learnt from, and with no other."""
 
+import os
 import re
 import time
 import uuid
@@ -14,6 +15,7 @@ from drift.consumers.messages import Example, JsonCodec
 from drift.errors import CheckpointError, ConsumerError
 from drift.models import LBP
 from drift.testing import produce
+from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -283,3 +285,48 @@ def test_a_log_without_the_leader_epoch_of_the_checkpoint_is_refused(
     with pytest.raises(ConsumerError, match=r"messages from 0 to 20, .* at 10: .* other messages"):
         other.run(signals=False)
     assert folder.newest(place).offsets == {place: 10}
+
+
+def truncate(broker, topic, offset):
+    """Have a broker lose the end of a log, as an unclean election does."""
+    broker.stop()
+    log = broker.folder / "data" / f"{topic}-0"
+    segment = log / f"{0:020d}.log"
+    data, end = segment.read_bytes(), 0
+    while int.from_bytes(data[end : end + 8], "big") < offset:
+        end += 12 + int.from_bytes(data[end + 8 : end + 12], "big")
+    os.truncate(segment, end)
+    (broker.folder / "data" / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    for path in [*log.glob("*index"), *log.glob("*.snapshot")]:
+        path.unlink()
+    broker.start()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+@pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
+def test_a_log_that_was_truncated_and_filled_again_is_refused(tmp_path):
+    with tool.Broker(tmp_path / "kafka") as broker:
+        options = {"bootstrap_servers": broker.address, "reconnect_backoff_max_ms": 500}
+        create("t", 1, options)
+        for _ in range(10):
+            produce(broker.address, "t", values(10))
+        idle = worker(options, tmp_path / "c")
+        work(idle, 100)
+        for _ in range(3):
+            idle.step(0.6)
+        truncate(broker, "t", 60)
+        for _ in range(10):
+            produce(broker.address, "t", values(10, third=False))
+        for one in (idle, worker(options, tmp_path / "c")):
+            with pytest.raises(ConsumerError, match=r"from 0 to 160, .* at 100: .* other messages"):
+                one.run(signals=False)
+        assert newest(tmp_path / "c").offsets == {("t", 0): 100}
+        assert adopt(tmp_path / "c", "--topic", "t", "--offset", "60").exit_code == 0
+        for stop in (False, True):  # a restart of the broker is no truncation
+            one = worker(options, tmp_path / "c")
+            work(one, 160)
+            close(one)
+            broker.stop(kill=stop)
+            broker.start()
+        assert newest(tmp_path / "c").metrics["examples"] == 200
