@@ -1,4 +1,4 @@
-"""The command line of checkpoints: ``drift checkpoint show`` and ``drift checkpoint verify``."""
+"""The command line of checkpoints: ``drift checkpoint show``, ``verify`` and ``adopt``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Look into a checkpoint of `drift consume`.")
+app = typer.Typer(no_args_is_help=True, help="Look into checkpoints of `drift consume`.")
 
 _File = Annotated[Path, typer.Argument(help="The file of a checkpoint.")]
 _KeyFile = Annotated[Path | None, typer.Option(help="File of the key that it must be signed with.")]
@@ -43,15 +43,53 @@ def verify(file: _File, key_file: _KeyFile = None) -> None:
     with _answering(file):
         from drift.consumers import checkpoint  # noqa: PLC0415
 
-        key = None if key_file is None else key_file.read_bytes().strip()
-        if key == b"":
-            raise ParameterError(f"{key_file} is empty, and no key: write one into it")
+        key = _key(key_file)
         with checkpoint.naming(file):
             description = checkpoint.verify(checkpoint.load(file), key=key)
     kind = description.header["payload"]
     unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
     signed = "" if key is None else ", signed with this key"
     typer.echo(f"{file}: sound{signed}{unread}")
+
+
+@app.command()
+def adopt(
+    folder: Annotated[Path, typer.Argument(help="The checkpoints, or those of one partition.")],
+    topic: Annotated[
+        str | None, typer.Option(help="The topic to be adopted; else it is asked for.")
+    ] = None,
+    offset: Annotated[
+        int | None, typer.Option(min=0, help="Where to go on in each partition; else as before.")
+    ] = None,
+    key_file: _KeyFile = None,
+) -> None:
+    """Let checkpoints go on with a topic that was made anew, moved or truncated.
+
+    Nothing is learnt that is in the topic before their offsets, whatever it is now.
+    """
+    with _answering(folder):
+        from drift.consumers import _adoption  # noqa: PLC0415
+
+        found = _adoption.newest(folder)
+        for partition, header in found.items():
+            offsets = ", ".join(f"{name}:{n} at {at}" for name, n, at in header["offsets"])
+            known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
+            typer.echo(f"{partition.path}: {offsets}, learnt from {known or 'no known topic'}")
+        if topic is None:
+            topic = typer.prompt("Name of the topic that these are to go on with")
+        chosen = [one for one, h in found.items() if topic in {name for name, *_ in h["offsets"]}]
+        if not chosen:
+            raise ParameterError(f"{folder} has no checkpoint of {topic}: nothing was changed")
+        for partition in chosen:
+            _adoption.adopt(partition, offset, _key(key_file))
+            typer.echo(f"{partition.path}: goes on with {topic} as it is now")
+
+
+def _key(file: Path | None) -> bytes | None:
+    key = None if file is None else file.read_bytes().strip()
+    if key == b"":
+        raise ParameterError(f"{file} is empty, and no key: write one into it")
+    return key
 
 
 def _lines(description: Description) -> Iterator[str]:
@@ -65,7 +103,7 @@ def _lines(description: Description) -> Iterator[str]:
     yield f"time     {when}"
     yield "offsets"
     yield from (f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"])
-    for name in ("configuration", "metrics", "versions"):
+    for name in ("identity", "configuration", "metrics", "versions"):
         yield name
         yield from _entries(header[name])
 

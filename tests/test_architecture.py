@@ -63,8 +63,8 @@ OWNERS = {
     "narwhals": {"drift.models._frames"},
     "pandas": set(),
     "kafka": {
-        *("drift.consumers.kafka", "drift.consumers._outputs", "drift.consumers.topics"),
-        "drift.testing._clients",
+        *("drift.consumers.kafka", "drift.consumers._client", "drift.consumers._outputs"),
+        *("drift.consumers.topics", "drift.testing._clients"),
     },
     "confluent_kafka": {"drift.testing._mock"},
     "distributed": {"drift.experiments._backend"},

@@ -61,19 +61,23 @@ def first_offset(
     return first
 
 
-def offset_behind_gap(broker: Broker, place: tuple[str, int], offset: int, on_gap: str) -> int:
+def offset_behind_gap(
+    broker: Broker, place: tuple[str, int], offset: int, on_gap: str, folder: Path
+) -> int:
     """Return where a partition goes on whose next message is gone, and say what is lost.
 
     Raises
     ------
     ConsumerError
-        If that was not asked for, or the topic is another one than the checkpoint's.
+        If that was not asked for, or the log is another one than the checkpoint's.
     """
     first, end = broker.bound(place, "earliest"), broker.bound(place, "latest")
-    if offset > end:
+    if offset >= first:
+        what = "its log ends before that" if offset > end else "its log has other messages there"
         raise ConsumerError(
-            f"{place[0]}:{place[1]} ends at {end}, before {offset}, where its checkpoint goes on: "
-            "it was made anew; give another folder and another group"
+            f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint goes on "
+            f"at {offset}: {what}, it was truncated or made anew. Start with another folder and "
+            f"group, or go on with it by drift checkpoint adopt {folder}"
         )
     if on_gap == "stop":
         raise ConsumerError(

@@ -5,7 +5,7 @@ r"""The file of a checkpoint, whatever the model in it.
     8 bytes   \x89drift\r\n                what the file is; a transfer as text shows
     u32       version of this format: 2, and 1 before kernels had normalize="rows"
     u32, u64  sizes of the header and of the payload, little-endian
-    header    JSON: offsets, epoch, sequence, configuration, metrics, versions, time, ...
+    header    JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
     payload   the model: of drift.consumers._state, or a pickle
     32 bytes  HMAC-SHA256 of everything before, if the header says that it is signed
     32 bytes  SHA-256 of everything before
@@ -138,6 +138,8 @@ _FIELDS: dict[str, Any] = {
     "epoch": int,
     "sequence": int,
     "offsets": list,
+    "identity": dict,
+    "leader_epochs": list,
     "configuration": dict,
     "metrics": dict,
     "versions": dict,
@@ -151,12 +153,17 @@ def _header(text: bytes) -> dict[str, Any]:
         raise CheckpointError(f"the header is no JSON: {problem}") from problem
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
+    # What the first drift did not write.
+    header = {"identity": {}, "leader_epochs": [], **header}
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
-    for entry in header["offsets"]:
-        if not isinstance(entry, list) or [*map(type, entry)] != [str, int, int]:
-            raise CheckpointError("the header's offsets are no list of topic, partition, offset")
+    for name in ("offsets", "leader_epochs"):
+        for entry in header[name]:
+            if not isinstance(entry, list) or [*map(type, entry)] != [str, int, int]:
+                raise CheckpointError(
+                    f"the header's {name} are no list of topic, partition, number"
+                )
     return header
 
 

@@ -61,6 +61,10 @@ class Outputs:
         self.producer = kafka.KafkaProducer(
             **{
                 "acks": "all",
+                # Up to 3.0.12 an idempotent producer of which a batch expires on its second try
+                # loses others without a word, waits for them in each flush, and sends nothing more
+                # to their partitions. What is sent twice has the same key.
+                "enable_idempotence": False,
                 "linger_ms": 20,
                 # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
                 "batch_size": 128 << 10,
@@ -81,6 +85,8 @@ class Outputs:
                     "it: create it, or send nothing there"
                 )
             self._counts[topic] = len(found)
+        # One that is deleted from now on would come back with the broker's number of partitions.
+        self.producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
 
     def send(self, outgoing: Outgoing) -> None:
         """Send a record some time before the next `flush` returns; Unsent where it cannot."""

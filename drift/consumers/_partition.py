@@ -5,7 +5,9 @@
     epoch-00000007                          the newest claim: made by exclusive creation
     checkpoint-00000006-0000000041.drift    epoch and sequence; the highest is the newest
     checkpoint-00000007-0000000001.drift
-    .tmp-00000007                           while one is written
+    .tmp-00000007-5f1d...                   while one is written
+
+They hold rows of what was learnt: files and folders are made for their user alone.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager, suppress
+from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from drift.consumers._points import reached
@@ -29,7 +32,7 @@ ATTEMPTS = 100
 
 _EPOCH = re.compile(r"epoch-(\d{8,})")
 _FILE = re.compile(r"checkpoint-(\d{8,})-(\d{10,})\.drift")
-_TEMPORARY = re.compile(r"\.tmp-(\d{8,})")
+_TEMPORARY = re.compile(r"\.tmp-(\d{8,})(-\w+)?")
 
 
 class Listing(NamedTuple):
@@ -37,7 +40,7 @@ class Listing(NamedTuple):
 
     epochs: list[int]
     checkpoints: list[tuple[int, int]]  # epoch and sequence
-    temporary: list[int]
+    temporary: list[tuple[int, str]]  # epoch and name
 
 
 class PartitionFolder:
@@ -67,7 +70,7 @@ class PartitionFolder:
         return Listing(
             sorted(int(m[1]) for m in map(_EPOCH.fullmatch, names) if m),
             sorted((int(m[1]), int(m[2])) for m in map(_FILE.fullmatch, names) if m),
-            sorted(int(m[1]) for m in map(_TEMPORARY.fullmatch, names) if m),
+            sorted((int(m[1]), m[0]) for m in map(_TEMPORARY.fullmatch, names) if m),
         )
 
     # --- epochs --------------------------------------------------------------------------------
@@ -75,7 +78,8 @@ class PartitionFolder:
     def claim(self) -> int:
         """Make the next epoch, and the folder where it is missing."""
         with _writing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+            for folder in (self.path.parent, self.path):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             epoch = self._next_epoch()
             for folder in (self.path, *list(self.path.parents)[:2]):
                 _sync(folder)
@@ -88,7 +92,7 @@ class PartitionFolder:
             epoch = max(used, default=0) + 1
             try:
                 claim = self.path / f"epoch-{epoch:08d}"
-                os.close(os.open(claim, os.O_CREAT | os.O_EXCL, 0o666))
+                os.close(os.open(claim, os.O_CREAT | os.O_EXCL, 0o600))
             except FileExistsError:
                 continue
             if self.listing().epochs[-1:] == [epoch]:
@@ -110,7 +114,7 @@ class PartitionFolder:
 
     def write(self, epoch: int, sequence: int, data: bytes) -> None:
         """Write a checkpoint's file, which is there as a whole or not at all."""
-        temporary = self.path / f".tmp-{epoch:08d}"
+        temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
         with _writing(temporary):
             try:
                 _write(temporary, data)
@@ -130,7 +134,7 @@ class PartitionFolder:
         """Remove what those before an epoch have left beside their checkpoints."""
         listing = self.listing()
         self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
-        self._remove(f".tmp-{old:08d}" for old in listing.temporary if old < epoch)
+        self._remove(name for old, name in listing.temporary if old < epoch)
 
     def prune(self, keep: int, whole: Callable[[Path], bool]) -> None:
         """Remove what is older than so many checkpoints that are whole."""
@@ -160,7 +164,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _write(path: Path, data: bytes) -> None:
     half = len(data) // 2
-    with open(path, "wb") as file:  # noqa: PTH123  (for tests to replace)
+    with open(path, "xb", opener=_private) as file:
         file.write(data[:half])
         file.flush()
         reached("checkpoint.half-written")
@@ -169,6 +173,11 @@ def _write(path: Path, data: bytes) -> None:
         reached("checkpoint.written")
         os.fsync(file.fileno())
     reached("checkpoint.synced")
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that is not there; a link in its place is not followed."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _sync(folder: Path) -> None:

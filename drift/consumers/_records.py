@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
-__all__ = ["PROTOCOLS", "Headers", "Message", "Outgoing", "Position"]
+__all__ = ["PROTOCOLS", "Headers", "Message", "Outgoing", "Position", "RawName"]
 
 #: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 #: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+
+
+class RawName(str):
+    r"""The name of a header that is no UTF-8: it reads as escapes and is sent as the bytes it was.
+
+    Examples
+    --------
+    >>> name = RawName(b"caf\xe9")
+    >>> print(name, name.encode())
+    caf\xe9 b'caf\xe9'
+    """
+
+    __slots__ = ("raw",)
+    raw: bytes
+
+    def __new__(cls, raw: bytes) -> Self:
+        """Make the text."""
+        self = super().__new__(cls, raw.decode(errors="backslashreplace"))
+        self.raw = raw
+        return self
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return self.raw
 
 
 class Position(NamedTuple):
@@ -32,13 +55,19 @@ class Position(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A record as it came from Kafka; `timestamp` is Kafka's, in milliseconds since 1970."""
+    """A record as it came from Kafka.
+
+    `timestamp` is Kafka's, in milliseconds since 1970; `leader_epoch` that of whoever led the
+    partition when it was written, by which a log is told from one that was truncated and filled
+    again; -1 where it is not known.
+    """
 
     position: Position
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
     timestamp: int | None = None
+    leader_epoch: int = -1
 
 
 class Outgoing(NamedTuple):

@@ -45,6 +45,8 @@ __all__ = [
 
 #: Kernels whose `normalize` was True, in version 1, for what is "rows" since.
 _KERNELS = ("Linear", "Polynomial", "RBF")
+#: Fields of the header that the checkpoint has as they are.
+_AS_THEY_ARE = ("epoch", "sequence", "metrics", "time", "identity")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ class Checkpoint:
         What is counted across restarts: a JSON value by name.
     time
         When it was made, seconds since 1970.
+    identity
+        What tells its topic from another one of its name, as far as the broker says it:
+        ``topic_id``, ``cluster_id``.
+    leader_epochs
+        Leader epoch of the last message learnt, by topic and partition; -1 where it is not known.
 
     Examples
     --------
@@ -83,6 +90,8 @@ class Checkpoint:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     time: float = field(default_factory=clock.time)
+    identity: Mapping[str, str] = field(default_factory=dict)
+    leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -134,12 +143,22 @@ def to_bytes(
         "time": checkpoint.time,
         "epoch": checkpoint.epoch,
         "sequence": checkpoint.sequence,
-        "offsets": [[topic, part, n] for (topic, part), n in sorted(checkpoint.offsets.items())],
+        "offsets": _entries(checkpoint.offsets),
+        "identity": dict(checkpoint.identity),
+        "leader_epochs": _entries(checkpoint.leader_epochs),
         "configuration": dict(checkpoint.configuration),
         "metrics": dict(checkpoint.metrics),
         "versions": _versions(),
     }
     return seal(header, payload, key)
+
+
+def _entries(numbers: Mapping[tuple[str, int], int]) -> list[list[Any]]:
+    return [[topic, partition, n] for (topic, partition), n in sorted(numbers.items())]
+
+
+def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
+    return {(topic, partition): n for topic, partition, n in entries}
 
 
 def _payload(model: Any, *, allow_pickle: bool) -> tuple[bytes, str]:
@@ -218,9 +237,10 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     header = description.header
     return Checkpoint(
         _model(description, allow_pickle=allow_pickle),
-        {(topic, partition): offset for topic, partition, offset in header["offsets"]},
+        _numbers(header["offsets"]),
+        leader_epochs=_numbers(header["leader_epochs"]),
         configuration=_configuration(description),
-        **{name: header[name] for name in ("epoch", "sequence", "metrics", "time")},
+        **{name: header[name] for name in _AS_THEY_ARE},
     )
 
 

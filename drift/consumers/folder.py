@@ -131,13 +131,17 @@ class CheckpointFolder:
 
     # --- reading -------------------------------------------------------------------------------
 
-    def newest(self, partition: Partition) -> Checkpoint | None:
+    def newest(
+        self, partition: Partition, identity: Mapping[str, str] | None = None
+    ) -> Checkpoint | None:
         """Return a partition's newest checkpoint that is not damaged.
 
         Parameters
         ----------
         partition
             Topic and number.
+        identity
+            What tells the topic that there is now from another one; None to take any.
 
         Returns
         -------
@@ -147,26 +151,31 @@ class CheckpointFolder:
         Raises
         ------
         CheckpointError
-            If all of them are damaged, or the newest other one cannot be used.
+            If all of them are damaged, or the newest other one cannot be used, or is of another
+            topic of that name.
         ConfigurationError
             If it was written under another configuration.
         """
-        checkpoint, damages = self._look(partition)
+        checkpoint, damages = self._look(partition, identity)
         for damage in damages:
             _LOG.error(damage)
             if self.warn is not None:
                 self.warn(damage)
         return checkpoint
 
-    def _look(self, partition: Partition) -> tuple[Checkpoint | None, list[str]]:
+    def _look(
+        self, partition: Partition, identity: Mapping[str, str] | None
+    ) -> tuple[Checkpoint | None, list[str]]:
         for _ in range(ATTEMPTS):
             checkpoints = self._files(partition).listing().checkpoints
             if not checkpoints:
                 return None, []
             try:
-                return self._newest(partition, checkpoints)
+                checkpoint, damages = self._newest(partition, checkpoints)
             except FileNotFoundError:  # another process has just thrown it away for newer ones
                 continue
+            self.check_identity(partition, checkpoint.identity, identity or {})
+            return checkpoint, damages
         raise CheckpointError(f"{self.folder(partition)}: checkpoints vanish while they are read")
 
     def _newest(
@@ -209,6 +218,30 @@ class CheckpointFolder:
                 + "\nGo on with that of the checkpoint, or start with another folder and group"
             )
 
+    def check_identity(
+        self, partition: Partition, before: Mapping[str, str], now: Mapping[str, str]
+    ) -> None:
+        """Raise CheckpointError if a topic is another one than was learnt, as far as is known.
+
+        Parameters
+        ----------
+        partition
+            Topic and number.
+        before, now
+            What tells the topic from another one of its name, when it was learnt and now.
+        """
+        lines = [
+            f"  {name}: {before[name]} in the checkpoint, {now[name]} now"
+            for name in sorted(before.keys() & now.keys())
+            if before[name] != now[name]
+        ]
+        if lines:
+            raise CheckpointError(
+                "\n".join([f"{self.folder(partition)}: learnt from another {partition[0]}", *lines])
+                + "\nThe topic was made anew, or is on another cluster: start with another folder "
+                f"and group, or go on with it by drift checkpoint adopt {self.path}"
+            )
+
     # --- writing -------------------------------------------------------------------------------
 
     def check(self, model: Any) -> None:
@@ -216,13 +249,15 @@ class CheckpointFolder:
         checkpoint = Checkpoint(model, {}, configuration=self.configuration or {})
         container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
 
-    def claim(self, partition: Partition) -> Claim:
+    def claim(self, partition: Partition, identity: Mapping[str, str] | None = None) -> Claim:
         """Take a partition over: from now on nobody who claimed it before can save.
 
         Parameters
         ----------
         partition
             Topic and number.
+        identity
+            What tells the topic that there is now from another one; None to take any.
 
         Returns
         -------
@@ -235,23 +270,26 @@ class CheckpointFolder:
             As `newest` does; a checkpoint that cannot be used is found before anything is claimed.
         """
         files = self._files(partition)
-        self._look(partition)
+        self._look(partition, identity)
         reached("claim.checked")
         epoch = files.claim()
         reached("claim.created")
-        checkpoint = self.newest(partition)
+        checkpoint = self.newest(partition, identity)
         reached("claim.loaded")
         files.clean(epoch)
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
 
-    def save(
+    def save(  # noqa: PLR0913
         self,
         partition: Partition,
         epoch: int,
         model: Any,
         offsets: Mapping[tuple[str, int], int],
         metrics: Mapping[str, Any] | None = None,
+        *,
+        identity: Mapping[str, str] | None = None,
+        leader_epochs: Mapping[tuple[str, int], int] | None = None,
     ) -> Checkpoint:
         """Write a checkpoint, which is there as a whole or not at all.
 
@@ -267,6 +305,10 @@ class CheckpointFolder:
             Next offset to learn, by topic and partition.
         metrics
             What is counted across restarts.
+        identity
+            What tells the topic from another one of its name.
+        leader_epochs
+            Leader epoch of the last message learnt, by topic and partition.
 
         Returns
         -------
@@ -285,7 +327,14 @@ class CheckpointFolder:
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
         checkpoint = Checkpoint(
-            model, offsets, epoch, sequence, self.configuration or {}, metrics or {}
+            model,
+            offsets,
+            epoch,
+            sequence,
+            self.configuration or {},
+            metrics or {},
+            identity=identity or {},
+            leader_epochs=leader_epochs or {},
         )
         data = container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
         reached("checkpoint.encoded")

@@ -12,6 +12,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from drift.consumers._client import mend
 from drift.consumers._records import Message, Position
 from drift.errors import ConsumerError, MissingExtraError
 
@@ -21,6 +22,7 @@ try:
     from kafka.errors import (
         CorruptRecordError,
         KafkaError,
+        LogTruncationError,
         OffsetOutOfRangeError,
         UnsupportedCodecError,
     )
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Broker", "Gap", "SingleAssignor"]
 
 log = logging.getLogger("drift.consumers")
+
+#: Seconds to wait for what the broker knows of a topic.
+_ANSWER = 2
 
 
 class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
@@ -53,7 +58,7 @@ class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
 
 
 class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
-    """The broker has nothing at the offsets where partitions go on.
+    """The broker has nothing, or something else, at the offsets where partitions go on.
 
     Parameters
     ----------
@@ -129,6 +134,7 @@ class Broker:
                 "auto_offset_reset": "none",
             }
         )
+        mend(self.consumer)
 
     # --- messages ------------------------------------------------------------------------------
 
@@ -146,6 +152,9 @@ class Broker:
             batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
         except OffsetOutOfRangeError as error:
             raise Gap(dict(error.args[0])) from None
+        except LogTruncationError as error:
+            positions = self.consumer._subscription.position  # noqa: SLF001
+            raise Gap({p: positions(p).offset for p in error.divergent_offsets}) from None
         except (CorruptRecordError, UnsupportedCodecError) as error:
             raise ConsumerError(
                 f"kafka-python cannot read a message ({error}), the first after one of "
@@ -175,10 +184,15 @@ class Broker:
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def begin(self, place: tuple[str, int], offset: int) -> None:
-        """Go on with a partition at an offset."""
+    def begin(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
+        """Go on with a partition at an offset.
+
+        If the leader epoch of the message before is known, `poll` raises `Gap` where that one is
+        not in the log any more.
+        """
         partition = kafka.TopicPartition(*place)
-        self.consumer.seek(partition, offset)
+        position = OffsetAndMetadata(offset, "", leader_epoch)
+        self.consumer._subscription.seek(partition, position)  # noqa: SLF001 - the public one has no epoch
         # Up to 3.0.12 a resumed partition of which records lay parked is not always fetched again:
         # they are looked for only while no other partition has ever come in between. After a seek
         # nobody wants them.
@@ -207,19 +221,38 @@ class Broker:
         offset: int = ask([partition])[partition]
         return offset
 
-    def position(self, place: tuple[str, int]) -> int | None:
+    def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
         """Offset of what comes next, behind the marks of transactions, which are no messages.
 
-        None where the partition is not ours.
+        With the leader epoch of what is before it; None where the partition is not ours.
         """
         if place not in self.consumer.assignment():
             return None
-        position: int = self.consumer.position(kafka.TopicPartition(*place), timeout_ms=0) or 0
-        return position
+        position = self.consumer._subscription.position(kafka.TopicPartition(*place))  # noqa: SLF001
+        return position.offset, position.leader_epoch
 
     def _positions(self) -> list[str]:
         places = sorted(self.consumer.assignment() - self.consumer.paused())
-        return [f"{place.topic}:{place.partition}:{self.position(place)}" for place in places]
+        return [f"{p.topic}:{p.partition}:{(self.position(p) or '?')[0]}" for p in places]
+
+    def refresh(self) -> None:
+        """Have the broker say anew what it knows of the topic; an outage is no error."""
+        consumer = self.consumer
+        asked = consumer._cluster.request_update()  # noqa: SLF001
+        try:
+            consumer._net.run(consumer._manager.wait_for, asked, 1000 * _ANSWER)  # noqa: SLF001
+        except KafkaError as error:
+            log.info("metadata: %s", error)
+
+    def identity(self) -> dict[str, str]:
+        """What tells the topic from another one of its name, as far as the broker has said it."""
+        cluster = self.consumer._cluster  # noqa: SLF001
+        topic_id = cluster.topic_id(self.topic)
+        known = {
+            "topic_id": topic_id if topic_id and topic_id.int else None,  # 0 where there are none
+            "cluster_id": cluster.cluster_id,
+        }
+        return {name: str(value) for name, value in known.items() if value}
 
     def lag(self, place: tuple[str, int], offset: int) -> int | None:
         """Messages between an offset and the end, as of the last fetch; None before one."""
@@ -248,4 +281,6 @@ class Broker:
 
 def _message(record: Any) -> Message:
     position = Position(record.topic, record.partition, record.offset)
-    return Message(position, record.key, record.value, record.headers, record.timestamp)
+    return Message(
+        position, record.key, record.value, record.headers, record.timestamp, record.leader_epoch
+    )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import library
 from drift.consumers._points import reached
-from drift.consumers._records import Message, Outgoing
+from drift.consumers._records import Message, Outgoing, RawName
 from drift.consumers.dead_letters import dead_letter
+from drift.errors import MessageError
 
 if TYPE_CHECKING:
     from drift.consumers.messages import Codec, Example
@@ -44,6 +45,13 @@ class Learner:
     checkpoint
         Identifier of the checkpoint that the model comes from, for the predictions.
 
+    Attributes
+    ----------
+    leader_epochs : dict
+        Leader epoch of the last message by topic and partition; -1 where it is not known.
+    identity : dict
+        What tells the topic from another one of its name.
+
     Examples
     --------
     >>> from drift.consumers.messages import JsonCodec, Message, Position
@@ -75,6 +83,8 @@ class Learner:
         self.predictions = predictions
         self.dead_letters = dead_letters
         self.checkpoint = checkpoint
+        self.leader_epochs: dict[tuple[str, int], int] = {}
+        self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
 
     def take(self, message: Message) -> list[Outgoing]:
@@ -95,16 +105,21 @@ class Learner:
             answer = self._give_up(message, error)
         self.metrics.learn_seconds += perf_counter() - started
         self.offsets[place] = message.position.offset + 1
+        self.leader_epochs[place] = message.leader_epoch
         self.since_checkpoint += 1
         reached("message.taken")
         return answer
 
-    def pass_over(self, place: tuple[str, int], offset: int) -> None:
+    def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
         self.offsets[place] = offset
+        self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
     def _learn(self, message: Message) -> list[Outgoing]:
+        for name, _ in message.headers:
+            if isinstance(name, RawName):
+                raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
         example = self.codec.decode(message.value, message.headers)
         features = example.features
         predicted = self.model.predict_one(features)

@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from drift.consumers._client import mend
 from drift.consumers._records import PROTOCOLS, Message, Position
 from drift.errors import ConsumerError, DriftError, MissingExtraError, ParameterError
 
@@ -164,6 +165,7 @@ class Reader:
         }
         with making_clients(given):
             self._consumer = kafka.KafkaConsumer(**{**defaults, **given, **ours})
+        mend(self._consumer)
         self.partitions: list[int] = []
         self.refresh()
 

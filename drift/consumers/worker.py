@@ -32,7 +32,8 @@ log = logging.getLogger("drift.consumers")
 
 Place = tuple[str, int]
 
-#: Seconds of learning after which a worker polls again, so that slow models stay in the group.
+#: Seconds of learning after which a worker polls again, so that slow models stay in the group; and
+#: for which a folder may be one that cannot be written, as a partition is taken over.
 _PATIENCE = 30.0
 
 
@@ -135,6 +136,7 @@ class Worker:
         self._epochs: dict[tuple[str, int | None], int] = {}
         self._stopping = threading.Event()
         self._saved = time.monotonic()
+        self._unwritable: float | None = None  # since when
         options = {**kafka, **(consumer or {})}
         if single:
             options.setdefault("partition_assignment_strategy", [SingleAssignor()])
@@ -179,14 +181,20 @@ class Worker:
             self._save_all()
         except Unsent as problem:  # while it stops
             log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
-            self._learners.clear()
-        except BaseException:
-            # Closing gives the partitions up, which saves their models: one of them may be in the
-            # middle of a message, or the answer to it was not sent.
-            self._learners.clear()
+        except Exception:
+            self._save_what_is_left()
             raise
         finally:
+            self._learners.clear()  # or closing, which gives the partitions up, saves them
             self._close()
+
+    def _save_what_is_left(self) -> None:
+        """Save the models that an error has left whole."""
+        self._stopping.set()  # so that nothing waits for more than a few seconds
+        try:
+            self._save_all()
+        except Exception as problem:  # noqa: BLE001 - the one that ends the worker counts
+            log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
 
     def _close(self) -> None:
         self._broker.close()
@@ -200,6 +208,8 @@ class Worker:
         except Gap as gap:
             self._skip(gap)
             batches = []
+        for learner in self._learners.values():
+            self._check_topic(learner)
         self.metrics.poll_seconds += time.monotonic() - started
         try:
             self._begin_assigned()
@@ -220,23 +230,34 @@ class Worker:
         taken = 0
         patience = time.monotonic() + _PATIENCE
         for place, messages in batches:
-            learner = self._learners.get(self._key(place))
+            key = self._key(place)
+            learner = self._learners.get(key)
             if learner is None:
                 continue  # it went while these were on their way
             for message in messages:
-                for outgoing in learner.take(message):
-                    self._sender.send(outgoing)
+                self._learn(key, message)
                 taken += 1
                 if self._stopping.is_set():
                     return taken
                 if time.monotonic() > patience:
                     break
             if learner.offsets[place] <= messages[-1].position.offset:
-                self._broker.begin(place, learner.offsets[place])  # the rest comes again
+                self._begin(learner, place)  # the rest comes again
         for learner in self._learners.values():
             self._note_position(learner)
             learner.metrics.counts_of(learner.model)
         return taken
+
+    def _learn(self, key: tuple[str, int | None], message: Message) -> None:
+        try:
+            for outgoing in self._learners[key].take(message):
+                self._sender.send(outgoing)
+        except Unsent:
+            raise
+        except BaseException:
+            # In the middle of a message, or its answer was not sent: not to be saved.
+            del self._learners[key]
+            raise
 
     def _note_position(self, learner: Learner) -> None:
         """Pass over the marks of transactions, and note how many messages are left."""
@@ -245,20 +266,34 @@ class Worker:
             position = self._broker.position(place)
             if position is None:
                 continue
-            if position > offset:
-                learner.pass_over(place, position)
+            if position[0] > offset:
+                learner.pass_over(place, *position)
             lags.append(self._broker.lag(place, learner.offsets[place]))
         known = [lag for lag in lags if lag is not None]
         learner.metrics.lag = sum(known) if known else None
 
     def _skip(self, gap: Gap) -> None:
         """Go on behind messages that are gone, if that is what was asked for."""
+        self._broker.refresh()
         for place, offset in gap.offsets.items():
-            first = offset_behind_gap(self._broker, place, offset, self.on_gap)
             learner = self._learners.get(self._key(place))
             if learner is not None:
+                self._check_topic(learner)
+                first = offset_behind_gap(
+                    self._broker, place, offset, self.on_gap, self.folder.path
+                )
                 learner.pass_over(place, first)
-                self._broker.begin(place, first)
+                self._begin(learner, place)
+
+    def _check_topic(self, learner: Learner) -> None:
+        """Raise CheckpointError once the broker has said that the topic is another one."""
+        key = learner.metrics.topic, learner.metrics.partition
+        now = self._broker.identity()
+        self.folder.check_identity(key, learner.identity, now)
+        learner.identity = {**now, **learner.identity}  # an outage may have kept it back
+
+    def _begin(self, learner: Learner, place: Place) -> None:
+        self._broker.begin(place, learner.offsets[place], learner.leader_epochs.get(place, -1))
 
     def _drop(self, key: tuple[str, int | None]) -> None:
         """Drop a model; what the worker still has of it after the next poll is taken over anew."""
@@ -270,10 +305,17 @@ class Worker:
     def _begin_assigned(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
         waiting = self._broker.assigned
+        if waiting:
+            self._broker.refresh()
         for key in dict.fromkeys(map(self._key, waiting)):
             places = [place for place in waiting if self._key(place) == key]
             waiting[:] = [place for place in waiting if place not in places]
-            learner = self._learners.get(key) or self._take_over(key)
+            try:
+                learner = self._learners.get(key) or self._take_over(key)
+            except CheckpointError as error:
+                self._endure(error)
+                self._broker.hold(places)
+                continue
             later = self.single and learner.checkpoint is not None
             first = {
                 place: first_offset(
@@ -290,12 +332,25 @@ class Worker:
                     self._broker.hold(places)
                     continue
             for place in places:
-                self._broker.begin(place, learner.offsets[place])
+                self._begin(learner, place)
                 self.metrics.rebalances += 1
+        if not waiting:
+            self._unwritable = None
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
 
+    def _endure(self, error: CheckpointError) -> None:
+        """Raise an error of a claim, unless it may pass, as those of saves may."""
+        now = time.monotonic()
+        since = now if self._unwritable is None else self._unwritable
+        if not isinstance(error.__cause__, OSError) or now > since + _PATIENCE:
+            raise error
+        if self._unwritable is None:
+            log.warning("%s; tried again for %d s", error, _PATIENCE)
+        self._unwritable = since
+
     def _take_over(self, key: tuple[str, int | None]) -> Learner:
-        epoch, checkpoint = self.folder.claim(key)
+        identity = self._broker.identity()
+        epoch, checkpoint = self.folder.claim(key, identity)
         metrics = Metrics(*key)
         model, offsets, name = self.model.clone(), {}, None
         if checkpoint is not None:
@@ -310,6 +365,13 @@ class Worker:
         self._learners[key] = learner = Learner(
             model, self.codec, metrics, offsets, checkpoint=name, **self._outputs
         )
+        learner.identity = identity
+        if checkpoint is not None:
+            learner.identity = {**checkpoint.identity, **identity}
+            learner.leader_epochs = dict(checkpoint.leader_epochs)
+            if identity and not checkpoint.identity:
+                log.warning("%s: checkpoint %s names no topic, it is %s now", key, name, identity)
+                learner.since_checkpoint = 1  # so that the next one names it
         return learner
 
     def _leave(self, places: list[Place], *, save: bool) -> None:
@@ -332,16 +394,18 @@ class Worker:
 
     def _save_due(self) -> None:
         due = time.monotonic() - self._saved >= self.every_seconds
-        for key, learner in list(self._learners.items()):
-            if learner.since_checkpoint >= (1 if due else self.every_messages):
-                self._save(key)
+        self._save_all(1 if due else self.every_messages)
         if due:
             self._saved = time.monotonic()
 
-    def _save_all(self) -> None:
-        for key, learner in list(self._learners.items()):
-            if learner.since_checkpoint:
-                self._save(key)
+    def _save_all(self, messages: int = 1) -> None:
+        """Save the models that have taken so many messages since their checkpoint."""
+        waiting = [k for k, one in self._learners.items() if one.since_checkpoint >= messages]
+        if waiting:
+            # A topic that was made anew is seen before what was read of it is in a checkpoint.
+            self._broker.refresh()
+        for key in waiting:
+            self._save(key)
 
     def _save(self, key: tuple[str, int | None]) -> bool:
         """Write a checkpoint, once the broker has all that was sent because of what is in it.
@@ -351,12 +415,19 @@ class Worker:
         was not its own any more, is the only one to go on.
         """
         learner = self._learners[key]
+        self._check_topic(learner)
         self._sender.flush()
         reached("outputs.flushed")
         offsets = dict(learner.offsets)
         try:
             written = self.folder.save(
-                key, self._epochs[key], learner.model, offsets, learner.metrics.state()
+                key,
+                self._epochs[key],
+                learner.model,
+                offsets,
+                learner.metrics.state(),
+                identity=learner.identity,
+                leader_epochs=learner.leader_epochs,
             )
         except FencedError as error:
             log.warning("%s: %s", key, error)

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.kafka
 @pytest.mark.parametrize("single", [False, True], ids=["each partition", "single"])
 def test_faults_lose_and_double_nothing(tmp_path, single):
     with tool.Broker(tmp_path / "kafka") as broker:
-        report = run(broker, tmp_path / "run", seed=1, seconds=15, examples=6_000, single=single)
+        report = run(broker, tmp_path / "run", seed=1, seconds=5, examples=6_000, single=single)
     assert report.holds, "\n".join(report.lines())
     findings = report.findings
     assert findings.examples > 5_000
     assert findings.poison > 50
     assert findings.examples + findings.unlabelled + findings.poison == report.messages
-    assert sum(report.faults.values()) >= (2 if single else 5)
+    assert {"abort", "broker kill", "damaged files", "zombie"} <= report.faults.keys()

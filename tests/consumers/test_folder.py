@@ -112,17 +112,6 @@ def test_the_last_ones_are_kept_and_nothing_else_piles_up(tmp_path):
     ]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no umask")
-def test_files_are_as_open_to_others_as_the_umask_says(folder):
-    before = os.umask(0o027)
-    try:
-        save(folder, folder.claim(TP).epoch, 3)
-    finally:
-        os.umask(before)
-    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.folder(TP).iterdir()}
-    assert modes == {"epoch-00000001": 0o640, "checkpoint-00000001-0000000001.drift": 0o640}
-
-
 def test_partitions_do_not_meet(folder):
     first, second, every = (
         folder.claim((topic, n)).epoch for topic, n in [TP, ("a", 7), ("a", None)]
@@ -256,6 +245,13 @@ def test_who_claimed_before_cannot_save(folder):
     assert newest_of(folder) == 30
 
 
+def test_what_was_saved_just_before_a_claim_counts(folder):
+    old, _ = folder.claim(TP)
+    save(folder, old, 10)
+    with at("claim.checked", lambda: save(folder, old, 20)):
+        assert folder.claim(TP).checkpoint.offsets == {TP: 20}
+
+
 @pytest.mark.parametrize("point", _points.CHECKPOINT_POINTS[:5])
 def test_a_claim_while_another_saves_fences_it(folder, point):
     old, _ = folder.claim(TP)
@@ -274,6 +270,7 @@ def test_a_claim_while_another_saves_fences_it(folder, point):
 def test_a_zombie_between_its_look_and_its_rename_does_not_count_for_long(folder, monkeypatch):
     old, _ = folder.claim(TP)
     looks, owned = [], PartitionFolder.owned
+    monkeypatch.setattr(PartitionFolder, "clean", lambda *_: None)  # as if it had not come to that
 
     def frozen(self, epoch):
         listing = owned(self, epoch)
@@ -281,7 +278,6 @@ def test_a_zombie_between_its_look_and_its_rename_does_not_count_for_long(folder
         if looks == [old, old]:
             new, _ = folder.claim(TP)
             save(folder, new, 30)
-            (self.path / f".tmp-{old:08d}").write_bytes(b"as if it had not been removed")
         return listing
 
     monkeypatch.setattr(PartitionFolder, "owned", frozen)
@@ -303,6 +299,41 @@ def test_of_many_claims_at_once_each_gets_an_epoch_of_its_own(folder):
         thread.join()
     assert len(set(epochs)) == 30
     assert names(folder) == [f"epoch-{max(epochs):08d}"]
+
+
+# --- other users of the machine --------------------------------------------------------------
+
+
+def modes(folder):
+    return {stat.S_IMODE(path.stat().st_mode) for path in folder.folder(TP).iterdir()}
+
+
+def test_checkpoints_are_for_their_user_alone(folder, tmp_path):
+    before = os.umask(0)
+    try:
+        save(folder, folder.claim(TP).epoch, 10)
+        old = CheckpointFolder(tmp_path)
+        save(old, old.claim(TP).epoch, 10)
+    finally:
+        os.umask(before)
+    paths = [folder.path, folder.folder(TP), old.folder(TP)]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o700] * 3
+    assert modes(folder) == {0o600}
+
+
+def test_a_link_in_the_way_of_a_checkpoint_is_not_followed(folder, tmp_path, monkeypatch):
+    epoch, _ = folder.claim(TP)
+    target = tmp_path / "precious"
+    target.write_bytes(b"of somebody else")
+    (folder.folder(TP) / f".tmp-{epoch:08d}").symlink_to(target)
+    save(folder, epoch, 10)
+    assert newest_of(folder) == 10
+    monkeypatch.setattr("drift.consumers._partition.token_hex", lambda _: "guessed")
+    (folder.folder(TP) / f".tmp-{epoch:08d}-guessed").symlink_to(target)
+    with pytest.raises(CheckpointError, match="File exists"):
+        save(folder, epoch, 20)
+    assert target.read_bytes() == b"of somebody else"
+    assert newest_of(folder) == 10
 
 
 # --- damage ----------------------------------------------------------------------------------
@@ -442,7 +473,7 @@ def test_a_full_disk_leaves_the_one_before(folder, monkeypatch, room):
     with monkeypatch.context() as patched:
         patched.setattr(
             "drift.consumers._partition.open",
-            lambda path, mode: Full(builtins.open(path, mode), room),  # noqa: SIM115, PTH123
+            lambda path, mode, **more: Full(builtins.open(path, mode, **more), room),  # noqa: SIM115, PTH123
             raising=False,
         )
         with pytest.raises(CheckpointError, match="No space left on device"):

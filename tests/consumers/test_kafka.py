@@ -5,6 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from drift.testing import produce
+
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
@@ -38,6 +40,36 @@ def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):
     poll_until(lambda: coordinator.rejoining)
     poll_until(lambda: not coordinator.rejoining)
     assert client.assigned == first
+
+
+def test_what_was_held_while_its_records_waited_comes_again(broker):
+    broker.create_topic("t", partitions=2)
+    for partition in range(2):
+        produce(broker, "t", [b"%d" % number for number in range(50)], partition)
+    one = kafka.Broker(
+        "t", "g", broker.client_args | {"max_poll_records": 1}, leave=lambda places, *, save: None
+    )
+    read = []
+    give_up = time.monotonic() + 60
+
+    def poll_until(done):
+        while not done():
+            assert time.monotonic() < give_up
+            read.extend(place for place, _ in one.poll(0.05))
+            while one.assigned and len(one.assigned) != len(held):
+                one.begin(one.assigned.pop(), 0)
+
+    held = []
+    poll_until(lambda: len(read) > 3)
+    held.append(read[-1])  # it has more that was fetched
+    one.hold(held)
+    other = ("t", 1 - held[0][1])
+    poll_until(lambda: read[-3:] == [other] * 3)
+    one.assigned.clear()
+    one.begin(held[0], 0)
+    read.clear()
+    poll_until(lambda: held[0] in read)
+    one.close()
 
 
 def test_an_outage_while_closing_hides_no_other_error(client, monkeypatch, caplog):

@@ -1,5 +1,6 @@
 """What a worker sends: what becomes of a refusal and of an outage."""
 
+from contextlib import suppress
 from itertools import count
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -17,6 +18,7 @@ pytest.importorskip("confluent_kafka")
 from kafka.errors import (
     KafkaTimeoutError,
     MessageSizeTooLargeError,
+    RequestTimedOutError,
     TopicAuthorizationFailedError,
 )
 
@@ -24,6 +26,7 @@ from drift.consumers import _outputs  # after the check that there is a client
 
 REFUSED = TopicAuthorizationFailedError.errno
 TOO_LARGE = MessageSizeTooLargeError.errno
+TIMED_OUT = RequestTimedOutError.errno
 
 
 @pytest.fixture
@@ -85,6 +88,34 @@ def test_a_topic_that_is_not_there_is_named(outputs, monkeypatch):
     monkeypatch.setattr(outputs.producer, "_wait_on_metadata", Mock(side_effect=KafkaTimeoutError))
     with pytest.raises(ConsumerError, match=r"there is no topic nowhere, .*create it"):
         outputs.check(["nowhere"])
+
+
+def test_topics_are_made_at_the_start_only(outputs):
+    outputs.check(["made"])
+    assert set(outputs._counts) == {"made"}
+    with pytest.raises(KafkaTimeoutError):
+        outputs.producer._wait_on_metadata("gone", 300)
+
+
+def test_what_is_sent_after_outputs_were_given_up_arrives(broker):
+    for topic in ("out", "dead"):
+        broker.create_topic(topic)
+    given = {"request_timeout_ms": 300, "delivery_timeout_ms": 700}
+    outputs = _outputs.Outputs(broker.client_args | given, hurry=lambda: True)
+    outputs.check(["out", "dead"])
+    broker.fail("Produce", *[TIMED_OUT] * 200)
+    for number in range(40):  # some expire on their second try, others are just being sent
+        outputs.send(prediction(number)._replace(topic=("out", "dead")[number % 2]))
+        with suppress(KafkaTimeoutError):
+            outputs.producer.flush(timeout=0.03)
+    with pytest.raises(_outputs.Unsent):
+        outputs.flush()
+    outputs.forget()
+    broker.fail("Produce")
+    for topic in ("out", "dead"):
+        outputs.send(prediction(99)._replace(topic=topic))
+    outputs.flush()
+    outputs.close()
 
 
 def test_the_wait_for_an_answer_has_an_end_and_is_short_in_a_hurry(outputs, monkeypatch):

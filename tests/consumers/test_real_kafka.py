@@ -7,16 +7,20 @@ import time
 
 import pytest
 
+from drift.consumers import CheckpointFolder
+from drift.models import LBP
 from drift.testing import consume, produce
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
 
 from drift.consumers.kafka import Broker  # after the check that there is a client
+from drift.consumers.worker import Worker
 
 pytestmark = pytest.mark.kafka
 
 COUNT = 10_000
+EXAMPLE = b'{"features": {"a": %d}, "label": %d}'
 
 
 def values(partition):
@@ -34,14 +38,19 @@ class Member(threading.Thread):
         readers = {reader for reader, _ in self.read.values()}
         return len(readers) == 2 and sum(len(found) for _, found in self.read.values()) == COUNT
 
+    def leave(self, places, *, save):
+        # What goes again within the poll that brought it is not ours to begin.
+        self.assigned[:] = [place for place in self.assigned if place not in places]
+
     def run(self):
         # The worker's own client: kafka-python 3.0.12 by itself may never get its partitions.
         broker = Broker(
             self.topic,
             self.topic,
             {"bootstrap_servers": self.address},
-            leave=lambda places, *, save: None,
+            leave=self.leave,
         )
+        self.assigned = broker.assigned
         end = time.monotonic() + 60
         while time.monotonic() < end and not self.finished():
             for (_, partition), messages in broker.poll(0.5):
@@ -65,6 +74,34 @@ def test_a_group_of_two_reads_every_record_once(kafka_address, kafka_topic):
     assert len({reader for reader, _ in read.values()}) == 2
     for partition in (0, 1):
         assert read[partition][1] == list(enumerate(values(partition)))
+
+
+def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tmp_path):
+    producer = pytest.importorskip("confluent_kafka").Producer(
+        {"bootstrap.servers": kafka_address, "transactional.id": kafka_topic}
+    )
+    producer.init_transactions()
+    for committed in (True, False, True):
+        producer.begin_transaction()
+        for number in range(5):
+            producer.produce(kafka_topic, EXAMPLE % (number, committed), partition=0)
+        producer.flush()
+        producer.commit_transaction() if committed else producer.abort_transaction()
+    one = Worker(
+        LBP(budget=9),
+        *(kafka_topic, kafka_topic, CheckpointFolder(tmp_path)),
+        {"bootstrap_servers": kafka_address},
+        start="earliest",
+    )
+    place = kafka_topic, 0
+    until = time.monotonic() + 60
+    while place not in one._learners or one._learners[place].offsets[place] < 18:
+        assert time.monotonic() < until
+        one.step(0.2)
+    assert one._learners[place].offsets[place] == 18  # five messages and a mark, three times
+    assert one._learners[place].metrics.examples == 10
+    one.stop()
+    one.run(signals=False)
 
 
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")

@@ -3,18 +3,21 @@
 import errno
 import json
 import threading
+import time
 from unittest.mock import Mock
 
 import pytest
 
 from drift.consumers import CheckpointFolder
+from drift.consumers._partition import PartitionFolder
 from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers._state import encode
 from drift.consumers.checkpoint import from_bytes, load
+from drift.consumers.dead_letters import Replay
 from drift.consumers.learner import Learner
 from drift.consumers.messages import Example, JsonCodec, Message, Position
 from drift.consumers.metrics import Metrics
-from drift.errors import ConsumerError, ParameterError
+from drift.errors import CheckpointError, ConsumerError, ParameterError
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
 
@@ -22,8 +25,7 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers._outputs import Unsent  # after the check that there is a client
-from drift.consumers.kafka import Gap
-from drift.consumers.topics import Reader
+from drift.consumers.topics import Reader, Sender
 from drift.consumers.worker import Worker
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
@@ -181,6 +183,40 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     assert_published(topics)
 
 
+class Latin(str):
+    """The name of a header, sent in Latin-1."""
+
+    __slots__ = ()
+
+    def encode(self, *_):
+        return super().encode("latin-1")
+
+
+def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_path):
+    for topic in ("t", "out", "dead"):
+        broker.create_topic(topic)
+    first, second = values(2)
+    headers = [("trace", b"1"), (Latin("caf\xe9"), b"2"), ("trace", b"3")]
+    with Sender(broker.client_args) as sender:
+        for value, named in ((first, []), (first, headers), (second, headers[:1])):
+            sender.send("t", 0, value, b"key", named)
+        sender.flush()
+    one = worker(broker, tmp_path)
+    work(one, 3)
+    close(one)
+    plain = LBP(budget=9)
+    loop(plain, [first, second])
+    assert encode(CheckpointFolder(tmp_path).newest(("t", 0)).model) == encode(plain)
+    with Reader("dead", broker.client_args) as dead, Reader("t", broker.client_args) as topic:
+        [(letter, replayed)] = Replay(dead, topic)
+    assert (letter.key, letter.value) == (b"key", first)
+    assert [(name.encode(), value) for name, value in letter.headers[:3]] == [
+        *((b"trace", b"1"), (b"caf\xe9", b"2"), (b"trace", b"3")),
+    ]
+    assert dict(letter.headers)["drift.error"].startswith(b"headers['caf\\\\xe9'] is no UTF-8")
+    assert replayed.headers[1][0].encode() == b"caf\xe9"
+
+
 def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path, caplog):
     one = worker(topics, tmp_path, session=SHORT, every_messages=50)
     one._broker.consumer.config["max_poll_records"] = 60
@@ -295,7 +331,7 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     send, sent = one._sender.send, []
 
     def fail(outgoing):
-        sent.append(outgoing)
+        sent.append(outgoing.lane)
         if len(sent) == 50:
             raise RuntimeError("the client is broken")
         send(outgoing)
@@ -303,10 +339,26 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     monkeypatch.setattr(one._sender, "send", fail)
     with pytest.raises(RuntimeError, match="broken"):
         one.run(signals=False)
-    newest = [CheckpointFolder(tmp_path).newest(("t", partition)) for partition in range(2)]
-    assert [list(checkpoint.offsets.values()) for checkpoint in newest] == [[0], [0]]
+    interrupted = "t", sent[49]
+    assert CheckpointFolder(tmp_path).newest(interrupted).offsets == {interrupted: 0}
     finish(worker(topics, tmp_path, "later"))
     assert_exact(tmp_path)
+
+
+def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_path, monkeypatch):
+    one = worker(topics, tmp_path, every_messages=10**6, every_seconds=10**6)
+    poll = one._broker.poll
+
+    def fail(seconds):
+        if sum(sum(learner.offsets.values()) for learner in one._learners.values()) == 400:
+            raise ConsumerError("kafka-python cannot read a message")
+        return poll(seconds)
+
+    monkeypatch.setattr(one._broker, "poll", fail)
+    with pytest.raises(ConsumerError, match="cannot read a message"):
+        one.run(signals=False)
+    assert_exact(tmp_path)
+    assert_published(topics)
 
 
 @pytest.mark.parametrize("failing", [{1}, {2}, {3, 4}])
@@ -366,13 +418,6 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     assert newest.metrics["examples"] == 350 - len(POISON) - sum(o >= 50 for o in POISON)
 
 
-def test_a_topic_that_was_made_anew_is_told(topics, tmp_path):
-    one = worker(topics, tmp_path)
-    with pytest.raises(ConsumerError, match=r"t:0 ends at 200, before 500.*made anew"):
-        one._skip(Gap({("t", 0): 500}))
-    close(one)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -415,7 +460,7 @@ def test_lag_is_that_of_all_partitions(topics, tmp_path):
 def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
     one = worker(topics, tmp_path, every_seconds=1e-9)
     work(one, 400)
-    monkeypatch.setattr(one._broker, "position", lambda place: 203)
+    monkeypatch.setattr(one._broker, "position", lambda place: (203, 0))
     one.step(0.1)
     monkeypatch.undo()
     newest = CheckpointFolder(tmp_path).newest(("t", 0))
@@ -447,3 +492,58 @@ def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_pa
         remove("checkpoint.half-written")
     finish(one)
     assert_exact(tmp_path)
+
+
+def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
+    topics, tmp_path, monkeypatch, caplog
+):
+    claims = []
+
+    def claim(files):
+        claims.append(files.path.name)
+        if len(claims) < 4:
+            raise CheckpointError("t-0: cannot be written") from OSError(errno.EROFS, "Read-only")
+        return claimed(files)
+
+    claimed = PartitionFolder.claim
+    monkeypatch.setattr(PartitionFolder, "claim", claim)
+    one = worker(topics, tmp_path, session=SHORT)
+    finish(one)
+    assert_exact(tmp_path)
+    assert caplog.text.count("tried again") == 1
+    claims.clear()
+    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
+    impatient = worker(topics, tmp_path, session=SHORT)
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        work(impatient, 1)
+    impatient._close()
+
+
+def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+    broker.create_topic("t")
+    messages = list(values(40))[8:38]  # no poison among them
+    produce(broker, "t", messages)
+    one = worker(broker, tmp_path, predictions=None, dead_letters=None)
+    assert one._broker.consumer.config["max_poll_records"] > len(messages)
+    until = time.monotonic() + 60
+    while not one._learners or one._learners["t", 0].offsets["t", 0] < len(messages):
+        assert one.step(0.1) <= 1
+        assert time.monotonic() < until
+    plain, codec = LBP(budget=9), JsonCodec()
+    for example in map(codec.decode, messages):
+        plain.learn_one(example.features, example.label)
+    assert encode(one._learners["t", 0].model) == encode(plain)
+    close(one)
+
+
+def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tmp_path):
+    one = worker(topics, tmp_path, every_messages=10**6, every_seconds=10**6)
+    work(one, 400)
+    listener = one._broker.consumer._subscription.rebalance_listener
+    listener.on_partitions_lost({("t", 0)})
+    listener.on_partitions_revoked([("t", 1)])
+    folder = CheckpointFolder(tmp_path)
+    assert [folder.newest(("t", p)).offsets["t", p] for p in range(2)] == [0, 200]
+    assert not one._learners
+    kill(one)

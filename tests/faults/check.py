@@ -49,10 +49,12 @@ class Findings:
 
 
 def read(address: str, topic: str, timeout: float = 120) -> list[Any]:
-    """Return all records of a topic, by partition and offset."""
+    """Return all records of a topic that were not given up, by partition and offset."""
     from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415 - an extra
 
-    consumer = KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
+    consumer = KafkaConsumer(
+        bootstrap_servers=address, enable_auto_commit=False, isolation_level="read_committed"
+    )
     try:
         places = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
         ends = consumer.end_offsets(places)

@@ -15,7 +15,17 @@ from drift.consumers.messages import Example, JsonCodec
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["CODEC", "PARTITIONS", "POISON", "Feed", "Numbered", "codec", "messages"]
+__all__ = [
+    "CODEC",
+    "GIVEN_UP",
+    "PARTITIONS",
+    "POISON",
+    "Feed",
+    "Numbered",
+    "codec",
+    "give_up",
+    "messages",
+]
 
 PARTITIONS = 3
 _POISON_SHARE = 0.02
@@ -23,6 +33,10 @@ _UNLABELLED_SHARE = 0.01
 _MAX_BYTES = 200_000
 #: Of the codec: what it refuses, some of the poison has.
 CODEC: dict[str, Any] = {"labels": [True, False], "max_bytes": _MAX_BYTES}
+#: Offsets of each partition that a transaction takes which is given up: examples, and its mark.
+GIVEN_UP = 4
+#: Seconds between messages until a feed hastens.
+_CALM = 0.025
 #: Examples until the target shifts.
 _ERA = 3_000
 
@@ -79,8 +93,24 @@ def messages(n: int, seed: int) -> Iterator[Numbered]:
         yield Numbered(number, rng.randrange(PARTITIONS), value)
 
 
+def give_up(address: str, topic: str) -> None:
+    """Send examples in a transaction, and give it up: nobody must learn them."""
+    from confluent_kafka import Producer  # noqa: PLC0415 - an extra
+
+    options = {"bootstrap.servers": address, "transactional.id": topic, "log_level": 3}
+    producer = Producer(options)
+    producer.init_transactions()
+    producer.begin_transaction()
+    value = codec().encode(Example({"given up": 1.0}, label=True, id=0))
+    for partition in range(PARTITIONS):
+        for _ in range(GIVEN_UP - 1):
+            producer.produce(topic, value, partition=partition)
+    producer.flush()
+    producer.abort_transaction()
+
+
 class Feed(threading.Thread):
-    """Sends messages at an even rate, through outages of the broker.
+    """Sends messages at an even rate, through outages of the broker; slowly until `hasten`.
 
     Parameters
     ----------
@@ -91,7 +121,7 @@ class Feed(threading.Thread):
     n
         How many.
     seconds
-        In how many.
+        In how many once it hastens.
     seed
         Of `messages`.
     """
@@ -100,8 +130,13 @@ class Feed(threading.Thread):
         super().__init__(daemon=True)
         self.topic, self.n, self.seconds, self.seed = topic, n, seconds, seed
         self.address = address
+        self.interval = _CALM
         self.sent = 0
         self.error: Exception | None = None
+
+    def hasten(self) -> None:
+        """Send what is left within the time given."""
+        self.interval = self.seconds / max(1, self.n - self.sent)
 
     def run(self) -> None:
         try:
@@ -121,9 +156,10 @@ class Feed(threading.Thread):
             max_block_ms=patience,
         )
         futures = []
-        started = time.monotonic()
+        due = time.monotonic()
         for message in messages(self.n, self.seed):
-            wait = started + message.number / self.n * self.seconds - time.monotonic()
+            due += self.interval
+            wait = due - time.monotonic()
             if wait > 0.01:
                 time.sleep(wait)
             headers = [("number", json.dumps(message.number).encode())]

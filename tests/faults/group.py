@@ -29,6 +29,8 @@ _FEWEST, _MOST = 2, 4
 _ACTIVE = 0.6
 #: Seconds until a worker that has ended is started again.
 _RESTART = 0.3
+#: Seconds between looks at a worker that is to become a zombie.
+_LOOK = 0.2
 
 
 class _Worker:
@@ -89,7 +91,7 @@ class Group:
         self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
         self._full = root / "full"
         self._folder = folder(root, single=options["single"])
-        self._steps: list[str] = []
+        self._steps = ["checkpoint.renamed"]  # where what was not sent before is lost
         for _ in range(_FEWEST + 1):
             self._start()
 
@@ -177,11 +179,14 @@ class Group:
         elif not awake:
             return
         else:
-            worker = self._pick([w for w in awake if not w.aborts] or awake, fault.draw)
+            free = [w for w in awake if not w.aborts] or awake
+            if fault.kind in {"abort", "tear", "zombie"}:
+                free = [w for w in free if self._held(w)] or free
+            worker = self._pick(free, fault.draw)
             if fault.kind == "remove" and planned <= _FEWEST:
                 return
             getattr(self, f"_{fault.kind}")(worker, fault)
-        if fault.kind != "abort":  # which counts when it is reached
+        if fault.kind not in {"abort", "zombie"}:  # which count when they are reached
             self.injected["add" if planned < _FEWEST else fault.kind] += 1
 
     def _pick(self, awake: list[_Worker], draw: float) -> _Worker:
@@ -223,6 +228,32 @@ class Group:
             self._ask(worker, signal.SIGSTOP, self._rng.choice(STEPS))
         self._in(fault.seconds, self._thaw, worker)
 
+    def _zombie(self, worker: _Worker, fault: Fault) -> None:
+        """Freeze it before a checkpoint has its name, until others have all that it had."""
+        worker.frozen = True
+        self._ask(worker, signal.SIGSTOP, "checkpoint.written")
+        self._in(_LOOK, self._rise, worker)
+
+    def _rise(self, worker: _Worker) -> None:
+        if worker not in self._workers or not worker.frozen:
+            return
+        if self._wish(worker).exists() or self._held(worker):
+            self._in(_LOOK, self._rise, worker)
+            return
+        self._thaw(worker)
+        self.injected["zombie"] += 1
+
+    def _held(self, worker: _Worker) -> dict[int | None, int]:
+        """Epochs under which it may still save, by partition."""
+        return {
+            partition: epoch
+            for partition, epoch in worker.claims().items()
+            if (self._path(partition) / f"epoch-{epoch:08d}").exists()
+        }
+
+    def _path(self, partition: int | None) -> Path:
+        return self._folder.folder((self.options["topic"], partition))
+
     def _thaw(self, worker: _Worker) -> None:
         worker.frozen = False
         self._wish(worker).unlink(missing_ok=True)
@@ -241,11 +272,9 @@ class Group:
         The one before stays whole: where all are damaged a worker rightly refuses to go on.
         """
         self._end(worker)
-        for partition, epoch in worker.claims().items():
-            path = self._folder.folder((self.options["topic"], partition))
-            files = sorted(path.glob("checkpoint-*.drift"))
-            held = (path / f"epoch-{epoch:08d}").exists()
-            if held and sum(map(_whole, files)) > 1 and _whole(files[-1]):
+        for partition in self._held(worker):
+            files = sorted(self._path(partition).glob("checkpoint-*.drift"))
+            if sum(map(_whole, files)) > 1 and _whole(files[-1]):
                 self._damage(files[-1])
                 self.injected["damaged files"] += 1
         self._in(fault.seconds, self._start)

@@ -12,6 +12,7 @@ KINDS = {
     "kill": 5.0,  # SIGKILL, and a restart at once or after a pause
     "abort": 6.0,  # a kill between two steps of a checkpoint
     "freeze": 3.0,  # SIGSTOP past the session timeout, SIGCONT
+    "zombie": 1.0,  # the same in the middle of a checkpoint, until others have what it had
     "add": 2.0,  # a worker more
     "remove": 2.0,  # a worker less, by SIGTERM
     "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had

@@ -9,27 +9,38 @@ import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers import checkpoint
 from drift.errors import CheckpointError
 from tests.faults.check import Findings, check, check_single, read
-from tests.faults.examples import PARTITIONS, Feed
+from tests.faults.examples import GIVEN_UP, PARTITIONS, Feed, give_up
 from tests.faults.group import Group
-from tests.faults.plan import plan
+from tests.faults.plan import Fault, plan
 from tests.faults.runner import SESSION, folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.faults.plan import Fault
     from tools.kafka.broker import Broker
 
 __all__ = ["Report", "run"]
 
 #: Seconds from one fault to the next, even if nothing was learnt in between.
 _PATIENCE = 4
+#: Faults that come first, one by one, and what each must have workers say; of an abort nothing.
+_ACTS = {
+    "abort": None,
+    "tear": "; going back to ",
+    "zombie": "claimed again since",
+    "broker kill": ": going back to the checkpoints",
+}
+#: Seconds after a checkpoint when the next is not yet due, and some outputs are not yet sent.
+_HALFWAY = 0.5
+#: Seconds in which they must say it.
+_ACT = 60
 #: Seconds from the last fault in which the workers must reach the end of the log.
 _QUIET = 300
 
@@ -109,6 +120,10 @@ class _Test:
         try:
             self._wait_for_all(group)
             feed.start()
+            for kind, text in _ACTS.items():
+                if self.broker is not None or not kind.startswith("broker"):
+                    self._act(group, kind, text)
+            feed.hasten()
             self._make_trouble(group, seconds, tell)
             self._finish(group, feed, seconds, tell)
         finally:
@@ -129,6 +144,7 @@ class _Test:
             wait_for_metadata=True,
         )
         admin.close()
+        give_up(self.address, self.topics["topic"])
 
     def _wait_for_all(self, group: Group) -> None:
         """Let the group form, so that the faults find it at work."""
@@ -140,6 +156,41 @@ class _Test:
             time.sleep(0.1)
 
     # --- while it runs -------------------------------------------------------------------------
+
+    def _act(self, group: Group, kind: str, text: str | None) -> None:
+        """Let a fault happen to a group at work, and wait for what it must lead to."""
+        broker = self.broker if kind.startswith("broker") else None
+
+        def seen() -> int:
+            return group.injected["abort"] if text is None else group.logged(text)
+
+        for _ in range(2):  # so that one checkpoint may be damaged
+            self._watch(group, partial(self._all_beyond, self._sums()))
+        self._watch(group, lambda: False, _HALFWAY)
+        before = seen()
+        if broker is None:
+            group.inject(Fault(0.0, kind, 0.0, 0.0))
+        else:
+            self.report.faults[kind] += 1
+            broker.stop(kill=True)
+        if not self._watch(group, lambda: seen() > before):
+            self.report.findings.failures.append(f"{kind}: no worker says {text!r}")
+        if broker is not None:
+            broker.start()
+
+    def _sums(self) -> list[int]:
+        return [sum(offset for *_, offset in offsets) for offsets in self._offsets()]
+
+    def _all_beyond(self, sums: list[int]) -> bool:
+        return all(now > before for now, before in zip(self._sums(), sums, strict=False))
+
+    def _watch(self, group: Group, done: Callable[[], bool], seconds: float = _ACT) -> bool:
+        """Wait for something, not for long, and say whether it came."""
+        end = time.monotonic() + seconds
+        while not done() and time.monotonic() < end:
+            group.watch()
+            time.sleep(0.05)
+        return done()
 
     def _make_trouble(
         self, group: Group, seconds: float, tell: Callable[[float, int], None]
@@ -214,8 +265,10 @@ class _Test:
             self.report.findings.failures.append("a worker did not stop at SIGTERM")
 
     def checkpointed(self) -> int:
-        """Sum of the next offsets in the newest checkpoints."""
-        return sum(offset for offsets in self._offsets() for *_, offset in offsets)
+        """Sum of the messages before the next offsets in the newest checkpoints."""
+        return sum(
+            max(0, offset - GIVEN_UP) for offsets in self._offsets() for *_, offset in offsets
+        )
 
     def _offsets(self) -> Iterator[list[list[Any]]]:
         """Yield what the newest checkpoint of each model says, without loading the model."""
@@ -240,6 +293,7 @@ class _Test:
             "saves refused to zombies": group.logged("claimed again since"),
             "saves refused by a full disk": group.logged("no checkpoint, the next is tried later"),
             "fallbacks from damaged checkpoints": group.logged("; going back to "),
+            "ways back to the checkpoints": group.logged(": going back to the checkpoints"),
         }
 
     def _check(self, feed: Feed) -> None:

@@ -21,6 +21,10 @@ __all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model"]
 
 #: Session timeout, seconds.
 SESSION = 2.0
+#: Seconds after which an output that the broker has not taken is given up.
+_DELIVERY = 4.0
+#: Messages that come again wherever a partition is begun, as Kafka may have it.
+_AGAIN = 7
 #: Where workers kill or freeze themselves.
 STEPS = ("outputs.flushed", *CHECKPOINT_POINTS)
 
@@ -63,6 +67,18 @@ def _obey(root: Path) -> None:
         install(point, partial(handler, point))
 
 
+def _redeliver() -> None:
+    """Have a partition begin with messages that were learnt already."""
+    from drift.consumers.kafka import Broker  # noqa: PLC0415 - an extra
+
+    begin = Broker.begin
+
+    def early(self: Broker, place: tuple[str, int], offset: int, *leader_epoch: int) -> None:
+        begin(self, place, max(0, offset - _AGAIN), *leader_epoch)
+
+    Broker.begin = early  # type: ignore[method-assign]
+
+
 def main(text: str) -> None:
     """Work until SIGTERM."""
     from drift.consumers.worker import Worker  # noqa: PLC0415 - an extra
@@ -72,6 +88,7 @@ def main(text: str) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
     _obey(root)
+    _redeliver()
     Worker(
         Diary(model()) if single else model(),
         options["topic"],
@@ -95,7 +112,11 @@ def main(text: str) -> None:
             "max_poll_records": 200,
         },
         # Unless the worker waits for its outputs, a kill behind the checkpoint loses some.
-        producer={"linger_ms": 300},
+        producer={
+            "linger_ms": 300,
+            "request_timeout_ms": int(750 * _DELIVERY),
+            "delivery_timeout_ms": int(1000 * _DELIVERY),
+        },
     ).run()
 
 

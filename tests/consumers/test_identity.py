@@ -1,0 +1,332 @@
+"""A checkpoint goes on with the log that it was learnt from, and with no other."""
+
+import os
+import re
+import time
+import uuid
+
+import pytest
+from typer.testing import CliRunner
+
+from drift.cli import app
+from drift.consumers import CheckpointFolder
+from drift.consumers._state import encode
+from drift.consumers.messages import Example, JsonCodec
+from drift.errors import CheckpointError, ConsumerError
+from drift.models import LBP
+from drift.testing import produce
+from tools.kafka import broker as tool
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+import kafka
+from kafka.errors import LogTruncationError
+
+from drift.consumers.kafka import Broker, Gap  # after the check that there is a client
+from drift.consumers.topics import create
+from drift.consumers.worker import Worker
+
+FIRST, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+def values(count, *, third=True):
+    encoded = JsonCodec().encode
+    return [encoded(Example({f"w{n % 7}": 1.0 + n}, (n % 3 == 0) == third)) for n in range(count)]
+
+
+def worker(options, folder, *, topic="t", topic_id=None, **more):
+    one = Worker(
+        LBP(budget=9),
+        topic,
+        "g",
+        CheckpointFolder(folder),
+        options,
+        start="earliest",
+        consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
+        **more,
+    )
+    if topic_id is not None:
+        name(one, topic_id)
+    return one
+
+
+def name(one, topic_id):
+    """Have the broker give the topic an id, which the mock cluster does not."""
+    one._broker.consumer._cluster.topic_id = lambda topic: topic_id
+
+
+def work(one, offset):
+    """Step until one partition is learnt up to an offset."""
+    until = time.monotonic() + 60
+    while offset not in [o for x in one._learners.values() for o in x.offsets.values()]:
+        assert time.monotonic() < until, [x.offsets for x in one._learners.values()]
+        one.step(0.1)
+
+
+def close(one):
+    one.stop()
+    one.run(signals=False)
+
+
+def adopt(folder, *more, **given):
+    return CliRunner().invoke(app, ["checkpoint", "adopt", str(folder), *more], **given)
+
+
+@pytest.fixture
+def learnt(broker, tmp_path):
+    """A folder whose checkpoint of ten messages is of the first topic."""
+    broker.create_topic("t")
+    produce(broker, "t", values(10))
+    one = worker(broker.client_args, tmp_path, topic_id=FIRST)
+    work(one, 10)
+    close(one)
+    return tmp_path
+
+
+def newest(folder):
+    return CheckpointFolder(folder).newest(("t", 0))
+
+
+def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker, learnt):
+    before = sorted(path.name for path in (learnt / "t-0").iterdir())
+    assert newest(learnt).identity["topic_id"] == str(FIRST)
+    other = worker(broker.client_args, learnt, topic_id=OTHER)
+    message = rf"t-0: .*\n.*topic_id: {FIRST} in the checkpoint, {OTHER} now\n.* adopt {learnt}"
+    with pytest.raises(CheckpointError, match=message):
+        other.run(signals=False)
+    assert sorted(path.name for path in (learnt / "t-0").iterdir()) == before
+
+
+def test_without_topic_ids_clusters_are_told_apart(broker, learnt):
+    one = worker(broker.client_args, learnt)
+    one._broker.consumer._cluster.topic_id = lambda topic: uuid.UUID(int=0)
+    one._broker.refresh()
+    assert list(one._broker.identity()) == ["cluster_id"]
+    work(one, 10)
+    identity = newest(learnt).identity
+    one._broker.identity = lambda: {"cluster_id": "another"}
+    with pytest.raises(CheckpointError, match=f"{identity['cluster_id']} .*, another now"):
+        one.step(0.1)
+    one._learners.clear()
+    close(one)
+
+
+def test_a_topic_that_changes_under_a_worker_is_not_learnt(broker, learnt):
+    one = worker(broker.client_args, learnt, topic_id=FIRST)
+    work(one, 10)
+    name(one, OTHER)
+    produce(broker, "t", values(10))
+    with pytest.raises(CheckpointError, match="learnt from another t"):
+        one.run(signals=False)
+    assert newest(learnt).offsets == {("t", 0): 10}
+
+
+def test_a_topic_that_changed_since_the_last_look_is_not_saved(broker, learnt, monkeypatch):
+    one = worker(broker.client_args, learnt, topic_id=FIRST, every_seconds=10**6)
+    work(one, 10)
+    produce(broker, "t", values(10))
+    work(one, 20)
+    monkeypatch.setattr(one._broker, "refresh", lambda: name(one, OTHER))
+    with pytest.raises(CheckpointError, match="learnt from another t"):
+        close(one)
+    assert newest(learnt).offsets == {("t", 0): 10}
+
+
+def test_a_checkpoint_of_no_known_topic_goes_on_once_with_a_warning(broker, learnt, caplog):
+    folder = CheckpointFolder(learnt)
+    epoch, checkpoint = folder.claim(("t", 0))
+    folder.save(("t", 0), epoch, checkpoint.model, checkpoint.offsets)
+    for _ in range(2):
+        one = worker(broker.client_args, learnt, topic_id=OTHER)
+        work(one, 10)
+        close(one)
+    assert len(re.findall(f"names no topic, it is .*{OTHER}", caplog.text)) == 1
+    assert newest(learnt).identity["topic_id"] == str(OTHER)
+
+
+@pytest.mark.parametrize("offset", [None, 0])
+def test_a_topic_is_adopted_where_it_is_named(broker, learnt, offset):
+    more = [] if offset is None else ["--offset", str(offset)]
+    refused = adopt(learnt, *more, input="news\n")
+    assert (refused.exit_code, newest(learnt).offsets) == (2, {("t", 0): 10})
+    assert f"learnt from topic_id {FIRST}, cluster_id" in refused.output.replace("\n", " ")
+    assert "has no checkpoint of news: nothing was changed" in refused.output
+    assert adopt(learnt, *more, input="t\n").exit_code == 0
+    assert newest(learnt).offsets == {("t", 0): 10 if offset is None else 0}
+    one = worker(broker.client_args, learnt, topic_id=OTHER)
+    work(one, 10)
+    close(one)
+    assert newest(learnt).identity["topic_id"] == str(OTHER)
+    assert newest(learnt).metrics["examples"] == (10 if offset is None else 20)
+
+
+def test_a_signed_checkpoint_is_adopted_with_its_key(tmp_path):
+    (tmp_path / "key").write_bytes(b"a key\n")
+    (tmp_path / "other").write_bytes(b"another")
+    signing = CheckpointFolder(tmp_path / "c", key=b"a key")
+    epoch, _ = signing.claim(("t", 0))
+    signing.save(("t", 0), epoch, LBP(budget=9), {("t", 0): 7}, identity={"topic_id": str(FIRST)})
+    folder = tmp_path / "c" / "t-0"
+    assert "it is signed: give the file of its key" in adopt(folder, "--topic", "t").output
+    other = adopt(folder, "--topic", "t", "--key-file", str(tmp_path / "other"))
+    assert "not to be trusted" in other.output
+    assert signing.newest(("t", 0)).identity
+    assert adopt(folder, "--topic", "t", "--key-file", str(tmp_path / "key")).exit_code == 0
+    assert signing.newest(("t", 0)).identity == {}
+    assert signing.newest(("t", 0)).offsets == {("t", 0): 7}
+
+
+def test_a_folder_without_checkpoints_is_named(tmp_path):
+    assert f"{tmp_path} has no checkpoint: give the folder" in adopt(tmp_path).output
+
+
+def test_a_log_that_was_truncated_or_made_anew_is_refused(broker, learnt):
+    one = worker(broker.client_args, learnt, topic_id=FIRST, on_gap="skip")
+    work(one, 10)
+    with pytest.raises(ConsumerError, match=r"0 to 10, .* at 50: its log ends before.* adopt"):
+        one._skip(Gap({("t", 0): 50}))
+    with pytest.raises(ConsumerError, match=r"0 to 10, .* at 10: its log has other messages there"):
+        one._skip(Gap({("t", 0): 10}))
+    assert newest(learnt).offsets == {("t", 0): 10}
+    close(one)
+
+
+def test_a_truncation_that_the_broker_tells_is_a_gap(broker, learnt, monkeypatch):
+    one = worker(broker.client_args, learnt, topic_id=FIRST)
+    work(one, 10)
+    place = kafka.TopicPartition("t", 0)
+    client = one._broker.consumer
+
+    def poll(**_):
+        raise LogTruncationError({place: None})
+
+    monkeypatch.setattr(client, "poll", poll)
+    with pytest.raises(Gap) as told:
+        list(one._broker.poll(0.1))
+    assert told.value.offsets == {("t", 0): 10}
+    monkeypatch.undo()
+    close(one)
+
+
+def test_a_topic_that_is_gone_is_not_made_anew(broker):
+    broker.create_topic("t")
+    one = Broker("t", "g", broker.client_args, leave=lambda places, *, save: None)
+    one.consumer._cluster.set_topics(["t", "gone"])
+    for _ in range(3):
+        one.refresh()
+    assert one.consumer.topics() == {"t"}
+    one.close()
+
+
+# --- on a real broker, which gives topics ids and logs leader epochs -----------------------------
+
+
+@pytest.mark.kafka
+def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path):
+    topic = f"drift-test-{uuid.uuid4().hex}"
+    options = {"bootstrap_servers": kafka_address, "metadata_max_age_ms": 500}
+    create(topic, 1, options)
+    produce(kafka_address, topic, values(10))
+    admin = kafka.KafkaAdminClient(bootstrap_servers=kafka_address)
+
+    def topic_id():
+        [found] = admin.describe_topics([topic])
+        return str(found["topic_id"])
+
+    first = topic_id()
+    one = worker(options, tmp_path, topic=topic)
+    work(one, 10)
+    one._save_all()
+    checkpoint = CheckpointFolder(tmp_path).newest((topic, 0))
+    assert checkpoint.identity["topic_id"] == first
+    assert checkpoint.leader_epochs == {(topic, 0): 0}
+    admin.delete_topics([topic])
+    cluster = one._broker.consumer._cluster
+    until = time.monotonic() + 60
+    while cluster.topic_id(topic) is not None:
+        assert time.monotonic() < until
+        one.step(0.1)
+    for _ in range(3):  # what asks for it does not make it
+        one._broker.refresh()
+    assert topic not in admin.list_topics()
+    create(topic, 1, options)
+    produce(kafka_address, topic, values(30, third=False))
+    error = f"topic_id: {first} in the checkpoint, {topic_id()} now"
+    with pytest.raises(CheckpointError, match=error):
+        one.run(signals=False)
+    after = CheckpointFolder(tmp_path).newest((topic, 0))
+    assert encode(after.model) == encode(checkpoint.model)
+    admin.delete_topics([topic])
+    admin.close()
+
+
+@pytest.mark.kafka
+def test_a_log_without_the_leader_epoch_of_the_checkpoint_is_refused(
+    kafka_address, kafka_topic, tmp_path
+):
+    options = {"bootstrap_servers": kafka_address}
+    place = kafka_topic, 0
+    produce(kafka_address, kafka_topic, values(10))
+    one = worker(options, tmp_path, topic=kafka_topic)
+    work(one, 10)
+    for _ in range(3):  # what brings nothing does not make it forget
+        one.step(0.6)
+    assert one._broker.position(place) == (10, 0)
+    close(one)
+    folder = CheckpointFolder(tmp_path)
+    epoch, old = folder.claim(place)
+    assert old.leader_epochs == {place: 0}
+    folder.save(
+        place, epoch, old.model, old.offsets, identity=old.identity, leader_epochs={place: 5}
+    )
+    produce(kafka_address, kafka_topic, values(10))
+    other = worker(options, tmp_path, topic=kafka_topic, on_gap="skip")
+    with pytest.raises(ConsumerError, match=r"messages from 0 to 20, .* at 10: .* other messages"):
+        other.run(signals=False)
+    assert folder.newest(place).offsets == {place: 10}
+
+
+def truncate(broker, topic, offset):
+    """Have a broker lose the end of a log, as an unclean election does."""
+    broker.stop()
+    log = broker.folder / "data" / f"{topic}-0"
+    segment = log / f"{0:020d}.log"
+    data, end = segment.read_bytes(), 0
+    while int.from_bytes(data[end : end + 8], "big") < offset:
+        end += 12 + int.from_bytes(data[end + 8 : end + 12], "big")
+    os.truncate(segment, end)
+    (broker.folder / "data" / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    for path in [*log.glob("*index"), *log.glob("*.snapshot")]:
+        path.unlink()
+    broker.start()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+@pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
+def test_a_log_that_was_truncated_and_filled_again_is_refused(tmp_path):
+    with tool.Broker(tmp_path / "kafka") as broker:
+        options = {"bootstrap_servers": broker.address, "reconnect_backoff_max_ms": 500}
+        create("t", 1, options)
+        for _ in range(10):
+            produce(broker.address, "t", values(10))
+        idle = worker(options, tmp_path / "c")
+        work(idle, 100)
+        for _ in range(3):
+            idle.step(0.6)
+        truncate(broker, "t", 60)
+        for _ in range(10):
+            produce(broker.address, "t", values(10, third=False))
+        for one in (idle, worker(options, tmp_path / "c")):
+            with pytest.raises(ConsumerError, match=r"from 0 to 160, .* at 100: .* other messages"):
+                one.run(signals=False)
+        assert newest(tmp_path / "c").offsets == {("t", 0): 100}
+        assert adopt(tmp_path / "c", "--topic", "t", "--offset", "60").exit_code == 0
+        for stop in (False, True):  # a restart of the broker is no truncation
+            one = worker(options, tmp_path / "c")
+            work(one, 160)
+            close(one)
+            broker.stop(kill=stop)
+            broker.start()
+        assert newest(tmp_path / "c").metrics["examples"] == 200
