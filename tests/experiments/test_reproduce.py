@@ -155,6 +155,7 @@ HERE = [
 ]
 
 
+@pytest.mark.slow  # and `.ci/run` repeats each by its command
 @pytest.mark.parametrize("name", HERE)
 def test_the_quick_form_of_each_runs_on_real_data(name, drift_data, tmp_path):
     folder = drift_data / REPRODUCTIONS[name].stream
