@@ -20,11 +20,13 @@ def pytest_cmdline_main(config):
     """Run folders on all cores, and what is named more closely in this process, unless told."""
     option = config.option
     told = getattr(option, "numprocesses", 0) is not None  # 0: there is no pytest-xdist
-    if told or hasattr(config, "workerinput") or not all(map(os.path.isdir, config.args)):
+    if told or option.usepdb or hasattr(config, "workerinput"):
         return
-    option.numprocesses, option.maxprocesses = "logical", option.maxprocesses or 8
-    if option.dist == "no":
-        option.dist = "worksteal"  # whose workers begin with a part each, in order
+    if all(map(os.path.isdir, config.args)):
+        # One more than cores: tests of consumers wait for brokers.
+        option.numprocesses = min((os.cpu_count() or 1) + 1, 8)
+        if option.dist == "no":
+            option.dist = "worksteal"  # whose workers begin with a part each, in order
 
 
 def covering(combinations, strength):
