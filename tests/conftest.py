@@ -30,7 +30,7 @@ def pytest_cmdline_main(config):
 
 
 def covering(combinations, strength):
-    """Choose combinations that together have all pairs of values that any has (for strength 2)."""
+    """Choose combinations that together have all pairs of values that any has (of strength 2)."""
     parts = [set(itertools.combinations(one.items(), strength)) for one in combinations]
     order = random.Random(0).sample(range(len(parts)), len(parts))
     covered = set()
