@@ -37,7 +37,12 @@ def river_checks():
         every = enumerate(checks.yield_checks(model_class()))
         for (i, check), kernel in zip(every, turns, strict=False):
             model = model_class(kernel=EVERY_KERNEL[kernel])
-            yield pytest.param(model, check, id=f"{name}-{kernel}-{check.__name__}-{i}")
+            # A second each, where all others take one together; test_store is about memory, too.
+            long = check.__name__ == "check_bounded_memory_growth" and first % 4
+            marks = [pytest.mark.slow] if long else []
+            yield pytest.param(
+                model, check, id=f"{name}-{kernel}-{check.__name__}-{i}", marks=marks
+            )
 
 
 @pytest.mark.parametrize(("model", "check"), list(river_checks()))
