@@ -1,13 +1,60 @@
-"""Fixtures for the whole suite."""
+"""How the whole suite is run, and fixtures for it."""
 
+import itertools
 import os
+import random
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("drift", deadline=None, derandomize=True, max_examples=60)
+# `.ci/night` has --hypothesis-profile=night, whose examples are others each time.
+settings.register_profile("drift", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("night", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("drift")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Run folders on all cores, and what is named more closely in this process, unless told."""
+    option = config.option
+    told = getattr(option, "numprocesses", 0) is not None  # 0: there is no pytest-xdist
+    if told or option.usepdb or hasattr(config, "workerinput"):
+        return
+    if all(map(os.path.isdir, config.args)):
+        # One more than cores: tests of consumers wait for brokers.
+        option.numprocesses = min((os.cpu_count() or 1) + 1, 8)
+        if option.dist == "no":
+            option.dist = "worksteal"  # whose workers begin with a part each, in order
+
+
+def covering(combinations, strength):
+    """Choose combinations that together have all pairs of values that any has (of strength 2)."""
+    parts = [set(itertools.combinations(one.items(), strength)) for one in combinations]
+    order = random.Random(0).sample(range(len(parts)), len(parts))
+    covered = set()
+    for wanted in range(max(map(len, parts)), 0, -1):
+        for i in order:
+            if len(parts[i] - covered) >= wanted:
+                covered |= parts[i]
+                yield i
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave to the fast suite, of tests marked `covering`, a sample of combinations."""
+    families = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("covering")
+        if mark and not item.get_closest_marker("slow"):
+            families[item.function, *mark.args].append(item)
+    for (_, strength), family in families.items():
+        values = [{k: repr(v) for k, v in item.callspec.params.items()} for item in family]
+        chosen = set(covering(values, strength))
+        for i, item in enumerate(family):
+            if i not in chosen:
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from drift.cli import app
-from drift.models import MODELS
+from drift.models import MODELS, compiled
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -36,7 +36,8 @@ def python_blocks():
     for page in PAGES:
         for above, code in blocks(page.read_text(encoding="utf-8"), "python"):
             name = page.relative_to(ROOT).as_posix()
-            yield pytest.param(page, above, code, id=f"{name}:{above + 1}")
+            marks = [] if compiled or name != "docs/structured.md" else [pytest.mark.slow]
+            yield pytest.param(page, above, code, id=f"{name}:{above + 1}", marks=marks)
 
 
 def run(page, above, code):

@@ -26,10 +26,10 @@ from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-#: The state machine over both stores, batches that grow, blocks, and each twin once.
+#: The state machine over both stores, batches that grow, blocks, and each twin.
 SAMPLE = (
     "test_store or test_growing or (test_blocks and gaussian) or (test_batches and csr)"
-    " or (test_twins and drifting and default and float32)"
+    " or (test_twins and float32 and not real)"
 )
 UPDATES = 1_000_000
 
@@ -59,8 +59,9 @@ def under_sanitizers(folder: Path, arguments: list[str]) -> int:
     compiled = "import drift.models; assert drift.models.compiled"
     subprocess.run([sys.executable, "-c", compiled], cwd=check, env=environment, check=True)
     # Without capture, or what a sanitizer says as it ends the process is lost.
-    pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--capture=no"]
-    return subprocess.run([*pytest, *arguments], cwd=check, env=environment, check=False).returncode
+    pytest = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [*pytest, "--capture=no", *arguments]
+    return subprocess.run(command, cwd=check, env=environment, check=False).returncode
 
 
 def resident() -> int:

@@ -166,11 +166,11 @@ cdef class Batches(Scores):
         survived
             Weight of each prefix's vote, that of none first.
         averaged
-            A prefix votes with its score instead of its sign.
+            A prefix votes with its score instead of its sign; a sum within rounding of 0 is 0.
         """
         cdef Py_buffer kernel, slot, sign, weight
         cdef Py_ssize_t k, s, n = len(signs)
-        cdef double term, sum = 0.0, size = 0.0, value = 0.0, votes = 0.0
+        cdef double term, sum = 0.0, size = 0.0, value = 0.0, votes = 0.0, most = 0.0
         PyObject_GetBuffer(row, &kernel, PyBUF_SIMPLE)
         PyObject_GetBuffer(slots if slots is not None else b"", &slot, PyBUF_SIMPLE)
         PyObject_GetBuffer(signs, &sign, PyBUF_SIMPLE)
@@ -194,6 +194,7 @@ cdef class Batches(Scores):
                     votes += (<double *>weight.buf)[k + 1] * ((value > 0.0) - (value < 0.0))
                 else:
                     votes += (<double *>weight.buf)[k + 1] * value
+                    most += (<double *>weight.buf)[k + 1] * size
         finally:
             PyBuffer_Release(&kernel); PyBuffer_Release(&slot); PyBuffer_Release(&sign); PyBuffer_Release(&weight)
-        return votes, value
+        return (0.0 if averaged and fabs(votes) <= self.tie * most else votes), value

@@ -136,7 +136,7 @@ class ColumnStore:
         averaged: bool,  # noqa: FBT001
     ) -> tuple[float, float]:
         """Score a point under all prefixes of an expansion; see the compiled store."""
-        total = size = value = votes = 0.0
+        total = size = value = votes = most = 0.0
         places = range(len(signs)) if slots is None else slots
         for s, sign, weight in zip(places, signs, survived[1:], strict=True):
             term = sign * float(row[s])
@@ -144,7 +144,8 @@ class ColumnStore:
             size += abs(term)
             value = 0.0 if abs(total) <= self.tie * size else total
             votes += weight * (value if averaged else float(value > 0.0) - float(value < 0.0))
-        return votes, value
+            most += weight * size
+        return (0.0 if averaged and abs(votes) <= self.tie * most else votes), value
 
     @alone
     def scan_classes(

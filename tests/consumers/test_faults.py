@@ -6,7 +6,7 @@ from tests.faults.run import run
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")

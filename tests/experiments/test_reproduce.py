@@ -11,7 +11,7 @@ from drift.errors import ParameterError
 from drift.experiments import REPRODUCTIONS, Contender, reproduce, reproduction
 from drift.experiments.rivals import RIVALS
 from drift.kernels import RBF, Polynomial
-from drift.models import MODELS
+from drift.models import MODELS, compiled
 from drift.streams import Documents
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -138,8 +138,15 @@ def small(monkeypatch):
     monkeypatch.setattr(module, "load_split", load)
 
 
+#: Experiments, of which the suite without the extension has a few: the store makes no difference.
+EACH = [
+    name if compiled or i % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
+    for i, name in enumerate(REPRODUCTIONS)
+]
+
+
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("name", REPRODUCTIONS)
+@pytest.mark.parametrize("name", EACH)
 def test_the_quick_form_of_each_runs(name, tmp_path):
     results = reproduce(name, quick=True, jobs=1, output=tmp_path)
     one = REPRODUCTIONS[name]
@@ -155,6 +162,7 @@ HERE = [
 ]
 
 
+@pytest.mark.slow  # and `.ci/run` repeats each by its command
 @pytest.mark.parametrize("name", HERE)
 def test_the_quick_form_of_each_runs_on_real_data(name, drift_data, tmp_path):
     folder = drift_data / REPRODUCTIONS[name].stream

@@ -148,9 +148,12 @@ class VotedPerceptron(Perceptron):
         self.averaged = averaged
         self.votes = [0]  # of the hypothesis over the first j supports
 
+    def terms(self, t):
+        return self.alpha * self.K[t, self.supports] if self.supports else np.zeros(0)
+
     def values(self, t):
         """Value of each hypothesis; that of the empty one is 0."""
-        terms = self.alpha * self.K[t, self.supports] if self.supports else np.zeros(0)
+        terms = self.terms(t)
         values = np.cumsum(terms)
         values[np.abs(values) <= 1e-12 * np.cumsum(np.abs(terms))] = 0.0
         return np.array([0.0, *values])
@@ -164,6 +167,9 @@ class VotedPerceptron(Perceptron):
 
     def step(self, t, y):
         score = float(np.sum(self.ballots(t)))
+        most = np.dot(self.votes[1:], np.cumsum(np.abs(self.terms(t))))
+        if self.averaged and abs(score) <= 1e-12 * most:
+            score = 0.0
         self.mistakes += y * score <= 0
         if y * self.values(t)[-1] <= 0:
             self.add(t, y)

@@ -31,6 +31,7 @@ def loop(model, examples):
     return predictions
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("form", ["frame", "dicts"])
 @given(batches=st.lists(batch, min_size=1, max_size=6))

@@ -20,8 +20,6 @@ from drift.models import (
     ProjectronPlusPlus,
     VotedPerceptron,
     _ahead,
-    _columns_py,
-    _support,
     compiled,
 )
 
@@ -82,9 +80,7 @@ def loop(model, X, y):
 @pytest.fixture(params=["blocks", "rows"])
 def _way(request, monkeypatch):
     """Decide rows ahead, in small blocks, or one by one."""
-    blocks = request.param == "blocks"
-    if blocks and _support.ColumnStore is _columns_py.ColumnStore:
-        pytest.skip("the plain store goes row by row")
+    blocks = request.param == "blocks"  # the plain store goes row by row all the same
     monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3 if blocks else 10**9)
     monkeypatch.setattr(_ahead, "LEAST_ROWS", 2)
     monkeypatch.setattr(_ahead, "LEAST_DENSITY", 0.0)
@@ -92,6 +88,7 @@ def _way(request, monkeypatch):
     monkeypatch.setattr(_ahead, "RESUME", 9)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.usefixtures("tolerance", "_way")
 @pytest.mark.parametrize("kind", ["again", "ties", "sparse", "constant"])
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -101,6 +101,7 @@ def gram():
     return compute
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("stream", STREAMS)

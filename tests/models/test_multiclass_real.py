@@ -17,7 +17,7 @@ from drift.models import (
 )
 
 #: Stories for each model; the plain store takes a hundred times as long.
-ROWS, PLAIN_ROWS = 5000, 400
+FAST_ROWS, ROWS, PLAIN_ROWS = 1200, 5000, 400
 #: GCAT, MCAT, C15 and ECAT; a story that has several counts as the first of them.
 TOPICS = ["70", "102", "4", "59"]
 REAL = {
@@ -42,11 +42,16 @@ REAL = {
 }
 
 
+@pytest.fixture(scope="module", params=[FAST_ROWS, pytest.param(ROWS, marks=pytest.mark.slow)])
+def rows(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def stories(drift_data):
-    """The first 5,000 stories of RCV1 with one of five labels, and their Gram matrix."""
+def stories(drift_data, rows):
+    """The first stories of RCV1 with one of five labels, and their Gram matrix."""
     with lzma.open(drift_data / "rcv1" / "rcv1_topics.svm.xz", "rt") as file:
-        lines = [line.split() for _, line in zip(range(ROWS), file, strict=False)]
+        lines = [line.split() for _, line in zip(range(rows), file, strict=False)]
     examples = []
     for labels, *pairs in lines:
         mine = set(labels.split(","))
@@ -80,10 +85,12 @@ def real_steps(stories):
     return compute
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", REAL)
-def test_agrees_with_its_twin_on_real_stories(case, stories, real_steps, tolerance):
+def test_agrees_with_its_twin_on_real_stories(case, rows, stories, real_steps, tolerance):
     make_model, _ = REAL[case]
-    rows = PLAIN_ROWS if _support.ColumnStore is _columns_py.ColumnStore else ROWS
+    if _support.ColumnStore is _columns_py.ColumnStore:
+        rows = PLAIN_ROWS
     model = make_model(None)
     for (x, y), (scores, size, mistakes, supports) in zip(
         stories[0][:rows], real_steps(case)[:rows], strict=True

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from cases import CASES, KERNELS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import naive_gram
 from scipy import linalg
@@ -19,7 +19,7 @@ from streams import STREAMS, random_stream
 
 from drift.errors import ParameterError
 from drift.kernels import RBF, Linear
-from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus
+from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus, compiled
 from drift.models._gram import GramFactor
 from drift.models._projector import Projector
 from drift.models._support import Guard
@@ -48,7 +48,6 @@ def squared_norm(model, name="linear", **parameters):
 
 @pytest.mark.parametrize("kernel", ["default", "linear", "quadratic", "rbf"])
 @given(examples=streams)
-@settings(max_examples=40)
 def test_a_projectron_without_tolerance_is_the_perceptron(kernel, examples):
     kernel = KERNELS[kernel][0]
     projectron, perceptron = Projectron(0.0, kernel=kernel), Perceptron(kernel=kernel)
@@ -64,7 +63,6 @@ def test_a_projectron_without_tolerance_is_the_perceptron(kernel, examples):
 
 @pytest.mark.parametrize("model_class", PROJECTING)
 @given(examples=streams)
-@settings(max_examples=40)
 def test_supports_of_a_linear_kernel_are_independent(model_class, examples):
     model = learn(model_class(tolerance=0.0, kernel=Linear()), examples)
     rows = np.array([[x.get(name, 0.0) for name in "abc"] for x, _ in model.supports] or [[0.0]])
@@ -211,7 +209,7 @@ def test_the_factor_stays_exact_over_50_000_updates():
     held = [x for x, _ in model.supports]
     assert 200 < len(held) < 500
     sums = [coefficient for _, coefficient in model.supports]
-    while model.n_updates < 50_000:
+    while model.n_updates < (50_000 if compiled else 5_000):  # the factor is no store's
         i = rng.randrange(len(held))
         wrong = model.decision_function_one(held[i]) <= 0
         model.learn_one(held[i], wrong)

@@ -50,6 +50,7 @@ BAD_FEATURES = [
 ]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(("x", "error", "message"), BAD_FEATURES)
 @pytest.mark.usefixtures("tolerance")
 def test_bad_features(model, x, error, message):

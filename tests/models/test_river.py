@@ -1,6 +1,7 @@
 """River's own checks, over every registered class and kernel."""
 
 import io
+import itertools
 import pickle
 import random
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from streams import drifting_stream, random_stream
 
 from drift.errors import ParameterError
 from drift.kernels import RBF
-from drift.models import MODELS, RBP, SPA, Forgetron, Perceptron, VotedPerceptron, compiled
+from drift.models import MODELS, RBP, SPA, Forgetron, Perceptron, VotedPerceptron
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,18 @@ EVERY_KERNEL = {name: kernel for name, (kernel, _, _) in KERNELS.items()} | {"ow
 
 
 def river_checks():
-    # Without the extension a check takes up to a hundred times as long, and kernels differ in no
-    # more than one line of the plain store: two of them do.
-    kernels = EVERY_KERNEL if compiled else {name: EVERY_KERNEL[name] for name in ("rbf", "own")}
-    for name, model_class in MODELS.items():
-        for kernel_name, kernel in kernels.items():
-            model = model_class(kernel=kernel)
-            for i, check in enumerate(checks.yield_checks(model)):
-                yield pytest.param(model, check, id=f"{name}-{kernel_name}-{check.__name__}-{i}")
+    """Each check of each model once, with the kernels in turn."""
+    for first, (name, model_class) in enumerate(MODELS.items()):
+        turns = itertools.islice(itertools.cycle(EVERY_KERNEL), first, None)
+        every = enumerate(checks.yield_checks(model_class()))
+        for (i, check), kernel in zip(every, turns, strict=False):
+            model = model_class(kernel=EVERY_KERNEL[kernel])
+            # A second each, where all others take one together; test_store is about memory, too.
+            long = check.__name__ == "check_bounded_memory_growth" and first % 4
+            marks = [pytest.mark.slow] if long else []
+            yield pytest.param(
+                model, check, id=f"{name}-{kernel}-{check.__name__}-{i}", marks=marks
+            )
 
 
 @pytest.mark.parametrize(("model", "check"), list(river_checks()))
@@ -45,6 +50,16 @@ def test_river_check(model, check):
     random.seed(1)  # the checks shuffle features
     assert not model._unit_test_skips()
     check(model.clone())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_river_check_with_every_kernel(name, kernel):
+    model = MODELS[name](kernel=EVERY_KERNEL[kernel])
+    for check in checks.yield_checks(model):
+        random.seed(1)
+        check(model.clone())
 
 
 def test_the_own_kernel_gives_the_scores_of_its_definition():

@@ -205,8 +205,9 @@ class TwoStores(RuleBasedStateMachine):
 
 @needs_compiled
 def test_the_two_stores_agree():
+    more = 2 * settings().max_examples
     run_state_machine_as_test(
-        TwoStores, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+        TwoStores, settings=settings(max_examples=more, stateful_step_count=40)
     )
 
 

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import naive_kernel
 from oracles_structured import (
@@ -75,7 +75,6 @@ def test_a_tagger_is_its_twin(tolerance, squared):
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.5])
 @given(examples=repeats)
-@settings(max_examples=30)
 def test_repeats_do_no_harm(tolerance, examples):
     model = tagger(tolerance)
     check(model, Tagger(tagging_argmax, tolerance), examples, taggings)

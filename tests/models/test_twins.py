@@ -65,9 +65,13 @@ def gram():
     return compute
 
 
-@pytest.mark.parametrize("case", CASES)
+# A Gram matrix with entries of 1e37 beside 1 has no inverse in floating point.
+ON_STREAMS = [(c, s) for s in STREAMS for c in CASES if not (CASES[c].inverts and s == "huge")]
+
+
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize(("case", "stream"), ON_STREAMS)
 def test_agrees_with_its_twin(case, kernel, stream, tolerance, gram):
     examples, matrix, sizes = gram(stream, kernel)
     k = KERNELS[kernel][0]
@@ -110,14 +114,19 @@ def test_every_model_has_a_twin():
 
 #: Topics asked for in turn, a thousand stories each: GCAT, MCAT, C15, ECAT and GCAT again.
 TARGETS = ["70", "102", "4", "59", "70"]
-#: Rows of real data; the plain store, a hundred times slower, gets those past the first shift.
-ROWS, PLAIN_ROWS = 5000, 1200
+#: Rows of real data: those past the first shift, which is all that the plain store gets, and more.
+PLAIN_ROWS, ROWS = 1200, 5000
 
 
-def first_rows(path):
+@pytest.fixture(scope="module", params=[PLAIN_ROWS, pytest.param(ROWS, marks=pytest.mark.slow)])
+def rows(request):
+    return request.param
+
+
+def first_rows(path, rows):
     """Labels and features of the first rows of a LIBSVM file."""
     with lzma.open(path, "rt") as file:
-        for _, line in zip(range(ROWS), file, strict=False):
+        for _, line in zip(range(rows), file, strict=False):
             labels, *pairs = line.split()
             x = {int(k): float(v) for k, v in (pair.split(":") for pair in pairs)}
             yield x, labels.split(",")
@@ -131,9 +140,9 @@ def matrix_of(examples):
 
 
 @pytest.fixture(scope="module")
-def rcv1(drift_data):
+def rcv1(drift_data, rows):
     """Stories with a target that shifts, and their Gram matrix under the default kernel."""
-    stories = first_rows(drift_data / "rcv1" / "rcv1_topics.svm.xz")
+    stories = first_rows(drift_data / "rcv1" / "rcv1_topics.svm.xz", rows)
     examples = [(x, TARGETS[t // 1000] in labels) for t, (x, labels) in enumerate(stories)]
     X = matrix_of(examples)
     matrix = (1.0 + (X @ X.T).toarray()) ** 4
@@ -142,9 +151,9 @@ def rcv1(drift_data):
 
 
 @pytest.fixture(scope="module")
-def a9a(drift_data):
+def a9a(drift_data, rows):
     """Persons who earn much or not, and their Gram matrix under the paper's RBF kernel."""
-    persons = first_rows(drift_data / "a9a" / "a9a.xz")
+    persons = first_rows(drift_data / "a9a" / "a9a.xz", rows)
     examples = [(x, labels == ["+1"]) for x, labels in persons]
     X = matrix_of(examples)
     dots = (X @ X.T).toarray()
@@ -153,7 +162,7 @@ def a9a(drift_data):
 
 
 @pytest.fixture(scope="module")
-def real_steps(request):
+def real_steps(request, rows):  # noqa: ARG001 - computed for each number of rows
     """Examples, kernel and the twin's steps; computed once, as they do not depend on the store."""
     cache = {}
 
@@ -167,11 +176,13 @@ def real_steps(request):
     return compute
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("data", ["rcv1", "a9a"])
 @pytest.mark.parametrize("case", CASES)
-def test_agrees_with_its_twin_on_real_data(data, case, real_steps, tolerance):
+def test_agrees_with_its_twin_on_real_data(data, case, rows, real_steps, tolerance):
     examples, kernel, trace = real_steps(data, case)
-    rows = PLAIN_ROWS if _support.ColumnStore is _columns_py.ColumnStore else ROWS
+    if _support.ColumnStore is _columns_py.ColumnStore:
+        rows = PLAIN_ROWS
     if tolerance == 1e-5:
         tolerance = 1e-3 if CASES[case].feeds_back else tolerance
     model = CASES[case].model(kernel, 100)

@@ -42,6 +42,7 @@ def points(stream, kernel):
 # --- one versus rest ---------------------------------------------------------------------------
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("case", [*BINARY, "VotedPerceptron"])
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("stream", ["words", "degenerate"])
@@ -158,6 +159,7 @@ class AveragedTwin:
         return {label: v / n for label, v in total.items()}, size / n
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("case", [*BINARY, "Forgetron-basic", "VotedPerceptron"])
 @pytest.mark.parametrize("kernel", ["default", "linear"])
 def test_the_average_of_a_binary_model_is_that_of_all_hypotheses(case, kernel, tolerance):
@@ -173,6 +175,7 @@ def test_the_average_of_a_binary_model_is_that_of_all_hypotheses(case, kernel, t
         twin.step(t, 1 if y else -1)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("case", MULTICLASS)
 @pytest.mark.parametrize("stream", ["words", "digits", "drifting"])
 def test_the_average_of_a_multiclass_model_is_that_of_all_hypotheses(case, stream, tolerance):
@@ -245,8 +248,9 @@ def test_batches_and_copies_do_as_the_loop_does(name):
 
 def river_checks():
     for name, make in WRAPPED.items():
+        marks = [] if name in {"OneVsRest(LBP)", "Averaged(MIRA)"} else [pytest.mark.slow]
         for i, check in enumerate(checks.yield_checks(make())):
-            yield pytest.param(make(), check, id=f"{name}-{check.__name__}-{i}")
+            yield pytest.param(make(), check, id=f"{name}-{check.__name__}-{i}", marks=marks)
 
 
 @pytest.mark.parametrize(("model", "check"), list(river_checks()))

@@ -2,7 +2,7 @@ from collections import deque
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drift.errors import ParameterError
@@ -26,7 +26,6 @@ def test_the_same_seed_gives_the_same_bytes():
     assert newswire(200, seed=6).sha256 != first.sha256
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 30), st.integers(0, 2**40), st.floats(0, 1))
 def test_every_story_has_words_of_norm_one_and_its_topics_desks(n, seed, drift):
     documents = newswire(n, seed, drift)
