@@ -162,7 +162,7 @@ class VariableCachePerceptron(_CachePerceptron):
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 79.84%
     >>> model.n_updates, model.n_supports
-    (306, 173)
+    (253, 143)
     """
 
     def __init__(

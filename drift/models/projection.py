@@ -80,7 +80,7 @@ class Projectron(KernelClassifier):
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 84.72%
     >>> model.n_supports, model.n_mistakes
-    (59, 221)
+    (87, 191)
     """
 
     _wide = True
@@ -167,7 +167,7 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 84.40%
     >>> model.n_supports, model.n_mistakes, model.n_updates
-    (58, 219, 232)
+    (86, 195, 200)
     """
 
     _update_margin = 1.0

@@ -166,6 +166,7 @@ def test_bad_parameters_are_refused_by_name(make, names):
 def test_a_bias_is_a_zero_instance_with_coefficient_1(model_class):
     model = model_class(bias=True)
     assert model.supports == [({}, 1.0)]
-    model.learn_one({"a": 2.0}, False)  # k(0, x) = (1 + 0)^4 = 1: a mistake, or with no votes a tie
-    assert model.supports == [({}, 1.0), ({"a": 1.0}, -1.0)]
-    assert Perceptron(bias=True).decision_function_one({"a": 2.0}) == 1.0
+    model.learn_one({"a": 2.0}, False)  # a mistake, or with no votes a tie
+    assert model.supports == [({}, 1.0), ({"a": 2.0}, -1.0)]
+    # k(0, x) = 2^4 (1 + 0)^4 / sqrt(1 (1 + 4)^4)
+    assert Perceptron(bias=True).decision_function_one({"a": 2.0}) == pytest.approx(16 / 25)
