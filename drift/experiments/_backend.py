@@ -132,11 +132,11 @@ def _connected(distributed: Any) -> Any:
 
 def _client(distributed: Any, address: str | None, jobs: int) -> Any:
     if address is None:
-        # One thread each, as times are a process's; and nothing that listens for a browser.
+        # One thread each, as times are a process's; and a free port, as another call may have 8787.
         cluster = distributed.LocalCluster(
             n_workers=os.cpu_count() if jobs < 0 else jobs,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
         )
         return distributed.Client(cluster, set_as_default=False)
     try:

@@ -123,6 +123,9 @@ cdef class ColumnStore(Changes):
         `order` has the supports' slots and serial numbers, the oldest first, and how many there ever
         were. Without it they come slot by slot.
         """
+        from drift.models._store_state import check_store  # which imports numpy
+
+        check_store(state, order)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0
         self.most = state.get("most", self.most)  # older versions have none

@@ -423,6 +423,9 @@ class ColumnStore:
         order: tuple[list[int], list[int], int] | None = None,
     ) -> ColumnStore:
         """Build the store that gave `state`; see the compiled store."""
+        from drift.models._store_state import check_store  # noqa: PLC0415  (imports numpy)
+
+        check_store(state, order)
         self = cls(kernel, state["wide"], limit)
         self.most = state.get("most", self.most)
         self.names = list(state["names"])

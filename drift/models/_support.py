@@ -233,6 +233,9 @@ class SupportSet:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        from drift.models._store_state import check_budget  # noqa: PLC0415  (imports numpy)
+
+        check_budget(state["budget"])
         self.kernel = state["kernel"]
         self.budget = state["budget"]
         order = state["order"], state["serials"], state["n_added"]

@@ -125,10 +125,10 @@ class Guard:
 
     def keep(self, array: Any, slot: int = -1) -> None:
         """Have an array, or its last axis at a slot, as it is if the update is taken back."""
-        array = array if array.base is None else array.base
-        if self._log is not None and id(array) not in self._known:
-            self._known[id(array)] = array
-            self._log.append(partial(array.__setitem__, ..., array.copy()))
+        if self._log is not None:
+            place: Any = ... if slot < 0 else (..., slot)
+            back = partial(array.__setitem__, place, array[place].copy())
+            self._log.insert(0, back)  # what was first comes last
 
     def defer(self, call: Callable[[], Any]) -> None:
         """Call what is compiled and cannot fail at the end of the update; now, if there is none."""

@@ -458,3 +458,10 @@ def test_every_model_has_a_name_to_be_stored_by():
     assert all(_trust.class_of(_trust.name_of(model)) is model for model in MODELS.values())
     with pytest.raises(CheckpointError):
         _trust.name_of(KernelClassifier)
+
+
+def test_a_model_without_one_of_its_attributes_is_refused_when_it_is_read():
+    tree, blobs = json.loads(json.dumps(FORGED[1][0])), FORGED[1][1]
+    del tree[2]["n_updates"]
+    with pytest.raises(CheckpointError, match="without n_updates"):
+        decode(whole(tree, blobs))

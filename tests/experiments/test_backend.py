@@ -36,7 +36,7 @@ def timeless(records):
 @pytest.fixture
 def dask_address():
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-    two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**two) as cluster:
         yield cluster.scheduler_address
 
@@ -124,7 +124,7 @@ def test_a_scheduler_without_workers(trials, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
     monkeypatch.setattr(_backend, "_PATIENCE", 0.2)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         pytest.raises(ParameterError, match="has no worker: start one, dask worker tcp://"),
     ):
         run_cells(trials, backend="dask", address=cluster.scheduler_address)

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from streams import random_stream
 
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
@@ -402,3 +403,33 @@ def test_free_slots_are_not_shown_to_a_users_kernel():
     row = array("d", [7.0] * 3)
     supports.fill_row(row)
     assert row.tolist() == pytest.approx([0.6, 0.0, 0.0])
+
+
+#: What is wrong with a state, each of which would have compiled code reach beyond its memory.
+DAMAGED = [
+    {"ids": lambda ids: array("i", [-1]) + ids[1:]},
+    {"ids": lambda ids: array("i", [10**6]) + ids[1:]},
+    {"sizes": lambda sizes: array("i", [-1]) + sizes[1:]},
+    {"capacity": lambda capacity: 1},
+    {"capacity": lambda capacity: 2**40},
+    {"names": lambda names: names[:1]},
+    {"weight": lambda weight: weight[:1]},
+    {"values": lambda values: values[:-1]},
+    {"free_slots": lambda slots: [0]},
+    {"free_slots": lambda slots: [10**6]},
+    {"free_columns": lambda columns: [0]},
+    {"dense": lambda dense: [-1]},
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGED, ids=lambda damage: next(iter(damage)))
+@pytest.mark.usefixtures("tolerance")
+def test_a_damaged_state_is_refused(damage):
+    model = Perceptron()
+    for x, y in random_stream(30):
+        model.learn_one(x, y)
+    state = model._supports.__getstate__()
+    [(name, change)] = damage.items()
+    state["store"] = state["store"] | {name: change(state["store"][name])}
+    with pytest.raises(ValueError, match="does not hold together"):
+        SupportSet.__new__(SupportSet).__setstate__(state)

@@ -1,0 +1,100 @@
+"""What a column store's state must be, for compiled code to stay within its memory.
+
+The store reads and writes memory at the slots and columns that its state names, so every one of
+them is checked before a store is built: a damaged pickle or checkpoint is an error, never a crash.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["check_budget", "check_store", "distinct"]
+
+#: Slots and columns are 32-bit numbers; lanes round capacities up.
+_MOST = 2**31 - 1
+_LANES = 64
+
+
+def _check(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ValueError(f"the state of a column store does not hold together: {problem}")
+
+
+def distinct(numbers: Sequence[Any], below: int) -> set[int]:
+    """Return distinct whole numbers below a bound as a set.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    _check(type(numbers) is list, "no list of numbers")
+    _check(all(type(n) is int and 0 <= n < below for n in numbers), "a number out of its range")
+    found = set(numbers)
+    _check(len(found) == len(numbers), "a number that comes twice")
+    return found
+
+
+def check_budget(budget: Any) -> None:
+    """Refuse, with ValueError, what is no budget and not None either."""
+    _check(budget is None or (type(budget) is int and 1 <= budget <= _MOST), "the budget")
+
+
+def check_store(state: dict[str, Any], order: tuple[list[int], list[int], int] | None) -> None:
+    """Refuse, with ValueError, what a store cannot be built from.
+
+    Parameters
+    ----------
+    state
+        What `ColumnStore.state` returns.
+    order
+        The supports' slots and serial numbers, and the number of all that ever were; None for a
+        store that keeps none.
+    """
+    used, columns = len(state["sizes"]), len(state["names"])
+    sizes, ids = np.asarray(state["sizes"]), np.asarray(state["ids"])
+    values = np.asarray(state["values"])
+    _check(type(state["wide"]) is bool and type(state["factor"]) is float, "the type of columns")
+    _check(type(state.get("most", 1.0)) is float, "the largest value")
+    _check(sizes.dtype == np.int32 and ids.dtype == np.int32, "the type of its numbers")
+    for name in ("values", "weight", "scale", "squared"):
+        _check(np.asarray(state[name]).dtype == np.float64, "the type of its numbers")
+        _check(name == "values" or len(state[name]) == used, "slots without number")
+    # Doubling leaves less than as much again unused.
+    capacity = state["capacity"]
+    _check(type(capacity) is int and used <= capacity <= 2 * used + _LANES, "room for its supports")
+    _check((sizes >= 0).all() and sizes.sum() == len(ids) == len(values), "the sizes of supports")
+    _check(((ids >= 0) & (ids < columns)).all(), "columns out of range")
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = values.astype(np.float64 if state["wide"] else np.float32)
+    _check((np.isfinite(narrow) & (values != 0)).all(), "values that vanish")
+    cells = np.repeat(np.arange(used), sizes) * columns + ids
+    cells.sort()
+    _check((cells[1:] != cells[:-1]).all(), "a feature that a support has twice")
+    _check_columns(state, np.bincount(ids, minlength=columns))
+    free = distinct(state["free_slots"], used)
+    _check(not sizes[list(free)].any(), "features of no support")
+    if order is not None:
+        slots, serials, n_added = order
+        live = set(range(used)) - free
+        _check(distinct(slots, _MOST) == live, "supports that are not in the store")
+        _check(len(distinct(serials, 2**63)) == len(live), "supports without number")
+        _check(type(n_added) is int and 0 <= n_added < 2**63, "the number of supports")
+
+
+def _check_columns(state: dict[str, Any], held: Any) -> None:
+    """Refuse columns that are not those of the features held, each with a name of its own."""
+    names, columns = state["names"], len(held)
+    free = distinct(state["free_columns"], columns)
+    _check(type(names) is list and all(names[j] is None for j in free), "names of free columns")
+    _check(all(bool(n) != (j in free) for j, n in enumerate(held.tolist())), "empty columns")
+    _check(len({name for j, name in enumerate(names) if j not in free}) == columns - len(free),
+           "a name that comes twice")  # fmt: skip
+    # A column stays dense down to a sixteenth of the slots: what is asked for bounds the memory.
+    dense = sorted(distinct(state["dense"], columns))
+    _check((held[dense] >= state["capacity"] // 16).all(), "a dense column of few values")
