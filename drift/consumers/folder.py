@@ -195,17 +195,21 @@ class CheckpointFolder:
             except DamagedCheckpointError as problem:
                 damaged.append(str(problem))
                 continue
-            self._compare(path, checkpoint.configuration)
+            version = container.describe(data).version
+            self._compare(path, checkpoint.configuration, version)
             return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
         raise CheckpointError(
             "all checkpoints are damaged, restore one of them, or start afresh with another folder "
             "and group: " + "; ".join(damaged)
         )
 
-    def _compare(self, path: Path, before: Mapping[str, Any]) -> None:
+    def _compare(self, path: Path, before: Mapping[str, Any], version: int) -> None:
         if self.configuration is None:
             return
         now = self.configuration
+        if version == 1:  # its settings had true for what is "rows" now, and may not have changed
+            rows = {name for name, value in before.items() if value == "rows"}
+            now = {**now} | {name: "rows" for name in rows if now.get(name) is True}
         before = _with_later(before, now)
         lines = [
             f"  {name}: {_shown(before, name)} in the checkpoint, {_shown(now, name)} now"

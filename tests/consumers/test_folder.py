@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, _points
 from drift.consumers._partition import PartitionFolder
-from drift.consumers.checkpoint import read
+from drift.consumers.checkpoint import describe, read
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -25,6 +26,7 @@ from drift.errors import (
     FencedError,
     ParameterError,
 )
+from drift.kernels import Polynomial
 from drift.models import LBP
 
 TP = ("news", 0)
@@ -204,6 +206,20 @@ def test_a_parameter_that_came_later_means_what_was_before(tmp_path, monkeypatch
         '  model.columns: "float32" in the checkpoint, "float64" now',
         "  model.rows: absent in the checkpoint, 1 now",
     ]
+
+
+def test_a_worker_of_before_goes_on_under_its_settings_and_those_of_now(tmp_path):
+    data = (Path(__file__).parent / "data" / "normalized-1.drift").read_bytes()
+    before = describe(data).header["configuration"]
+    place = CheckpointFolder(tmp_path).folder(TP)
+    place.mkdir(parents=True)
+    (place / "checkpoint-00000001-0000000001.drift").write_bytes(data)
+    for now in (before, before | {"model.model.kernel.normalize": "rows"}):
+        checkpoint = CheckpointFolder(tmp_path, now).newest(TP)
+        assert checkpoint.model.model.kernel == Polynomial(normalize="rows")
+    other = before | {"model.model.budget": 7}
+    with pytest.raises(ConfigurationError, match=r"model\.model\.budget"):
+        CheckpointFolder(tmp_path, other).newest(TP)
 
 
 @pytest.mark.parametrize(
