@@ -150,6 +150,9 @@ cdef class ColumnStore(Changes):
             self.squared[slot] = state["squared"][slot]
             self.share[slot] = self.share_of(self.squared[slot])
             self.scale[slot] = state["scale"][slot] * self.share[slot]
+        for slot in state["free_slots"]:
+            self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+            self.share[slot] = self.share_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
         if order is None:

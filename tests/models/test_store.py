@@ -77,6 +77,32 @@ class TwoStores(RuleBasedStateMachine):
         for store in (self.fast, self.plain):
             store.remove(slot)
 
+    @rule(steps=st.lists(st.one_of(examples, st.integers(0, 99), st.floats(-2, 2)), max_size=30))
+    def take_an_update_back(self, steps):
+        """An example comes, a support goes, all are scaled, in any order, and nothing has been."""
+        before = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
+        self.fast.begin()
+        for step in steps:
+            if isinstance(step, dict):
+                self.fast.read(step)
+                self.fast.add(step, 1.0)
+            elif isinstance(step, float):
+                self.fast.scale_all(step)
+            elif self.fast.size:
+                self.fast.remove(self.fast.slot(step % self.fast.size))
+        self.fast.undo()
+        after = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
+        assert after == before
+
+    @rule(comers=st.lists(examples, max_size=20), data=st.data())
+    def finish_an_update(self, comers, data):
+        self.fast.begin()
+        for x in comers:
+            self.add(x, 1.0)
+        for _ in range(data.draw(st.integers(0, len(self.held)))):
+            self.remove(data)
+        self.fast.finish()
+
     @precondition(lambda self: len(self.held) > 20)
     @rule()
     def remove_most(self):
