@@ -18,13 +18,12 @@ from cpython.float cimport PyFloat_AsDouble
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytearray cimport PyByteArray_AsString, PyByteArray_FromStringAndSize
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.math cimport exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from array import array
@@ -103,7 +102,7 @@ cdef class ColumnStore(Changes):
             "most": self.most,
             "factor": self.factor,
             "capacity": self.capacity,
-            "names": list(self.names),
+            "names": self.names[: self.n_columns],
             "free_columns": listed(&self.free_columns),
             "dense": [j for j in range(self.n_columns) if drift_is_dense(&self.columns[j])],
             "free_slots": listed(&self.free_slots),

@@ -193,7 +193,6 @@ cdef class Changes(Screens):
                 self.least_free += 1
                 self.free_columns.size += 1
         self.n_columns = self.old_columns
-        del self.names[self.old_columns:]
         self.capacity = self.old_capacity
         self.logging = False
         for k in range(self.turned.size - 1, -1, -1):

@@ -1,31 +1,25 @@
 # Who may work on a model, and that an update is whole or none.
 
-cdef bytearray exchanged(array, int slot, bytearray values):
-    """Copy a place of an array, of one or two dimensions, or put values back there.
+cdef struct Place:
+    # A place of an array of one or two dimensions, a slot of its last axis or all of it, and what
+    # was there: to put that back takes no memory.
+    Py_buffer view
+    int first, stop
+    char *values
 
-    The place is a slot, of the last axis, or all where that is below 0; the values are None to copy.
-    """
-    cdef Py_buffer view
-    cdef Py_ssize_t i, j, rows, first, stop, size
-    cdef bint back = values is not None
+
+cdef void copy_place(Place *place, bint back) noexcept:
+    cdef Py_buffer *view = &place.view
+    cdef Py_ssize_t i, j, rows = view.shape[0] if view.ndim == 2 else 1, size = view.itemsize
     cdef char *cell
-    cdef char *value
-    PyObject_GetBuffer(array, &view, PyBUF_STRIDED)
-    rows, size = view.shape[0] if view.ndim == 2 else 1, view.itemsize
-    first, stop = max(slot, 0), slot + 1 if slot >= 0 else view.shape[view.ndim - 1]
-    if not back:
-        values = PyByteArray_FromStringAndSize(NULL, rows * (stop - first) * size)
-    value = PyByteArray_AsString(values)
+    cdef char *value = place.values
     for i in range(rows):
-        for j in range(first, stop):
-            cell = <char *>view.buf + j * view.strides[view.ndim - 1] + (i * view.strides[0] if rows > 1 else 0)
-            if back:
-                memcpy(cell, value, size)
-            else:
-                memcpy(value, cell, size)
+        for j in range(place.first, place.stop):
+            cell = <char *>view.buf + j * view.strides[view.ndim - 1]
+            if view.ndim == 2:
+                cell += i * view.strides[0]
+            memcpy(cell if back else value, value if back else cell, size)
             value += size
-    PyBuffer_Release(&view)
-    return values
 
 
 cdef inline int known_kind(value) except -1:
@@ -52,13 +46,18 @@ cdef class Guard:
     cdef unsigned long holder  # the thread
     cdef int holds
     # Of the update under way: pairs of a __dict__ and its content before, stores that log, and
-    # arrays with a slot and what was there before.
+    # places of arrays.
     cdef bint updating
-    cdef list parts, stores, kept, deferred
+    cdef list parts, stores, deferred
+    cdef Place *places
+    cdef int n_places, room
     cdef list readers  # stores that have a batch's rows ready
 
     def __cinit__(self):
-        self.parts, self.stores, self.kept, self.deferred, self.readers = [], [], [], [], []
+        self.parts, self.stores, self.deferred, self.readers = [], [], [], []
+
+    def __dealloc__(self):
+        free(self.places)
 
     cdef int check(self) except -1:
         if self.holds and self.holder != PyThread_get_thread_ident():
@@ -108,7 +107,8 @@ cdef class Guard:
             self.finish()
         finally:
             self.updating = False
-            self.parts.clear(); self.stores.clear(); self.kept.clear(); self.deferred.clear()
+            self.parts.clear(); self.stores.clear(); self.deferred.clear()
+            self.forget_places()
             self.release()
         return result
 
@@ -142,11 +142,34 @@ cdef class Guard:
 
     def keep(self, array, int slot=-1):
         """Have an array, or its last axis at a slot, as it is if the update is taken back."""
-        if self.updating:
-            for known, place, _ in self.kept:
-                if known is array and place == slot:
-                    return
-            self.kept.append((array, slot, exchanged(array, slot, None)))
+        cdef Place *place
+        cdef int k
+        if not self.updating:
+            return
+        for k in range(self.n_places):
+            place = &self.places[k]
+            if <object>place.view.obj is array and place.first == slot:
+                return
+        if self.n_places == self.room:
+            self.places = <Place *>grown(self.places, (self.room + 16) * sizeof(Place))
+            self.room += 16
+        place = &self.places[self.n_places]
+        PyObject_GetBuffer(array, &place.view, PyBUF_STRIDED)
+        place.first = max(slot, 0)
+        place.stop = slot + 1 if slot >= 0 else place.view.shape[place.view.ndim - 1]
+        k = (place.stop - place.first) * (place.view.shape[0] if place.view.ndim == 2 else 1)
+        place.values = <char *>malloc(max(k, 1) * place.view.itemsize)
+        if place.values == NULL:
+            PyBuffer_Release(&place.view)
+            raise MemoryError
+        copy_place(place, False)
+        self.n_places += 1
+
+    cdef void forget_places(self) noexcept:
+        while self.n_places:
+            self.n_places -= 1
+            free(self.places[self.n_places].values)
+            PyBuffer_Release(&self.places[self.n_places].view)
 
     def defer(self, call):
         """Call what is compiled and cannot fail at the end of the update; now, if there is none."""
@@ -157,14 +180,15 @@ cdef class Guard:
 
     cdef undo(self):
         cdef dict content, before
+        cdef int k
         for store in self.stores:
             store.undo()
-        while self.kept:
-            array, slot, values = self.kept.pop()
-            exchanged(array, slot, values)
+        for k in range(self.n_places - 1, -1, -1):
+            copy_place(&self.places[k], True)
         for content, before in self.parts:
-            for name in [name for name in content if name not in before]:
-                del content[name]
+            if len(content) != len(before):
+                for name in [name for name in content if name not in before]:
+                    del content[name]
             content.update(before)
 
     cdef finish(self):

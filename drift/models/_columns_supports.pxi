@@ -74,7 +74,7 @@ cdef class Supports:
     cdef DriftColumn *columns
     cdef int n_columns, column_room
     cdef DriftVocabulary vocabulary
-    cdef list names
+    cdef list names  # and None behind the last column
     cdef Numbers free_columns  # with room for all columns
     cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
     cdef Py_ssize_t width
@@ -318,7 +318,8 @@ cdef class Supports:
             reserve(&self.free_columns, max(64, 2 * j))
             self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
             self.column_room = max(64, 2 * j)
-        self.names.append(None)
+        if j == len(self.names):  # none is left of an update that was taken back
+            self.names.append(None)
         memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.n_columns += 1
         return j
@@ -364,7 +365,7 @@ cdef class Supports:
             self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
             self.width = width
             memset(self.column_of, 0xFF, width * sizeof(int32_t))
-            for j, name in enumerate(self.names):
+            for j, name in enumerate(self.names[: self.n_columns]):
                 index = index_below(name, width) if self.columns[j].size else -1
                 if index >= 0:
                     self.column_of[index] = j

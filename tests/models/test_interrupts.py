@@ -231,3 +231,24 @@ def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
         states = content(model), content(after)
         at_moments(model, learn, 1e-6 * (1 + 7 * i % 60))
         assert content(model) in states
+
+
+@pytest.mark.parametrize("name", ["LBP", "RBSOP", "OneVsRest(LBP)", "MRBP, classes"])
+def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name):
+    testing = pytest.importorskip("_testcapi", reason="an interpreter without its own tests")
+    model, rest = learnt(name)
+    x, y = next((x, y) for x, y in rest if model.predict_one(x) != y)
+    after = copy.deepcopy(model)
+    after.learn_one(x, y)
+    states, reached = [content(model), content(after)], set()
+    for allocations in range(0, 120, 3):  # that succeed, and none does after them
+        one = copy.deepcopy(model)
+        testing.set_nomemory(allocations, 0)
+        try:
+            one.learn_one(x, y)
+        except (MemoryError, SystemError):  # the latter is what numpy makes of some
+            pass
+        finally:
+            testing.remove_mem_hooks()
+        reached.add(states.index(content(one)))
+    assert 0 in reached
