@@ -153,7 +153,10 @@ class Tests:
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "pytest", *FAST, "-vv", "--durations=0", "--tb=no", "-rfE"]
-        cover = ["--cov=drift", "--cov-context=test", "--cov-report="]
+        # pytest-cov has to be told here of the processes that tests/conftest.py would choose later.
+        cover = [f"-n{os.cpu_count() or 1}", "--cov=drift", "--cov-context=test", "--cov-report="]
+        # Where a signal interrupts Coverage it waits for its own lock.
+        cover.append("--ignore=tests/models/test_interrupts.py")
         run = subprocess.run(
             [*command, "--durations-min=0", *cover, *chain(*map(folders, PARTS))],
             capture_output=True,
@@ -295,9 +298,10 @@ def summary(rows: list[dict[str, str]], drawn: str) -> bool:
     fates = Counter(row.get("fate", "not run") for row in rows)
     left = [row for row in rows if row.get("fate") == "survived"]
     judged = sum(bool(row["judgement"]) for row in left)
-    share = fates["caught"] / max(1, fates["caught"] + len(left))
-    print(f"{len(rows)} {drawn}: {fates['open']} open, {fates['not run']} not run")
-    print(f"caught: {fates['caught']} of {fates['caught'] + len(left)}, {share:.1%}")
+    tried = len(rows) - fates["not run"]
+    share = fates["caught"] / max(1, tried)
+    print(f"{len(rows)} {drawn}: {tried} tried, {fates['open']} of them not yet with all tests")
+    print(f"caught: {fates['caught']}, {share:.1%} of those tried")
     print(f"survived: {len(left)}, of which {judged} are judged")
     return share >= WANTED and fates["caught"] + judged == len(rows)
 
@@ -323,7 +327,7 @@ def main() -> None:
             for before, tried in ((None, nearest), ("open", part)):
                 for mutant, row in zip(mutants, rows, strict=True):
                     if row.get("fate") == before and time.monotonic() < end:
-                        row.update({"judgement": ""} | tried(mutant, tests))
+                        row.update({"judgement": row.get("judgement", "")} | tried(mutant, tests))
                         print(
                             *(row[field] for field in ("module", "line", "fate", "by")), flush=True
                         )
