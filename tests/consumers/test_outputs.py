@@ -84,6 +84,16 @@ def test_a_prediction_that_is_too_large_is_named(broker, outputs):
         outputs.flush()
 
 
+def test_of_what_is_given_up_at_once_the_largest_is_named(outputs):
+    given_up = Mock(
+        **{"succeeded.return_value": False, "get.side_effect": MessageSizeTooLargeError}
+    )
+    one, large, none = (prediction(1)._replace(value=value) for value in (b"1", b"1" * 99, None))
+    outputs._unanswered.extend((given_up, other) for other in (large, none))
+    with pytest.raises(ConsumerError, match="out does not take a record of 99 bytes"):
+        outputs._settle(given_up, one)
+
+
 def test_a_topic_that_is_not_there_is_named(outputs, monkeypatch):
     monkeypatch.setattr(outputs.producer, "_wait_on_metadata", Mock(side_effect=KafkaTimeoutError))
     with pytest.raises(ConsumerError, match=r"there is no topic nowhere, .*create it"):

@@ -128,6 +128,7 @@ def test_g_lbsop_is_the_lowest_of_all(decide_all, own, holds):
 def test_h_lbsop_needs_the_smallest_budget(decide_all, other, holds):
     models = {"LBSOP": {5: 9, 10: 20}, "Forgetron": {other: 9, 20: 11}, "SPA": {0.1: 8}}
     claim = decide_all({7: models})["h", "LBSOP"]
+    assert claim.shifts == 7
     assert claim.holds is holds
     assert claim.figures == f"5; Forgetron {other}"
 
@@ -135,6 +136,7 @@ def test_h_lbsop_needs_the_smallest_budget(decide_all, other, holds):
 def test_i_the_second_order_is_better_at_small_budgets(decide_all):
     models = {"RBP": {5: 20, 10: 15, 20: 9}, "RBSOP": {5: 18, 10: 14, 20: 10}}
     claim = decide_all({7: models})["i", "RBSOP"]
+    assert claim.shifts == 7
     assert claim.holds  # 20 is more than a chunk needs
     assert claim.figures == "a chunk needs 10; 5: -2.00 ± 0.00, 10: -1.00 ± 0.00 of RBP"
     models["RBSOP"][10] = 15
@@ -155,6 +157,7 @@ def test_k_cks_is_worse_at_every_budget_that_binds(decide_all, at_small, holds):
     # the Perceptron holds 10 supports: at 20 nobody drops any
     models = {"Perceptron": {None: 10}, "CKS": {5: at_small, 20: 10}, "RBP": {5: 20, 20: 10}}
     claim = decide_all({0: models})["k", "CKS"]
+    assert claim.shifts == 0
     assert claim.holds is holds
     assert claim.figures == f"the Perceptron needs 10; 5: {at_small - 20:+}.00 ± 0.00 of RBP"
 

@@ -1,6 +1,7 @@
 import csv
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,14 @@ import pytest
 from rich.console import Console
 
 from drift.errors import MissingExtraError, ParameterError
-from drift.experiments import TRACKING_MODELS, RunFolder, TrackingResults, default_budgets, track
+from drift.experiments import (
+    TRACKING_MODELS,
+    RunFolder,
+    TrackingResults,
+    default_budgets,
+    track,
+    tracking,
+)
 from drift.experiments.claims import Claim
 from drift.models import MODELS
 from drift.streams import RCV1_TARGETS
@@ -129,6 +137,12 @@ def test_other_runs_in_the_folder_are_kept_but_not_reported(tmp_path, documents)
     results = track(documents, budgets=[3, 5], **few)
     assert [row["parameters"] for row in results.table()] == ["budget 3", "budget 5"]
     assert len(RunFolder(tmp_path).read()) == 12
+
+
+def test_the_seconds_are_those_from_start_to_end(documents, monkeypatch):
+    clock = SimpleNamespace(perf_counter=iter([100.0, 102.5]).__next__)
+    monkeypatch.setattr(tracking, "time", clock)
+    assert track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1).seconds == 2.5
 
 
 def test_save_without_output_writes_the_runs_too(tmp_path, documents):
