@@ -338,6 +338,7 @@ def test_a_topic_that_is_missing_is_waited_for_and_said_so(drift, broker):
     assert "there is no topic nosuch, or this user may not see it: waiting" in shown.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
     pytest.importorskip("confluent_kafka")
     monkeypatch.setattr("drift.cli_demo._ROWS", 800)

@@ -105,6 +105,7 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
 
 
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
+@pytest.mark.slow
 def test_a_killed_broker_comes_back_with_its_records(tmp_path):
     with tool.Broker(tmp_path) as broker:
         produce(broker.address, "t", values(0))
