@@ -18,11 +18,11 @@ if sys.platform == "win32":
 setup(
     ext_modules=[
         Extension(
-            "drift.models._columns",
-            sources=["drift/models/_columns.pyx"],
+            "drift.models._store.columns",
+            sources=["drift/models/_store/columns.pyx"],
             depends=[
                 path.as_posix()
-                for path in sorted(Path("drift/models").iterdir())
+                for path in sorted(Path("drift/models/_store").iterdir())
                 if path.suffix in {".h", ".pxi"}
             ],
             extra_compile_args=flags,

@@ -60,7 +60,7 @@ ALLOWED = {
 #: Heavy or optional libraries, and the only modules that may import them.
 OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
-    "narwhals": {"drift.models._frames"},
+    "narwhals": {"drift.models._template.batches"},
     "pandas": set(),
     "kafka": {
         *("drift.consumers.kafka", "drift.consumers._client", "drift.consumers._outputs"),
@@ -204,7 +204,7 @@ def test_a_first_prediction_needs_neither_numpy_nor_pandas():
 def test_without_the_extension_the_models_work_and_say_what_it_costs():
     result = run(
         "import sys\n"
-        "sys.modules['drift.models._columns'] = None\n"
+        "sys.modules['drift.models._store.columns'] = None\n"
         "import drift.models\n"
         "model = drift.models.LBP()\n"
         "model.learn_one({'a': 1.0}, True)\n"
@@ -215,7 +215,7 @@ def test_without_the_extension_the_models_work_and_say_what_it_costs():
 
 
 def test_workers_do_not_repeat_what_running_without_the_extension_costs(tmp_path):
-    hidden = "import sys\nsys.modules['drift.models._columns'] = None\n"
+    hidden = "import sys\nsys.modules['drift.models._store.columns'] = None\n"
     (tmp_path / "sitecustomize.py").write_text(hidden, encoding="utf-8")
     result = run(
         "from joblib import Parallel, delayed\n"
@@ -224,7 +224,7 @@ def test_workers_do_not_repeat_what_running_without_the_extension_costs(tmp_path
         "print([type(model._supports._store).__module__ for model in models])",
         PYTHONPATH=f"{tmp_path}{os.pathsep}{PACKAGE.parent}",
     )
-    assert result.stdout.strip() == str(["drift.models._columns_py"] * 2)
+    assert result.stdout.strip() == str(["drift.models._store.plain"] * 2)
     assert result.stderr.count("without its compiled extension") == 1
 
 

@@ -286,7 +286,7 @@ def copy_tree(folder: Path) -> None:
     """Copy what git knows of the tree, and the extension that has been built in it."""
     listing = ["/usr/bin/env", "git", "ls-files", "-z"]
     files = subprocess.check_output(listing, cwd=ROOT, text=True).split("\0")
-    built = [str(path.relative_to(ROOT)) for path in ROOT.glob("drift/models/*.so")]
+    built = [str(path.relative_to(ROOT)) for path in ROOT.glob("drift/models/_store/*.so")]
     for file in (*files[:-1], *built):
         if (ROOT / file).exists():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)

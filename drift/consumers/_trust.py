@@ -31,19 +31,19 @@ _Class = TypeVar("_Class", bound=type)
 #: Module of each class that models are made of, beside those of the registry.
 _PARTS = {
     "Averaged": "drift.models.averaged",
-    "ClassProjector": "drift.models._projector",
-    "GramFactor": "drift.models._gram",
-    "InverseGram": "drift.models._gram",
+    "ClassProjector": "drift.models._linalg.span",
+    "GramFactor": "drift.models._linalg.gram",
+    "InverseGram": "drift.models._linalg.gram",
     "Linear": "drift.kernels",
     "OneVsRest": "drift.models.one_vs_rest",
     "Polynomial": "drift.kernels",
-    "Projector": "drift.models._projector",
-    "Prototypes": "drift.models._prototypes",
+    "Projector": "drift.models._linalg.span",
+    "Prototypes": "drift.models._template.prototypes",
     "RBF": "drift.kernels",
-    "RestScores": "drift.models._rest",
-    "SharedStore": "drift.models._shared",
-    "SharedSupports": "drift.models._shared",
-    "SupportSet": "drift.models._support",
+    "RestScores": "drift.models._linalg.leave_one_out",
+    "SharedStore": "drift.models._store.shared_supports",
+    "SharedSupports": "drift.models._store.shared_supports",
+    "SupportSet": "drift.models._store.supports",
 }
 #: Types of array.array and of numpy's arrays; numpy's scalars may be dates and texts as well.
 ARRAYS = frozenset("bBhHiIqQfd")
@@ -146,14 +146,14 @@ def _check(holds: Any, problem: str) -> None:
 
 def check_model(model: Any, objects: list[Any]) -> None:
     """Refuse what is no model, and shared supports that do not add up to their store's."""
-    from drift.models._contract import OnlineClassifier  # noqa: PLC0415  (imports river)
+    from drift.models._template.river import OnlineClassifier  # noqa: PLC0415  (imports river)
 
     _check(isinstance(model, OnlineClassifier), f"{type(model).__name__} is no model")
     for part in objects:
         if isinstance(part, OnlineClassifier):
             missing = [name for name in vars(part.clone()) if not hasattr(part, name)]
             _check(not missing, f"a {type(part).__name__} without {', '.join(missing)}")
-    from drift.models._store_state import check_budget  # noqa: PLC0415  (imports numpy)
+    from drift.models._store.check import check_budget  # noqa: PLC0415  (imports numpy)
 
     users: dict[int, tuple[Any, list[Any]]] = {}
     for part in objects:
@@ -171,7 +171,7 @@ def _check_shared(store: Any, parts: list[Any]) -> None:
     """Refuse slots whose number of users is not that of the hypotheses that hold them."""
     import numpy as np  # noqa: PLC0415
 
-    from drift.models._store_state import distinct  # noqa: PLC0415
+    from drift.models._store.check import distinct  # noqa: PLC0415
 
     state = store.store.state()
     room, used = store.store.capacity, len(state["sizes"])

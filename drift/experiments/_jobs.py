@@ -91,7 +91,7 @@ def code_fingerprint() -> str:
     """Return a fingerprint of the code of models and kernels, on which every result depends."""
     package = Path(drift.__file__).parent
     sources = {".py", ".pyx", ".pxi", ".h"}
-    files = [path for path in sorted((package / "models").iterdir()) if path.suffix in sources]
+    files = [path for path in sorted((package / "models").rglob("*")) if path.suffix in sources]
     return hashlib.sha256(
         b"".join(path.read_bytes() for path in [package / "kernels.py", *files])
     ).hexdigest()[:16]

@@ -7,24 +7,26 @@
 True
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from drift.models._support import column_type, compiled
+from drift.models._old_names import OldNames
+from drift.models._store.supports import column_type, compiled
 
 if TYPE_CHECKING:
+    from drift.models._template.binary import KernelClassifier
+    from drift.models._template.multiclass import MulticlassKernelClassifier
     from drift.models.alma import ALMA2
     from drift.models.averaged import Averaged
-    from drift.models.base import KernelClassifier
-    from drift.models.budget import LBP, RBP
-    from drift.models.cache import CKS, VariableCachePerceptron
+    from drift.models.budget import LBP, MRBP, RBP
+    from drift.models.cks import CKS, VariableCachePerceptron
     from drift.models.forgetron import Forgetron
     from drift.models.mira import MIRA
-    from drift.models.multiclass import MRBP, MulticlassKernelClassifier
     from drift.models.one_vs_rest import OneVsRest
     from drift.models.passive_aggressive import PassiveAggressive
     from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
-    from drift.models.projection import Projectron, ProjectronPlusPlus
+    from drift.models.projectron import Projectron, ProjectronPlusPlus
     from drift.models.registry import MODELS
     from drift.models.romma import ROMMA
     from drift.models.second_order import LBSOP, RBSOP, SOP
@@ -63,21 +65,23 @@ __all__ = [
 _HOMES = {
     "alma": ("ALMA2",),
     "averaged": ("Averaged",),
-    "base": ("KernelClassifier",),
-    "budget": ("LBP", "RBP"),
-    "cache": ("CKS", "VariableCachePerceptron"),
+    "_template.binary": ("KernelClassifier",),
+    "budget": ("LBP", "MRBP", "RBP"),
+    "cks": ("CKS", "VariableCachePerceptron"),
     "forgetron": ("Forgetron",),
     "mira": ("MIRA",),
-    "multiclass": ("MRBP", "MulticlassKernelClassifier"),
+    "_template.multiclass": ("MulticlassKernelClassifier",),
     "one_vs_rest": ("OneVsRest",),
     "passive_aggressive": ("PassiveAggressive",),
     "perceptron": ("SPA", "Perceptron", "VotedPerceptron"),
-    "projection": ("Projectron", "ProjectronPlusPlus"),
+    "projectron": ("Projectron", "ProjectronPlusPlus"),
     "registry": ("MODELS",),
     "romma": ("ROMMA",),
     "second_order": ("LBSOP", "RBSOP", "SOP"),
     "structured": ("StructuredProjectron",),
 }
+
+sys.meta_path.append(OldNames())
 
 
 def __getattr__(name: str) -> Any:

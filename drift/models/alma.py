@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from drift._checks import check_number
-from drift.models._projector import Projector, within
-from drift.models.base import KernelClassifier
+from drift.models._linalg.span import Projector, within
+from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
-from drift.models._contract import ModelWrapper, OnlineClassifier
-from drift.models._threads import alone
-from drift.models.base import KernelClassifier
-from drift.models.multiclass import MulticlassKernelClassifier
+from drift.models._store.guard import alone
+from drift.models._template.binary import KernelClassifier
+from drift.models._template.multiclass import MulticlassKernelClassifier
+from drift.models._template.river import ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from drift.models._prototypes import Prototypes
-    from drift.models._threads import Held
+    from drift.models._store.guard import Held
+    from drift.models._template.prototypes import Prototypes
     from drift.types import Features, Label
 
 __all__ = ["Averaged"]

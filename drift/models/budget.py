@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drift._checks import check_integer, check_seed
-from drift.models._draws import Drawing, Draws
-from drift.models.base import KernelClassifier
+from drift.models._template.binary import KernelClassifier
+from drift.models._template.draws import Drawing, Draws
+from drift.models._template.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
+    from drift.models._template.prototypes import Array
     from drift.types import Features
 
-__all__ = ["LBP", "RBP"]
+__all__ = ["LBP", "MRBP", "RBP"]
 
 
 class RBP(Drawing, KernelClassifier):
@@ -125,3 +127,64 @@ class LBP(KernelClassifier):
         self._supports.add(x, sign)
         if len(self._supports) > self.budget:
             self._supports.remove(0)
+
+
+class MRBP(Drawing, MulticlassKernelClassifier):
+    """Multiclass Randomized Budget Perceptron: evicts a support drawn uniformly at random.
+
+    A mistake gives the example's own class the coefficient 1, and the best other one -1.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    seed
+        Seed of the draws; None for another sequence each time.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of examples learnt whose own class did not score above all others before the update.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `budget` is not an integer of at least 1.
+
+    See Also
+    --------
+    RBP : The same for two classes.
+
+    References
+    ----------
+    .. [1] F. Orabona, J. Keshet, B. Caputo, "Bounded kernel-based online learning", Journal of
+       Machine Learning Research 10 (2009), section 7 (the multiclass baseline).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from drift.kernels import RBF
+    >>> from drift.models import MRBP
+    >>> model = preprocessing.StandardScaler() | MRBP(budget=50, kernel=RBF(0.2), seed=1)
+    >>> segments = datasets.ImageSegments().take(500)
+    >>> evaluate.progressive_val_score(segments, model, metrics.Accuracy())
+    Accuracy: 75.75%
+    """
+
+    def __init__(
+        self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
+    ) -> None:
+        budget = check_integer("budget", budget)
+        super().__init__(kernel, budget)
+        self.budget = budget
+        self.seed = check_seed(seed)
+        self._rng = Draws(self.seed)
+
+    def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
+        self._add(x, {k: 1.0, rival: -1.0})
+        if len(self._supports) > self.budget:
+            self._evict(self._rng.randrange(self.budget))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from drift._checks import check_integer
 from drift.errors import ParameterError
-from drift.models.base import KernelClassifier
+from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number
 from drift.errors import ParameterError
-from drift.models._caching import Caching
-from drift.models.multiclass import MulticlassKernelClassifier
+from drift.models._template.multiclass import MulticlassKernelClassifier
+from drift.models._template.redundant import Caching
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._prototypes import Array
+    from drift.models._template.prototypes import Array
     from drift.types import Features
 
 __all__ = ["MIRA"]
@@ -151,7 +151,7 @@ class MIRA(Caching, MulticlassKernelClassifier):
         """Score of each support's own class above the best other, without its share, by slot."""
         import numpy as np  # noqa: PLC0415
 
-        from drift.models._rest import largest_by_row  # noqa: PLC0415
+        from drift.models._linalg.leave_one_out import largest_by_row  # noqa: PLC0415
 
         others = self._rest.values.copy()
         own = np.arange(len(others)), self._class_of

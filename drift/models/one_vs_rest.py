@@ -7,19 +7,19 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
-from drift.models._contract import Guarded, ModelWrapper, OnlineClassifier
-from drift.models._names import Classes
-from drift.models._threads import alone
-from drift.models.multiclass import check_class, check_classes, softmax
+from drift.models._store.features import Classes
+from drift.models._store.guard import alone
+from drift.models._template.multiclass import check_class, check_classes, softmax
+from drift.models._template.river import Guarded, ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from drift.models._ahead import Batch
-    from drift.models._frames import Table
-    from drift.models._shared import SharedStore
-    from drift.models.base import KernelClassifier
+    from drift.models._store.shared_supports import SharedStore
+    from drift.models._template.ahead import Batch
+    from drift.models._template.batches import Table
+    from drift.models._template.binary import KernelClassifier
     from drift.types import Features, Label
 
 __all__ = ["OneVsRest"]
@@ -158,7 +158,7 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
         apart = self.models and self._shared is None  # as those of an older version may be
         if apart or not model._shares_supports:
             return model
-        from drift.models._shared import SharedStore, SharedSupports  # noqa: PLC0415
+        from drift.models._store.shared_supports import SharedStore, SharedSupports  # noqa: PLC0415
 
         own = model._supports
         if self._shared is None:
@@ -173,7 +173,7 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
     def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
         if table.array is None or self.model._scan_rule is None:
             return super()._learn_rows(table, labels, checked)
-        from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
+        from drift.models._template.classes import learn_rows  # noqa: PLC0415  (imports numpy)
 
         return learn_rows(self, self.models, table, labels)
 
@@ -194,7 +194,7 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
     def _decide_rows(self, table: Table) -> Sequence[Any]:
         scores = None
         if table.array is not None and self._shared is not None and self.model._scan_rule:
-            from drift.models._classes import decide_rows  # noqa: PLC0415
+            from drift.models._template.classes import decide_rows  # noqa: PLC0415
 
             classes = self._shared_classes()
             scores = decide_rows(table.array, self._shared, classes, self._scores_of)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drift._checks import check_number
-from drift.models.multiclass import MulticlassKernelClassifier
+from drift.models._template.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._prototypes import Array
+    from drift.models._template.prototypes import Array
     from drift.types import Features
 
 __all__ = ["PassiveAggressive"]

@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
-from drift.models.base import KernelClassifier
+from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from drift.models.alma import ALMA2
-from drift.models.budget import LBP, RBP
-from drift.models.cache import CKS, VariableCachePerceptron
+from drift.models.budget import LBP, MRBP, RBP
+from drift.models.cks import CKS, VariableCachePerceptron
 from drift.models.forgetron import Forgetron
 from drift.models.mira import MIRA
-from drift.models.multiclass import MRBP
 from drift.models.passive_aggressive import PassiveAggressive
 from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
-from drift.models.projection import Projectron, ProjectronPlusPlus
+from drift.models.projectron import Projectron, ProjectronPlusPlus
 from drift.models.romma import ROMMA
 from drift.models.second_order import LBSOP, RBSOP, SOP
 
 if TYPE_CHECKING:
-    from drift.models.base import KernelClassifier
+    from drift.models._template.binary import KernelClassifier
 
 __all__ = ["ENTRIES", "MODELS", "Entry"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
-from drift.models._names import Rule, in_order
-from drift.models.base import KernelClassifier
+from drift.models._store.features import Rule, in_order
+from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._names import Example
+    from drift.models._store.features import Example
     from drift.types import Features
 
 __all__ = ["ROMMA"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number, check_seed
-from drift.models._draws import Drawing, Draws
-from drift.models.base import KernelClassifier
+from drift.models._template.binary import KernelClassifier
+from drift.models._template.draws import Drawing, Draws
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._frames import Table
+    from drift.models._template.batches import Table
     from drift.types import Features
 
 __all__ = ["LBSOP", "RBSOP", "SOP"]
@@ -110,7 +110,7 @@ class SOP(KernelClassifier):
         import numpy as np  # noqa: PLC0415
 
         if self._inverse is None:
-            from drift.models._gram import InverseGram  # noqa: PLC0415
+            from drift.models._linalg.gram import InverseGram  # noqa: PLC0415
 
             self._inverse = InverseGram(self.ridge)
             self._signs = np.zeros(0)

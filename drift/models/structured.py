@@ -10,17 +10,17 @@ from river import base
 
 from drift._checks import check_number
 from drift.errors import ParameterError
-from drift.models._contract import Guarded
-from drift.models._projector import TIE, ClassProjector, margin_step, within
-from drift.models._score import Score, kernel_row, weighted_sum
-from drift.models._threads import alone
-from drift.models.multiclass import check_class
+from drift.models._linalg.joint_kernel import Score, kernel_row, weighted_sum
+from drift.models._linalg.span import TIE, ClassProjector, margin_step, within
+from drift.models._store.guard import alone
+from drift.models._template.multiclass import check_class
+from drift.models._template.river import Guarded
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from drift.models._projector import Projection
-    from drift.models._score import Argmax, Array, JointKernel, Pair
+    from drift.models._linalg.joint_kernel import Argmax, Array, JointKernel, Pair
+    from drift.models._linalg.span import Projection
 
 __all__ = ["StructuredProjectron"]
 

@@ -33,9 +33,8 @@ from drift.models import (
     Perceptron,
     Projectron,
     ProjectronPlusPlus,
-    _columns_py,
-    _support,
 )
+from drift.models._store import plain, supports
 
 
 @_trust.register
@@ -141,9 +140,9 @@ def test_models_of_several_classes_go_on(name):
 @pytest.mark.parametrize("store", ["plain", "float64"])
 def test_other_stores_go_on(name, store, monkeypatch):
     if store == "plain":
-        monkeypatch.setattr(_support, "ColumnStore", _columns_py.ColumnStore)
+        monkeypatch.setattr(supports, "ColumnStore", plain.ColumnStore)
     else:
-        monkeypatch.setattr(_support, "_column_type", "float64")
+        monkeypatch.setattr(supports, "_column_type", "float64")
     assert_goes_on(WRAPPERS[name].clone(), topics(drifting_stream(120)), 60)
 
 

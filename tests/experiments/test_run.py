@@ -1,13 +1,17 @@
 import inspect
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from river import evaluate, metrics
 
+import drift
 from drift.errors import ParameterError
 from drift.experiments import Cell, RunFolder, learn, run_cells
 from drift.experiments import run as run_module
+from drift.experiments._jobs import code_fingerprint
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, Perceptron, column_type, compiled
 from drift.streams import Documents, ShiftingStream
@@ -175,6 +179,17 @@ def test_the_models_code_is_in_the_key(stream, monkeypatch):
     before = Cell("LBP", {"budget": 5}, stream, 0).key
     monkeypatch.setattr("drift.experiments.run.code_fingerprint", lambda: "mended")
     assert Cell("LBP", {"budget": 5}, stream, 0).key != before
+
+
+def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
+    keys = set()
+    shutil.copytree(Path(drift.__file__).parent, tmp_path / "drift")
+    monkeypatch.setattr(drift, "__file__", str(tmp_path / "drift" / "__init__.py"))
+    for name in ("alma.py", "_store/columns.pyx", "_store/columns.h", "_template/river.py"):
+        with (tmp_path / "drift" / "models" / name).open("a") as file:
+            file.write("# mended")
+        keys.add(code_fingerprint.__wrapped__())
+    assert len(keys) == 4
 
 
 def test_models_learn_in_float64(close):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from drift.models import _columns_py, _support, _threads, column_type, compiled
+from drift.models import column_type, compiled
+from drift.models._store import guard, plain, supports
 
 STORES = ["compiled-float32", "compiled-float64", "plain"]
 
@@ -19,8 +20,8 @@ def pytest_collection_modifyitems(items):
 def tolerance(request, monkeypatch):
     """Run on each column store; the value bounds errors as a share of sum |alpha_i k(x_i, x)|."""
     if request.param == "plain":
-        monkeypatch.setattr(_support, "ColumnStore", _columns_py.ColumnStore)
-        monkeypatch.setattr(_support, "Guard", _threads.Guard)
+        monkeypatch.setattr(supports, "ColumnStore", plain.ColumnStore)
+        monkeypatch.setattr(supports, "Guard", guard.Guard)
         yield 1e-9
         return
     if not compiled:

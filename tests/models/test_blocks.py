@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, RBP, SPA, Perceptron, _blocks, compiled
-from drift.models._frames import Table
+from drift.models import LBP, RBP, SPA, Perceptron, compiled
+from drift.models._template import blocks
+from drift.models._template.batches import Table
 
 pytestmark = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 
@@ -26,10 +27,10 @@ MODELS = {
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(_blocks, "LEAST_PRODUCTS", 1)
-    monkeypatch.setattr(_blocks, "LEAST_ROWS", 2)
-    monkeypatch.setattr(_blocks, "BLOCK", 23)
-    monkeypatch.setattr(_blocks, "CHAIN", 4)
+    monkeypatch.setattr(blocks, "LEAST_PRODUCTS", 1)
+    monkeypatch.setattr(blocks, "LEAST_ROWS", 2)
+    monkeypatch.setattr(blocks, "BLOCK", 23)
+    monkeypatch.setattr(blocks, "CHAIN", 4)
 
 
 def batch(kind, n=160, width=9):
@@ -56,7 +57,7 @@ def test_a_batch_of_dense_rows_is_the_loop(name, kernel, kind):
         predictions.append(alone.predict_one(dict(enumerate(x))))
         alone.learn_one(dict(enumerate(x)), label)
     first = together.predict_learn_many(X[:40], y[:40])
-    assert together.n_supports < 3 or _blocks.pays(Table(X[40:]), together._supports)
+    assert together.n_supports < 3 or blocks.pays(Table(X[40:]), together._supports)
     rest = together.predict_learn_many(X[40:], y[40:])
     assert [*first, *rest] == predictions
     assert together.n_mistakes == alone.n_mistakes
@@ -69,12 +70,12 @@ def test_a_user_s_own_kernel_and_float64_columns_take_the_one_loop():
     X, y = batch("gaussian")
     model = Perceptron(lambda dot, a, b: dot)
     model.learn_many(X, y)
-    assert not _blocks.pays(Table(X), model._supports)
+    assert not blocks.pays(Table(X), model._supports)
     X[3, 3] = np.nan
     model = Perceptron()
     model.learn_many(X, y)
-    assert not _blocks.pays(Table(X), model._supports)
-    assert _blocks.pays(Table(np.nan_to_num(X, nan=1.0)), model._supports)
+    assert not blocks.pays(Table(X), model._supports)
+    assert blocks.pays(Table(np.nan_to_num(X, nan=1.0)), model._supports)
 
 
 def test_most_rows_are_decided_by_the_product():

@@ -13,7 +13,7 @@ from streams import drifting_stream
 from drift.errors import ParameterError
 from drift.kernels import Linear, Polynomial
 from drift.models import CKS, VariableCachePerceptron
-from drift.models._rest import RestScores
+from drift.models._linalg.leave_one_out import RestScores
 
 value = st.integers(-3, 3) | st.floats(-2, 2)
 row = st.dictionaries(st.sampled_from("abcd"), value, max_size=4)

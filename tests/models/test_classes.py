@@ -19,9 +19,9 @@ from drift.models import (
     Perceptron,
     ProjectronPlusPlus,
     VotedPerceptron,
-    _ahead,
     compiled,
 )
+from drift.models._template import ahead
 
 KERNELS = {
     "linear": Linear(),
@@ -81,11 +81,11 @@ def loop(model, X, y):
 def _way(request, monkeypatch):
     """Decide rows ahead, in small blocks, or one by one."""
     blocks = request.param == "blocks"  # the plain store goes row by row all the same
-    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3 if blocks else 10**9)
-    monkeypatch.setattr(_ahead, "LEAST_ROWS", 2)
-    monkeypatch.setattr(_ahead, "LEAST_DENSITY", 0.0)
-    monkeypatch.setattr(_ahead, "BLOCK", 7)
-    monkeypatch.setattr(_ahead, "RESUME", 9)
+    monkeypatch.setattr(ahead, "LEAST_SUPPORTS", 3 if blocks else 10**9)
+    monkeypatch.setattr(ahead, "LEAST_ROWS", 2)
+    monkeypatch.setattr(ahead, "LEAST_DENSITY", 0.0)
+    monkeypatch.setattr(ahead, "BLOCK", 7)
+    monkeypatch.setattr(ahead, "RESUME", 9)
 
 
 @pytest.mark.covering(2)
@@ -139,15 +139,15 @@ def test_blocks_decide_most_rows(name, kernel, monkeypatch):
     model = MODELS[name](KERNELS[kernel])
     model.learn_many(X, y)
     passed = []
-    scan = _ahead.Ahead.scan
+    scan = ahead.Ahead.scan
 
     def counted(self, start, *rest):
         stop = scan(self, start, *rest)
         passed.append(stop - start)
         return stop
 
-    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3)
-    monkeypatch.setattr(_ahead.Ahead, "scan", counted)
+    monkeypatch.setattr(ahead, "LEAST_SUPPORTS", 3)
+    monkeypatch.setattr(ahead.Ahead, "scan", counted)
     predictions = model.predict_many(X + 0.01)
     assert sum(passed) > 0.95 * len(X)
     assert (predictions == [model.predict_one(dict(enumerate(x))) for x in X + 0.01]).all()

@@ -47,7 +47,7 @@ FAST = [
 ]
 SOURCES = str(Path(drift.models.__file__).parent)
 #: Between its lines the interpreter handles no signal; a tracer would raise where none can.
-HANDLING = str(Path(SOURCES) / "_threads.py")
+HANDLING = str(Path(SOURCES) / "_store" / "guard.py")
 
 
 ALL = [
@@ -192,7 +192,9 @@ def test_a_kernel_without_a_value_says_how_many_rows_are_learnt():
     with pytest.raises(FeatureError) as refused:
         model.learn_many([{"a": 1.0}, {"b": 23.0}, {"c": 1.0}], [True, False, True])
     # The compiled store meets the kernel of the second row with itself when that is evicted.
-    rows_learnt = 2 if "drift.models._columns.ColumnStore" in f"{model._supports.store}" else 0
+    rows_learnt = (
+        2 if "drift.models._store.columns.ColumnStore" in f"{model._supports.store}" else 0
+    )
     assert refused.value.rows_learnt == rows_learnt
     assert model.n_supports == min(1, rows_learnt)
     assert model.n_mistakes == model.n_updates == rows_learnt

@@ -12,9 +12,9 @@ from drift.models import (
     MRBP,
     PassiveAggressive,
     ProjectronPlusPlus,
-    _columns_py,
-    _support,
 )
+from drift.models._store import plain
+from drift.models._store.supports import ColumnStore
 
 #: Stories for each model; the plain store takes a hundred times as long.
 FAST_ROWS, ROWS, PLAIN_ROWS = 1200, 5000, 400
@@ -89,7 +89,7 @@ def real_steps(stories):
 @pytest.mark.parametrize("case", REAL)
 def test_agrees_with_its_twin_on_real_stories(case, rows, stories, real_steps, tolerance):
     make_model, _ = REAL[case]
-    if _support.ColumnStore is _columns_py.ColumnStore:
+    if ColumnStore is plain.ColumnStore:
         rows = PLAIN_ROWS
     model = make_model(None)
     for (x, y), (scores, size, mistakes, supports) in zip(

@@ -10,7 +10,7 @@ from river import preprocessing
 
 from drift.kernels import DEFAULT_KERNEL, Polynomial
 from drift.models import LBP, MIRA, MRBP, OneVsRest, column_type, compiled
-from drift.models._support import SupportSet
+from drift.models._store.supports import SupportSet
 from drift.streams import newswire
 
 ROWS = Polynomial(normalize="rows")

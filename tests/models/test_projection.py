@@ -20,9 +20,9 @@ from streams import STREAMS, random_stream
 from drift.errors import ParameterError
 from drift.kernels import RBF, Linear
 from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus, compiled
-from drift.models._gram import GramFactor
-from drift.models._projector import Projector
-from drift.models._support import Guard
+from drift.models._linalg.gram import GramFactor
+from drift.models._linalg.span import Projector
+from drift.models._store.supports import Guard
 from drift.streams import read_libsvm
 
 PROJECTING = [Projectron, ProjectronPlusPlus, ALMA2]

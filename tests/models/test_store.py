@@ -23,11 +23,12 @@ from streams import random_stream
 
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import Perceptron, _columns_py, compiled
-from drift.models._support import SupportSet
+from drift.models import Perceptron, compiled
+from drift.models._store import plain
+from drift.models._store.supports import SupportSet
 
 if compiled:
-    from drift.models._columns import ColumnStore
+    from drift.models._store.columns import ColumnStore
 
 needs_compiled = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 
@@ -54,7 +55,7 @@ class TwoStores(RuleBasedStateMachine):
     def start(self, kernel, limit):
         self.kernel, self.limit = kernel, limit
         self.fast = ColumnStore(kernel, True, limit)
-        self.plain = _columns_py.ColumnStore(kernel, True, limit)
+        self.plain = plain.ColumnStore(kernel, True, limit)
         self.held = []
 
     @rule(x=examples, weight=st.floats(-3, 3))
@@ -215,7 +216,7 @@ class TwoStores(RuleBasedStateMachine):
     def change_places(self):
         self.fast, self.plain = (
             ColumnStore.restore(self.kernel, self.limit, self.plain.state()),
-            _columns_py.ColumnStore.restore(self.kernel, self.limit, self.fast.state()),
+            plain.ColumnStore.restore(self.kernel, self.limit, self.fast.state()),
         )
 
     @invariant()

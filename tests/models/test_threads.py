@@ -29,10 +29,10 @@ from drift.models import (
     ProjectronPlusPlus,
     StructuredProjectron,
     VotedPerceptron,
-    _ahead,
 )
-from drift.models._names import IN_USE
-from drift.models.base import KernelClassifier
+from drift.models._store.features import IN_USE
+from drift.models._template import ahead
+from drift.models._template.binary import KernelClassifier
 
 pytestmark = pytest.mark.usefixtures("tolerance")  # on each store
 
@@ -326,8 +326,8 @@ def test_the_models_of_several_classes_under_threads():
 
 
 def test_another_thread_is_kept_out_of_rows_that_are_decided_ahead(monkeypatch):
-    monkeypatch.setattr(_ahead, "LEAST_SUPPORTS", 3)
-    monkeypatch.setattr(_ahead, "LEAST_ROWS", 2)
+    monkeypatch.setattr(ahead, "LEAST_SUPPORTS", 3)
+    monkeypatch.setattr(ahead, "LEAST_ROWS", 2)
     X = np.random.default_rng(1).normal(size=(60, 4))
     y = [int(k) for k in X.argmax(axis=1)]
     model = OneVsRest(Perceptron())

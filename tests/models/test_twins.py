@@ -12,7 +12,8 @@ from test_multiclass import CASES as MULTICLASS
 
 from drift.errors import FeatureError
 from drift.kernels import RBF
-from drift.models import MODELS, _columns_py, _support
+from drift.models import MODELS
+from drift.models._store import plain, supports
 
 
 def steps(twin, examples):
@@ -180,7 +181,7 @@ def real_steps(request, rows):  # noqa: ARG001 - computed for each number of row
 @pytest.mark.parametrize("case", CASES)
 def test_agrees_with_its_twin_on_real_data(data, case, rows, real_steps, tolerance):
     examples, kernel, trace = real_steps(data, case)
-    if _support.ColumnStore is _columns_py.ColumnStore:
+    if supports.ColumnStore is plain.ColumnStore:
         rows = PLAIN_ROWS
     if tolerance == 1e-5:
         tolerance = 1e-3 if CASES[case].feeds_back else tolerance

@@ -7,9 +7,10 @@ import pytest
 
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import MIRA, OneVsRest, VotedPerceptron, _support, compiled
-from drift.models._frames import rows_of
-from drift.models._names import Row
+from drift.models import MIRA, OneVsRest, VotedPerceptron, compiled
+from drift.models._store.features import Row
+from drift.models._store.supports import ColumnStore
+from drift.models._template.batches import rows_of
 
 pytestmark = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 
@@ -27,7 +28,7 @@ def made(n, width, seed=0):
 
 
 def filled(kernel, supports, *, wide):
-    store = _support.ColumnStore(kernel, wide)
+    store = ColumnStore(kernel, wide)
     rows = rows_of(supports)
     for i in range(len(rows)):
         row = Row(rows, i)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._names import as_dict, culprit, in_order, number
-from drift.models._threads import Guard, alone
+from drift.models._store.features import as_dict, culprit, in_order, number
+from drift.models._store.guard import Guard, alone
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from drift.kernels import Kernel
-    from drift.models._frames import Rows
-    from drift.models._names import Classes, Rule
+    from drift.models._store.features import Classes, Rule
+    from drift.models._template.batches import Rows
     from drift.types import Features
 
 __all__ = ["ColumnStore", "Guard"]
@@ -423,7 +423,7 @@ class ColumnStore:
         order: tuple[list[int], list[int], int] | None = None,
     ) -> ColumnStore:
         """Build the store that gave `state`; see the compiled store."""
-        from drift.models._store_state import check_store  # noqa: PLC0415  (imports numpy)
+        from drift.models._store.check import check_store  # noqa: PLC0415  (imports numpy)
 
         check_store(state, order)
         self = cls(kernel, state["wide"], limit)

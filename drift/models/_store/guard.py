@@ -8,8 +8,8 @@ from functools import partial, wraps
 from operator import call
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from drift.models._names import IN_USE
-from drift.models._undo import Kind, Part, copied, kind_of
+from drift.models._store.features import IN_USE
+from drift.models._store.undo import Kind, Part, copied, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

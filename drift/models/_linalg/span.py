@@ -9,15 +9,15 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.models._undo import Part
+from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from numpy.typing import NDArray
 
-    from drift.models._support import SupportSet
-    from drift.models._threads import Held
+    from drift.models._store.guard import Held
+    from drift.models._store.supports import SupportSet
     from drift.types import Features
 
 __all__ = ["TIE", "ClassProjector", "Projection", "Projector", "margin_step", "within"]
@@ -58,7 +58,7 @@ class Projector(Part):
         import numpy as np  # noqa: PLC0415
 
         if self._factor is None:
-            from drift.models._gram import GramFactor  # noqa: PLC0415
+            from drift.models._linalg.gram import GramFactor  # noqa: PLC0415
 
             self._factor = GramFactor()
         row = np.zeros(self._factor.capacity)
@@ -100,7 +100,7 @@ class ClassProjector(Part):
     """
 
     def __init__(self, factor: Any = None, slots: Iterable[int] = ()) -> None:
-        from drift.models._gram import GramFactor  # noqa: PLC0415
+        from drift.models._linalg.gram import GramFactor  # noqa: PLC0415
 
         self._factor = GramFactor() if factor is None else factor
         self._slots = list(slots)

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from drift.models.base import KernelClassifier
+from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ class Caching(KernelClassifier):
     def _kernel_row(self, outputs: int = 1) -> NDArray[np.float64]:
         """Kernel between the point and each slot; makes room for so many scores of an example."""
         if self._rest is None:
-            from drift.models._rest import RestScores  # noqa: PLC0415
+            from drift.models._linalg.leave_one_out import RestScores  # noqa: PLC0415
 
             self._rest = RestScores(outputs, self._supports.tie)
         self._rest.widen(outputs)

@@ -8,22 +8,22 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
-from drift.models._names import content_of
+from drift.models._store.features import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._names import Example
-    from drift.models._threads import Held
+    from drift.models._store.features import Example
+    from drift.models._store.guard import Held
     from drift.types import Features
 
 try:
-    from drift.models._columns import ColumnStore, Guard
+    from drift.models._store.columns import ColumnStore, Guard
 except ImportError:  # built without a C compiler
     import multiprocessing
 
-    from drift.models._columns_py import ColumnStore, Guard  # type: ignore[assignment]
+    from drift.models._store.plain import ColumnStore, Guard  # type: ignore[assignment]
 
     if multiprocessing.parent_process() is None:  # workers leave it to the process that has them
         warnings.warn(
@@ -37,7 +37,7 @@ except ImportError:  # built without a C compiler
 __all__ = ["ColumnStore", "Guard", "SupportSet", "column_type", "compiled", "float64_columns"]
 
 #: Whether the compiled extension is in use.
-compiled: bool = ColumnStore.__module__ == "drift.models._columns"
+compiled: bool = ColumnStore.__module__ == "drift.models._store.columns"
 
 _COLUMN_TYPES = ("float32", "float64")
 _column_type = "float32"
@@ -233,7 +233,7 @@ class SupportSet:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from drift.models._store_state import check_budget  # noqa: PLC0415  (imports numpy)
+        from drift.models._store.check import check_budget  # noqa: PLC0415  (imports numpy)
 
         check_budget(state["budget"])
         self.kernel = state["kernel"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from drift.errors import FeatureError, FeatureTypeError, LabelError
 
 if TYPE_CHECKING:
-    from drift.models._frames import Rows
+    from drift.models._template.batches import Rows
     from drift.types import Features
 
 Example = frozenset[tuple[Hashable, float]]

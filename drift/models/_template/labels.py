@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
-from drift.models._contract import OnlineClassifier
-from drift.models._names import is_missing, refuse_real
+from drift.models._store.features import is_missing, refuse_real
+from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

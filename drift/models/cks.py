@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number
-from drift.models._caching import Caching
+from drift.models._template.redundant import Caching
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

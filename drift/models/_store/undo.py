@@ -34,9 +34,9 @@ class Kind(IntEnum):
 
 
 _STORES = {
-    "drift.models._columns.ColumnStore",
-    "drift.models._columns_py.ColumnStore",
-    "drift.models._support.SupportSet",
+    "drift.models._store.columns.ColumnStore",
+    "drift.models._store.plain.ColumnStore",
+    "drift.models._store.supports.SupportSet",
 }
 
 

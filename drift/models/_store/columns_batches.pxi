@@ -32,7 +32,7 @@ cdef class Batches(Scores):
         """Score rows until one has ``sign * score <= threshold``; return its number.
 
         `scores` gets the score of each row up to and with that one. Without such a row the result is
-        the number of rows. `rows` is a `drift.models._frames.Rows`; `signs` are int8, or None to score all rows.
+        the number of rows. `rows` is a `drift.models._template.batches.Rows`; `signs` are int8, or None to score all rows.
         """
         cdef Py_buffer indptr, indices, data, out, sign
         cdef int i = start, stop = <int>len(rows)
@@ -109,13 +109,13 @@ cdef class Batches(Scores):
         Parameters
         ----------
         rows
-            A `drift.models._frames.Rows`.
+            A `drift.models._template.batches.Rows`.
         targets
             Number of each row's own class, int32; below 0 for a row at which to stop in any case.
         classes
-            A `drift.models._names.Classes`.
+            A `drift.models._store.features.Classes`.
         rule
-            A `drift.models._names.Rule`.
+            A `drift.models._store.features.Rule`.
         """
         cdef Py_buffer target, weight, factor
         cdef int i, stop = <int>len(rows), count = <int>len(classes.factors)

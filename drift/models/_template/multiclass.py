@@ -1,28 +1,26 @@
-"""The template of the multiclass algorithms, and the Perceptron on a budget in it."""
+"""The template of the multiclass algorithms."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from drift._checks import check_integer, check_seed
 from drift.errors import LabelError
-from drift.models._contract import OnlineClassifier
-from drift.models._draws import Drawing, Draws
-from drift.models._names import Rule, is_missing, refuse_real
-from drift.models._threads import alone
-from drift.models.base import KernelClassifier
+from drift.models._store.features import Rule, is_missing, refuse_real
+from drift.models._store.guard import alone
+from drift.models._template.binary import KernelClassifier
+from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from drift.kernels import Kernel
-    from drift.models._ahead import Batch
-    from drift.models._frames import Table
-    from drift.models._prototypes import Array, Prototypes
+    from drift.models._template.ahead import Batch
+    from drift.models._template.batches import Table
+    from drift.models._template.prototypes import Array, Prototypes
     from drift.types import Features, Label
 
-__all__ = ["MRBP", "MulticlassKernelClassifier", "check_class", "softmax"]
+__all__ = ["MulticlassKernelClassifier", "check_class", "softmax"]
 
 
 def check_class(y: Label) -> None:
@@ -180,7 +178,7 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
         if checked is not None or table.array is None or self._class_margin is None:
             return super()._learn_rows(table, labels, checked)
-        from drift.models._classes import learn_rows  # noqa: PLC0415  (imports numpy)
+        from drift.models._template.classes import learn_rows  # noqa: PLC0415  (imports numpy)
 
         first: list[Label] = []
         while self._prototypes is None and len(first) < len(table):
@@ -201,7 +199,7 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _decide_rows(self, table: Table) -> Sequence[Any]:
         rows, prototypes, scores = table.array, self._prototypes, None
         if rows is not None and prototypes is not None and self._class_margin is not None:
-            from drift.models._classes import decide_rows  # noqa: PLC0415
+            from drift.models._template.classes import decide_rows  # noqa: PLC0415
 
             scores = decide_rows(rows, self._supports, prototypes.classes, self._scores_of)
         return super()._decide_rows(table) if scores is None else scores
@@ -226,7 +224,7 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     def _name_classes(self) -> None:
         """Go over to prototypes: half of the hypothesis for each class learnt so far."""
-        from drift.models._prototypes import Prototypes  # noqa: PLC0415
+        from drift.models._template.prototypes import Prototypes  # noqa: PLC0415
 
         self._prototypes = prototypes = Prototypes()
         self._update_margin = None
@@ -306,64 +304,3 @@ class MulticlassKernelClassifier(KernelClassifier):
             return super().supports
         pairs = zip(self._supports, self._supports.slots, strict=True)
         return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
-
-
-class MRBP(Drawing, MulticlassKernelClassifier):
-    """Multiclass Randomized Budget Perceptron: evicts a support drawn uniformly at random.
-
-    A mistake gives the example's own class the coefficient 1, and the best other one -1.
-
-    Parameters
-    ----------
-    budget
-        Largest number of supports, at least 1.
-    kernel
-        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
-    seed
-        Seed of the draws; None for another sequence each time.
-
-    Attributes
-    ----------
-    n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
-    n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
-
-    Raises
-    ------
-    ParameterError
-        If `budget` is not an integer of at least 1.
-
-    See Also
-    --------
-    RBP : The same for two classes.
-
-    References
-    ----------
-    .. [1] F. Orabona, J. Keshet, B. Caputo, "Bounded kernel-based online learning", Journal of
-       Machine Learning Research 10 (2009), section 7 (the multiclass baseline).
-
-    Examples
-    --------
-    >>> from river import datasets, evaluate, metrics, preprocessing
-    >>> from drift.kernels import RBF
-    >>> from drift.models import MRBP
-    >>> model = preprocessing.StandardScaler() | MRBP(budget=50, kernel=RBF(0.2), seed=1)
-    >>> segments = datasets.ImageSegments().take(500)
-    >>> evaluate.progressive_val_score(segments, model, metrics.Accuracy())
-    Accuracy: 75.75%
-    """
-
-    def __init__(
-        self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
-    ) -> None:
-        budget = check_integer("budget", budget)
-        super().__init__(kernel, budget)
-        self.budget = budget
-        self.seed = check_seed(seed)
-        self._rng = Draws(self.seed)
-
-    def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        self._add(x, {k: 1.0, rival: -1.0})
-        if len(self._supports) > self.budget:
-            self._evict(self._rng.randrange(self.budget))

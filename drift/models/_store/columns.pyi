@@ -4,9 +4,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 from drift.kernels import Kernel
-from drift.models._frames import Rows
-from drift.models._names import Classes, Rule
-from drift.models._undo import Part
+from drift.models._store.features import Classes, Rule
+from drift.models._store.undo import Part
+from drift.models._template.batches import Rows
 from drift.types import Features
 
 class Guard:

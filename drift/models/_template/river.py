@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from river import base
 
 from drift.errors import DriftError, ParameterError
-from drift.models import _support
-from drift.models._threads import alone
-from drift.models._undo import Part
+from drift.models._store import supports
+from drift.models._store.guard import alone
+from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from drift.models._frames import Table
-    from drift.models._names import Rule
-    from drift.models._threads import Held
+    from drift.models._store.features import Rule
+    from drift.models._store.guard import Held
+    from drift.models._template.batches import Table
     from drift.types import Features, Label
 
 __all__ = ["Guarded", "ModelWrapper", "OnlineClassifier"]
@@ -46,14 +46,14 @@ class Guarded(Part):
     """A model with a guard of its own, which is no part of its state: copies get another."""
 
     def __init__(self) -> None:
-        self._guard: Held = _support.Guard()
+        self._guard: Held = supports.Guard()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_guard"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._guard = _support.Guard()
+        self._guard = supports.Guard()
 
 
 class OnlineClassifier(base.MiniBatchClassifier, Part):
@@ -288,7 +288,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     @alone
     def _run(self, X: Any, y: Any) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
-        from drift.models._frames import Table, labels_of  # noqa: PLC0415  (imports numpy)
+        from drift.models._template.batches import Table, labels_of  # noqa: PLC0415  (imports numpy)
 
         table, (labels, name) = Table(X), labels_of(y)
         if len(labels) != len(table):
@@ -302,7 +302,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
             raise
 
     def _table(self, X: Any) -> Table:
-        from drift.models._frames import Table  # noqa: PLC0415
+        from drift.models._template.batches import Table  # noqa: PLC0415
 
         table = Table(X)
         table.check(self._read)

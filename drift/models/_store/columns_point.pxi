@@ -328,7 +328,7 @@ cdef class Point(Supports):
         return 0
 
     cdef int read_row_of(self, rows, int i) except -1:
-        """Read a row of a `drift.models._frames.Rows`."""
+        """Read a row of a `drift.models._template.batches.Rows`."""
         cdef Py_buffer indptr, indices, data
         cdef int64_t start, stop
         self.index(rows.width)

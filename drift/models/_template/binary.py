@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
-from drift.models._labels import SIGNS, BinaryLabels, predicted
-from drift.models._names import Row, Rule
-from drift.models._support import SupportSet
-from drift.models._threads import alone
+from drift.models._store.features import Row, Rule
+from drift.models._store.guard import alone
+from drift.models._store.supports import SupportSet
+from drift.models._template.labels import SIGNS, BinaryLabels, predicted
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from drift.models._frames import Table
-    from drift.models._threads import Held
+    from drift.models._store.guard import Held
+    from drift.models._template.batches import Table
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier"]
@@ -261,15 +261,15 @@ class KernelClassifier(BinaryLabels):
         threshold: float,
     ) -> Sequence[float]:
         """Score of each row, of the right sign; it is learnt after that if there are signs."""
-        from drift.models import _blocks  # noqa: PLC0415  (imports numpy)
+        from drift.models._template import blocks  # noqa: PLC0415  (imports numpy)
 
-        if _blocks.pays(table, self._supports):
+        if blocks.pays(table, self._supports):
 
             def learn(x: Row, i: int, score: float | None) -> None:
                 assert signs is not None  # noqa: S101
                 self._learn_block_row(x, labels[i], signs[i], score)
 
-            return list(_blocks.scan(table, self._supports, signs, threshold, learn).tolist())
+            return list(blocks.scan(table, self._supports, signs, threshold, learn).tolist())
         rows, supports, stop = table.array, self._supports, 0
         assert rows is not None  # noqa: S101
         scores = array("d", bytes(8 * len(rows)))

@@ -7,13 +7,13 @@ cdef extern from *:
     #define LEAST_SLOTS 512
     #define LEAST_DENSE (1 << 21) /* bytes of a row's dense columns: fewer the second-level cache keeps */
     #define REAL float
-    #include "_columns.h"
-    #include "_vocabulary.h"
+    #include "columns.h"
+    #include "vocabulary.h"
     #undef REAL
     #define REAL double
-    #include "_columns.h"
+    #include "columns.h"
     #undef REAL
-    #include "_ahead.h"
+    #include "ahead.h"
     """
     ctypedef struct DriftColumn:
         void *block

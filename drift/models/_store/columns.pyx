@@ -3,7 +3,7 @@
 
 One column per feature holds the supports' values for it, sparse while few supports have the feature
 and dense above an eighth of them. The vocabulary is owned by the supports: a name whose column
-empties is forgotten. `drift.models._columns_py` is the same contract in plain Python.
+empties is forgotten. `drift.models._store.plain` is the same contract in plain Python.
 
 Rows lie in the columns at unit norm where the kernel looks at their direction alone, else scaled by
 a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits; `scale`
@@ -30,17 +30,17 @@ from array import array
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._names import IN_USE, INDEXED_WIDTH, Row, as_dict, culprit, in_order, index_of
-from drift.models._undo import Kind, copied, kind_of
+from drift.models._store.features import IN_USE, INDEXED_WIDTH, Row, as_dict, culprit, in_order, index_of
+from drift.models._store.undo import Kind, copied, kind_of
 
-include "_columns_native.pxi"
-include "_columns_guard.pxi"
-include "_columns_supports.pxi"
-include "_columns_point.pxi"
-include "_columns_scores.pxi"
-include "_columns_batches.pxi"
-include "_columns_screens.pxi"
-include "_columns_changes.pxi"
+include "columns_native.pxi"
+include "columns_guard.pxi"
+include "columns_supports.pxi"
+include "columns_point.pxi"
+include "columns_scores.pxi"
+include "columns_batches.pxi"
+include "columns_screens.pxi"
+include "columns_changes.pxi"
 
 
 cdef class ColumnStore(Changes):
@@ -122,7 +122,7 @@ cdef class ColumnStore(Changes):
         `order` has the supports' slots and serial numbers, the oldest first, and how many there ever
         were. Without it they come slot by slot.
         """
-        from drift.models._store_state import check_store  # which imports numpy
+        from drift.models._store.check import check_store  # which imports numpy
 
         check_store(state, order)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)

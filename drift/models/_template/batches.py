@@ -15,7 +15,7 @@ import numpy as np
 from river.utils import dataframe
 
 from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError
-from drift.models._names import Row, is_missing
+from drift.models._store.features import Row, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence

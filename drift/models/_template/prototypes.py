@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._names import Classes
-from drift.models._undo import Part
+from drift.models._store.features import Classes
+from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from drift.models._support import SupportSet
+    from drift.models._store.supports import SupportSet
     from drift.types import Label
 
     Array = NDArray[np.float64]

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import blas
 
-from drift.models._names import Row
+from drift.models._store.features import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from drift.models._frames import Table
-    from drift.models._support import SupportSet
+    from drift.models._store.supports import SupportSet
+    from drift.models._template.batches import Table
 
 __all__ = ["pays", "scan"]
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models import _support
-from drift.models._names import content_of
-from drift.models._undo import Part
+from drift.models._store import supports
+from drift.models._store.features import content_of
+from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._names import Example
-    from drift.models._threads import Held
+    from drift.models._store.features import Example
+    from drift.models._store.guard import Held
     from drift.types import Features, Label
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -39,7 +39,7 @@ class SharedStore(Part):
     _kept = frozenset({"matrix", "users", "example", "scores", "row", "votes"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
-        self.store = _support.ColumnStore(kernel, wide or _support.float64_columns())
+        self.store = supports.ColumnStore(kernel, wide or supports.float64_columns())
         #: Coefficients by hypothesis and slot, each row up to its hypothesis's factor.
         self.matrix = np.zeros((0, 0))
         self.users = np.zeros(0, dtype=np.int64)  # hypotheses that hold a slot's support
@@ -97,7 +97,7 @@ class SharedStore(Part):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.store = _support.ColumnStore.restore(state["kernel"], None, state["store"])
+        self.store = supports.ColumnStore.restore(state["kernel"], None, state["store"])
         self.matrix = state["matrix"]
         self.users = state["users"]
         self._forget_example()

@@ -7,7 +7,7 @@ import random
 from array import array
 from typing import Any
 
-from drift.models._undo import Part
+from drift.models._store.undo import Part
 
 __all__ = ["Drawing", "Draws"]
 

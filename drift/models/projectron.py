@@ -6,16 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
-from drift.models._projector import ClassProjector, Projector, margin_step, within
-from drift.models.base import KernelClassifier
-from drift.models.multiclass import MulticlassKernelClassifier
+from drift.models._linalg.span import ClassProjector, Projector, margin_step, within
+from drift.models._template.binary import KernelClassifier
+from drift.models._template.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from drift.kernels import Kernel
-    from drift.models._projector import Projection
-    from drift.models._prototypes import Array
+    from drift.models._linalg.span import Projection
+    from drift.models._template.prototypes import Array
     from drift.types import Features, Label
 
 __all__ = ["Projectron", "ProjectronPlusPlus"]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg
 
-from drift.models._undo import Part
+from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from drift.models._threads import Held
+    from drift.models._store.guard import Held
 
     Array = NDArray[np.float64]
 

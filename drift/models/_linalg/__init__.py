@@ -1,0 +1,1 @@
+"""Linear algebra over the supports: Gram matrices, projections, scores without one support."""

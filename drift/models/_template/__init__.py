@@ -1,0 +1,1 @@
+"""What every algorithm fills in: River's contract, one example, batches, labels, classes."""
