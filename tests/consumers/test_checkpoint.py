@@ -4,6 +4,7 @@ import hashlib
 import json
 import pickle
 import struct
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,8 @@ def test_a_checkpoint_comes_back():
     assert after.configuration == before.configuration
     assert (after.identity, after.leader_epochs) == (before.identity, before.leader_epochs)
     assert (after.id, after.time) == ("4-2", 1e9)
+    with pytest.raises(FrozenInstanceError):
+        after.epoch = 5
 
 
 def test_a_file_of_version_1_is_still_read():
@@ -334,6 +337,14 @@ def test_verify(file, tmp_path):
     refused = run("verify", file, "--key-file", key_file)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr == f"error: {key_file} is empty, and no key: write one into it\n"
+
+
+def test_verify_builds_a_model_of_drifts_own():
+    data = to_bytes(some())[:-32]
+    at = data.rindex(b"RBP")
+    forged = data[:at] + b"RPB" + data[at + 3 :]
+    with pytest.raises(CheckpointError, match="RPB"):
+        verify(forged + hashlib.sha256(forged).digest())
 
 
 def test_verify_loads_no_pickle(tmp_path):

@@ -101,6 +101,14 @@ def test_the_newest_is_found_by_the_next_claim(folder):
     assert newest_of(folder) == 30
 
 
+def test_epochs_go_on_from_a_checkpoint_that_is_all_there_is(folder):
+    for _ in range(3):
+        epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    (folder.folder(TP) / f"epoch-{epoch:08d}").unlink()
+    assert folder.claim(TP).epoch == 4
+
+
 def test_the_last_ones_are_kept_and_nothing_else_piles_up(tmp_path):
     folder = CheckpointFolder(tmp_path, keep=2)
     for _ in range(5):

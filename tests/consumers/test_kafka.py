@@ -1,6 +1,7 @@
 """kafka-python as the worker reads from it."""
 
 import time
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -22,6 +23,18 @@ def client(broker):
     made = kafka.Broker("t", "g", broker.group_args, leave=lambda places, *, save: None)
     yield made
     made.close()
+
+
+def test_a_poll_sleeps_only_while_there_is_no_topic(broker, monkeypatch):
+    slept = []
+    monkeypatch.setattr(kafka, "time", SimpleNamespace(sleep=slept.append))
+    one = kafka.Broker("late", "g", broker.group_args, leave=lambda places, *, save: None)
+    assert list(one.poll(0.25)) == list(one.poll(9.0)) == []
+    assert slept == [0.25, 1.0]  # while the worker still answers
+    broker.create_topic("late")
+    assert list(one.poll(0.25)) == []
+    assert len(slept) == 2
+    one.close()
 
 
 def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):

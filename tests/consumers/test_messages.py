@@ -109,6 +109,7 @@ REFUSED = {
     b'{"features": null}': "features is null, not an object",
     b'{"features": [1, 2]}': "features is an array, not an object",
     b'{"features": {"a": "1.5"}}': "features['a'] is a string: send numbers without quotes",
+    b'{"features": {"%s": "1.5"}}' % (b"x" * 61): f"features['{'x' * 57}...'] is a string: send",
     b'{"features": {"a": 1, "b": {"c": 2}}}': "features['b'] is an object: send a number",
     b'{"features": {"a": [1]}}': "features['a'] is an array: send a number",
     b'{"features": {}, "label": 0.5}': "label is the number 0.5: send",

@@ -4,6 +4,7 @@ import errno
 import json
 import threading
 import time
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -455,6 +456,19 @@ def test_lag_is_that_of_all_partitions(topics, tmp_path):
     work(one, 1)
     assert 0 < learner.metrics.lag <= 6
     close(one)
+
+
+def test_everything_is_saved_every_so_many_seconds(topics, tmp_path, monkeypatch):
+    one = worker(topics, tmp_path, every_messages=30, every_seconds=60)
+    begun, saves = one._saved, []
+    with monkeypatch.context() as patch:
+        patch.setattr(one, "_save_all", saves.append)
+        for seconds in (30, 59, 61, 90, 122):
+            clock = SimpleNamespace(monotonic=lambda now=begun + seconds: now)
+            patch.setattr("drift.consumers.worker.time", clock)
+            one._save_due()
+    assert saves == [30, 30, 1, 30, 1]
+    one._close()
 
 
 def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):

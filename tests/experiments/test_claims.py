@@ -142,6 +142,7 @@ def test_i_the_second_order_is_better_at_small_budgets(decide_all):
     models["RBSOP"][10] = 15
     assert not decide_all({7: models})["i", "RBSOP"].holds
     assert not decide_all({7: models}, chunk_supports=4)["i", "RBSOP"].holds
+    assert decide_all({9: models}) == {}  # of which the paper says nothing
 
 
 @pytest.mark.parametrize(("sop", "holds"), [(20, True), (18, False), (15, False)])

@@ -63,6 +63,7 @@ def test_a_row_of_the_table(run):
     records = [
         run("RBP", 50, mistakes=10, supports=40, seconds=0.002),
         run("RBP", 50, mistakes=14, supports=50, seconds=0.004, seed=1),
+        run("RBP", 50, mistakes=14, supports=50, seconds=0.004, seed=2),
         run("Perceptron", mistakes=7),
     ]
     assert table_rows(curves(records)) == [
@@ -81,12 +82,12 @@ def test_a_row_of_the_table(run):
             "shifts": 0,
             "model": "RBP",
             "parameters": "budget 50",
-            "error": 12.0,
-            "error_std": 2.828,
-            "supports": 45.0,
-            "supports_std": 7.1,
-            "microseconds": 30.0,
-            "runs": 2,
+            "error": 12.667,
+            "error_std": 2.309,
+            "supports": 46.7,
+            "supports_std": 5.8,
+            "microseconds": 33.33,
+            "runs": 3,
         },
     ]
 

@@ -63,16 +63,29 @@ def test_rommas_table_is_the_papers():
         assert contender.factor == (1.0 if "Perceptron" in name else 1 / 1100)
         counted = "updates" if name == "VotedPerceptron" else "mistakes"
         assert set(one.printed[name]) == {"test_error", counted}
-        assert {len(numbers) for numbers in one.printed[name].values()} == {4}
     assert one.contenders["aggressive ROMMA (NC)"].parameters["noise"] == 30.0
+    page = (PAGES / "romma.md").read_text(encoding="utf-8")
+    errors, mistakes = zip(
+        *re.findall(r"± \S+ \| ([\d.]+) \| \d+ ± \d+ \| (\d+) \|", page), strict=True
+    )
+    printed = [list(numbers.values()) for numbers in one.printed.values()]
+    assert sum((first for first, _ in printed), ()) == tuple(map(float, errors))
+    assert sum((second for _, second in printed), ()) == tuple(map(int, mistakes))
 
 
-@pytest.mark.parametrize(("stream", "permutations"), [("usps", 11), ("letter", 11), ("mnist", 5)])
-def test_crammers_figure_is_the_papers(stream, permutations):
+@pytest.mark.parametrize(
+    ("stream", "permutations", "budgets"),
+    [
+        ("usps", 11, [300, 500, *range(750, 2000, 250), 2000, 2500, 3000]),
+        ("letter", 11, [*range(1000, 3000, 500), *range(3000, 9000, 1000)]),
+        ("mnist", 5, [*range(2000, 22000, 2000)]),
+    ],
+)
+def test_crammers_figure_is_the_papers(stream, permutations, budgets):
     one = REPRODUCTIONS[f"crammer-{stream}"]
     assert (one.permutations, one.tested) == (permutations, True)
     fixed = [c for c in one.contenders.values() if c.series == "fixed"]
-    assert len(fixed) == 10
+    assert [c.parameters["budget"] for c in fixed] == budgets
     for contender in one.contenders.values():
         assert contender.model == "SVM" or contender.parameters["margin"] == 0.01
     assert one.contenders["variable at half"].parameters["distill_margin"] == 0.005
@@ -84,12 +97,29 @@ def test_beyond_the_papers_the_same_contenders_meet_river_on_every_stream():
     for one in streams.values():
         assert one.as_stream
         assert not one.tested
+        assert one.permutations == 3
         models = {contender.model for contender in one.contenders.values()}
         assert set(RIVALS) < models
         assert {"LBP", "RBP", "Forgetron", "SPA", "PassiveAggressive", "LBSOP"} < models
         for name, contender in one.contenders.items():
             assert contender.adwin == name.endswith("ADWIN")
             assert not name.endswith(" tuned") or contender.parameters
+
+
+@pytest.mark.parametrize(
+    ("stream", "gamma", "decay"),
+    [
+        ("reuters", 1.0, 0.1),
+        ("reuters-shifts", 1.0, 0.1),
+        ("reuters-money-fx", 10.0, 0.1),
+        ("electricity", 10.0, 0.01),
+    ],
+)
+def test_beyond_the_papers_settings_are_the_pages(stream, gamma, decay):
+    contenders = REPRODUCTIONS[f"beyond-{stream}"].contenders
+    assert {one.kernel for name, one in contenders.items() if " rbf" in name} == {RBF(gamma)}
+    assert contenders["SPA tuned"].parameters == {"decay": decay}
+    assert contenders["River LogisticRegression tuned"].parameters == {"learning_rate": 10.0}
 
 
 @pytest.mark.usefixtures("small")

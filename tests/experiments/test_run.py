@@ -214,7 +214,9 @@ def test_what_cannot_run_is_refused_before_anything_runs(stream, learnt):
     assert learnt == []
 
 
-def test_progress_is_shown_on_stderr(cells, capsys):
+def test_progress_is_shown_on_stderr_where_it_is_asked_for(cells, capsys):
+    run_cells(cells, jobs=1)
+    assert capsys.readouterr().err == ""
     run_cells(cells, jobs=1, progress=True)
     shown = capsys.readouterr()
     assert "6 of 6 runs" in shown.err

@@ -1,4 +1,5 @@
 import json
+from dataclasses import FrozenInstanceError
 from functools import partial
 
 import numpy as np
@@ -41,6 +42,12 @@ def test_the_seed_reaches_every_model(documents):
     assert trial("RBP", {}, one_vs_rest=True).make().model.seed == 7
     assert trial("RBP", {}, adwin=True).make().model.seed == 7
     assert trial("River HoeffdingAdaptiveTreeClassifier", {}).make().seed == 7
+
+
+def test_a_trial_stays_what_its_key_says(documents):
+    trial = Trial("RBP", {}, Problem(documents, "a"), 0, seed=7)
+    with pytest.raises(FrozenInstanceError):
+        trial.seed = 8
 
 
 def test_a_permutation_is_learnt_in_its_own_order(documents):

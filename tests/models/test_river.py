@@ -15,6 +15,7 @@ from streams import drifting_stream, random_stream
 from drift.errors import ParameterError
 from drift.kernels import RBF
 from drift.models import MODELS, RBP, SPA, Forgetron, Perceptron, VotedPerceptron
+from drift.models.registry import ENTRIES
 
 
 @dataclass(frozen=True)
@@ -170,3 +171,16 @@ def test_a_bias_is_a_zero_instance_with_coefficient_1(model_class):
     assert model.supports == [({}, 1.0), ({"a": 2.0}, -1.0)]
     # k(0, x) = 2^4 (1 + 0)^4 / sqrt(1 (1 + 4)^4)
     assert Perceptron(bias=True).decision_function_one({"a": 2.0}) == pytest.approx(16 / 25)
+
+
+@pytest.mark.parametrize(
+    ("powers", "names"),
+    [
+        ((1, 1, 0), "ALMA2 Forgetron LBP MRBP PassiveAggressive Perceptron RBP ROMMA SPA"),
+        ((1, 1, 1), "CKS MIRA VariableCachePerceptron VotedPerceptron"),
+        ((2, 1, 2), "LBSOP Projectron ProjectronPlusPlus RBSOP SOP"),  # an inverse
+    ],
+)
+def test_the_registry_says_what_each_model_costs(powers, names):
+    costs = {one.model.__name__: (one.memory, one.prediction, one.update) for one in ENTRIES}
+    assert {name: costs[name] for name in names.split()} == dict.fromkeys(names.split(), powers)
