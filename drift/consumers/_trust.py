@@ -44,6 +44,7 @@ _PARTS = {
     "SharedStore": "drift.models._store.shared_supports",
     "SharedSupports": "drift.models._store.shared_supports",
     "SupportSet": "drift.models._store.supports",
+    "Tracker": "drift.models.tracker",
 }
 #: Types of array.array and of numpy's arrays; numpy's scalars may be dates and texts as well.
 ARRAYS = frozenset("bBhHiIqQfd")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from drift.models.romma import ROMMA
     from drift.models.second_order import LBSOP, RBSOP, SOP
     from drift.models.structured import StructuredProjectron
+    from drift.models.tracker import Tracker
 
 __all__ = [
     "ALMA2",
@@ -55,6 +56,7 @@ __all__ = [
     "Projectron",
     "ProjectronPlusPlus",
     "StructuredProjectron",
+    "Tracker",
     "VariableCachePerceptron",
     "VotedPerceptron",
     "column_type",
@@ -79,6 +81,7 @@ _HOMES = {
     "romma": ("ROMMA",),
     "second_order": ("LBSOP", "RBSOP", "SOP"),
     "structured": ("StructuredProjectron",),
+    "tracker": ("Tracker",),
 }
 
 sys.meta_path.append(OldNames())

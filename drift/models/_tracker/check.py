@@ -1,0 +1,75 @@
+"""What the state of a tracker must be, for compiled code to stay within its memory."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.models._store.check import distinct
+from drift.models._tracker.plan import GATES, LINEAR
+from drift.models._tracker.scaling import DENSE_NAMES
+from drift.models._tracker.slots import SLOTS
+
+if TYPE_CHECKING:
+    from drift.models._tracker.plan import Plan
+
+__all__ = ["check_tracker"]
+
+_MOST = 2**31 - 1
+_NUMBERS = ("squares", "norms", "total", "log_loss", "mistakes", "mean_loss", "mean_of")
+_COUNTS = ("n_examples", "n_values", "n_learnt")
+
+
+def _check(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ValueError(f"the state of a tracker does not hold together: {problem}")
+
+
+def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
+    """Refuse, with ValueError, what a tracker cannot be built from.
+
+    Parameters
+    ----------
+    plan
+        Its parameters.
+    state
+        What `TrackerCore.state` returns; the store in it is checked by itself.
+    """
+    classes, names = state["classes"], state["names"]
+    _check(type(classes) is list and len(set(classes)) == len(classes), "classes")
+    _check(type(names) is list and len(set(names)) == len(names) <= DENSE_NAMES, "names")
+    _check(type(state["sparse"]) is bool and type(state["auto"]) is bool, "the kind of scale")
+    _check(not (state["sparse"] and names), "names of sparse rows")
+    for name in _NUMBERS:
+        _check(type(state[name]) is float and math.isfinite(state[name]), name)
+    for name in _COUNTS:
+        _check(type(state[name]) is int and 0 <= state[name] < 2**63, name)
+    _check(type(state["draws"]) is int and 0 <= state["draws"] < 2**64, "the seed")
+    _check(state["mean_of"] > 0.0 and state["norms"] >= 0.0 and state["squares"] >= 0.0, "sums")
+    rows = len(classes) + 1 if len(classes) > 2 else 1
+    used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
+    n_scored = plan.n_members - len(GATES)
+    shapes = {
+        "coefficients": (np.float32, (plan.n_experts, rows, used)),
+        "linear": (np.float32, (rows, 1 + slots, len(LINEAR) + 1)),
+        "factors": (np.float64, (plan.n_experts,)),
+        "gates": (np.float64, (len(GATES), n_scored)),
+        "mean": (np.float64, (len(names),)),
+        "variance": (np.float64, (len(names),)),
+        "trust": (np.float64, (2,)),
+    }
+    for name in ("weights", "majority", "errors", "losses", "path", "switches"):
+        shapes[name] = np.float64, (plan.n_members,)
+    for name, (kind, shape) in shapes.items():
+        array = state[name]
+        good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
+        _check(good and np.isfinite(array).all(), name)
+    positive = ("weights", "majority", "trust", "factors")
+    _check(all((state[name] > 0.0).all() for name in positive), "weights")
+    _check((state["variance"] >= 0.0).all(), "variance")
+    free = state["store"]["free_slots"]
+    live = set(range(used)) - distinct(free, used)
+    _check(distinct(state["order"], _MOST) == live and len(live) <= plan.budget, "the supports")
+    _check(not state["coefficients"][:, :, free].any(), "coefficients of no support")

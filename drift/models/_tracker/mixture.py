@@ -1,0 +1,186 @@
+"""One list of members: their weights, the gates among them, the vote, and what each has cost."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.models._store.undo import Part
+from drift.models._tracker.plan import CLIP, GATES, INSERTION, MEMORY, VOTE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from drift.models._tracker.plan import Plan
+
+    Array = NDArray[Any]
+
+__all__ = ["TIE", "Mixture", "Said", "softmax_of"]
+
+#: Scores, probabilities and votes are equal within these: rounding decides nothing.
+TIE, VOTE_TIE = 1e-6, 1e-9
+#: Scores of experts that a gate sees are clipped, and those that become probabilities.
+SEEN, LARGEST = 6.0, 30.0
+
+
+class Said(NamedTuple):
+    """What the members say of an example.
+
+    Parameters
+    ----------
+    scores
+        Score by member and row.
+    softmax
+        Probability by member and class, before it is clipped.
+    p
+        Probability by member and class.
+    mixture
+        Probability by class.
+    choices
+        Class that each member would predict.
+    ballots
+        The class of the largest probability, and that of the majority.
+    prediction
+        Number of the class that is predicted; -1 if there is none.
+    known
+        Number of the classes met.
+    """
+
+    scores: Array
+    softmax: Array
+    p: Array
+    mixture: Array
+    choices: Array
+    ballots: Array
+    prediction: int
+    known: int
+
+    @property
+    def chances(self) -> list[float]:
+        """Probability of each class that was met."""
+        chances = self.mixture[: self.known]
+        return (chances / chances.sum()).tolist() if self.known else []
+
+
+def first(values: Array, tie: float) -> Any:
+    """Return the first place, along the last axis, of the largest value."""
+    return (values >= values.max(axis=-1, keepdims=True) - tie).argmax(axis=-1)
+
+
+def shared(weights: Array, share: float) -> Array:
+    """Spread a share of weights over all of them; their sum is 1."""
+    spread: Array = (1.0 - share) / weights.sum() * weights + share / len(weights)
+    return spread
+
+
+def softmax_of(scores: Array) -> Array:
+    """Probability by class; of a single score it is that of the second class."""
+    if scores.shape[1] == 1:
+        one = 1.0 / (1.0 + np.exp(-np.clip(scores, -LARGEST, LARGEST)))
+        return np.hstack([1.0 - one, one])
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probabilities: Array = powers / powers.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def clipped(probabilities: Array) -> Array:
+    """Probabilities of which none is 0."""
+    n_classes = probabilities.shape[1]
+    least = min(CLIP, 0.5 / n_classes)
+    lifted: Array = least + (1.0 - n_classes * least) * probabilities
+    return lifted
+
+
+class Mixture(Part):
+    """Exponential weights with fixed share over the members, and the vote beside them.
+
+    Parameters
+    ----------
+    plan
+        The tracker's parameters.
+    """
+
+    _kept = frozenset(
+        {"weights", "majority", "trust", "gates", "errors", "losses", "path", "switches"}
+    )
+
+    def __init__(self, plan: Plan) -> None:
+        n, n_scored = plan.n_members, plan.n_members - len(GATES)
+        self.plan = plan
+        self.weights = np.full(n, 1.0 / n)  # by log loss
+        self.majority = np.full(n, 1.0 / n)  # by mistakes
+        self.trust = np.full(2, 0.5)  # in the largest probability, and in that majority
+        self.gates = np.full((len(GATES), n_scored), 1.0 / n_scored)
+        self.errors, self.losses = np.zeros(n), np.zeros(n)
+        #: Cost of the cheapest sequence of members that ends with each one, and its switches.
+        self.path, self.switches = np.full(n, math.log(n)), np.zeros(n)
+        self.total = self.log_loss = self.mistakes = 0.0
+        self.n_learnt = 0
+        #: The running mean loss is `mean_loss` / `mean_of`.
+        self.mean_loss, self.mean_of = 0.7, 1.0
+
+    def say(self, scores: Array, known: int) -> Said:
+        """Mix the experts' scores, by member and row, where so many classes were met."""
+        scores = np.vstack([scores, self.gates @ np.clip(scores, -SEEN, SEEN)])
+        softmax = softmax_of(scores)
+        p = clipped(softmax)
+        mixture = self.weights @ p
+        n = max(known, 1)
+        if scores.shape[1] == 1:
+            choices = (scores[:, 0] > TIE).astype(int) * (n > 1)
+        else:
+            choices = first(scores[:, :n], TIE)
+        votes = np.bincount(choices, weights=self.majority, minlength=n)
+        ballots = np.array([first(mixture[:n], TIE), first(votes, VOTE_TIE)])
+        majority = self.plan.vote and self.trust[1] > self.trust[0] + VOTE_TIE
+        prediction = int(ballots[int(majority)]) if known else -1
+        return Said(scores, softmax, p, mixture, choices, ballots, prediction, known)
+
+    def learn(self, said: Said, number: int, w: float) -> bool:
+        """Weigh the members by what they said; return whether the example is worth a support."""
+        share, n = self.plan.share, self.plan.n_members
+        if number < said.p.shape[1]:
+            own = said.p[:, number]
+            loss, losses = -math.log(said.mixture[number]), -np.log(own)
+            if self.n_learnt:
+                self._follow(share)
+            self._learn_gates(said, number, w)
+            self.weights = shared(self.weights * own**w, share)
+        else:  # a third class, which no score stood for
+            loss, losses = -math.log(CLIP), np.full(n, -math.log(CLIP))
+        self.path = self.path + w * losses
+        wrong, lost = said.choices != number, said.ballots != number
+        self.majority = shared(self.majority * np.exp(-VOTE * w * wrong), share)
+        self.trust = shared(self.trust * np.exp(-VOTE * w * lost), share)
+        self.errors, self.losses = self.errors + w * wrong, self.losses + w * losses
+        self.total, self.log_loss = self.total + w, self.log_loss + w * loss
+        self.mistakes += w * (said.prediction != number)
+        self.n_learnt += 1
+        self.mean_loss = MEMORY * self.mean_loss + w * loss
+        self.mean_of = MEMORY * self.mean_of + 1.0
+        return w * loss > INSERTION * self.mean_loss / self.mean_of
+
+    def _follow(self, share: float) -> None:
+        """Let the cheapest sequence of members switch to any of them, at the price of the share."""
+        part = share / len(self.path)
+        least = int(self.path.argmin())
+        stay = self.path - math.log(1.0 - share + part)
+        go = self.path[least] - math.log(part) if part else math.inf
+        self.switches = np.where(go < stay, self.switches[least] + 1.0, self.switches)
+        self.path = np.minimum(stay, go)
+
+    def _learn_gates(self, said: Said, number: int, w: float) -> None:
+        """One step of gradient descent on the log loss in the weights that gates give scores."""
+        n = self.gates.shape[1]
+        seen = np.clip(said.scores[:n], -SEEN, SEEN)
+        steps = w / n * np.array(GATES)[:, np.newaxis] * gradients(said.softmax[n:], number)
+        self.gates = self.gates + steps[:, -seen.shape[1] :] @ seen.T
+
+
+def gradients(softmax: Array, number: int) -> Array:
+    """Minus the gradient of the log loss in the score of each class."""
+    result = -softmax
+    result[:, number] += 1.0
+    return result

@@ -1,0 +1,332 @@
+"""The tracker in numpy: what runs where the compiled core is missing, and what that is tested by.
+
+It works on the store's public contract. An update is whole or none by the guard, which copies what
+changes.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.models._store import supports as stores
+from drift.models._store.undo import Part
+from drift.models._template.multiclass import check_class
+from drift.models._tracker.check import check_tracker
+from drift.models._tracker.mixture import TIE, Mixture, gradients, softmax_of
+from drift.models._tracker.plan import DRAWS, LINEAR
+from drift.models._tracker.scaling import Scaling
+from drift.models._tracker.slots import STEP, mix
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+
+    from drift.models._store.guard import Held
+    from drift.models._tracker.mixture import Said
+    from drift.models._tracker.plan import Plan
+    from drift.models._tracker.scaling import Point
+    from drift.types import Features, Label
+
+    Array = NDArray[Any]
+
+__all__ = ["TrackerCore"]
+
+
+class TrackerCore(Part):
+    """State of a tracker, and how it learns.
+
+    Parameters
+    ----------
+    plan
+        Its parameters.
+    scale
+        ``"auto"``, ``"dense"`` or ``"sparse"``.
+    seed
+        Seed of the draws, any integer.
+    """
+
+    def __init__(self, plan: Plan, scale: str, seed: int) -> None:
+        self.guard: Held = stores.Guard()
+        self.plan = plan
+        self.classes: list[Label] = []
+        self._numbers: dict[Hashable, int] = {}
+        self.mixture = Mixture(plan)
+        self.draws = seed % 2**64
+        self.said: Said = self.mixture.say(np.zeros((plan.n_experts + len(LINEAR), 1)), 0)
+        self._begin(Scaling(scale))
+
+    def _begin(self, scaling: Scaling) -> None:
+        """Start without supports, and with linear experts that know nothing."""
+        n_classes, plan = len(self.classes), self.plan
+        #: Scores of an expert: one of two classes, one for each of several and for a new one.
+        rows = n_classes + 1 if n_classes > 2 else 1
+        self.scaling = scaling
+        self.store = stores.ColumnStore(scaling.kernel, limit=plan.budget + 1)
+        self.store.guard = self.guard  # type: ignore[assignment]  # the store's own kind
+        self.squared = np.zeros(0)  # norms by slot
+        self.coefficients = np.zeros((plan.n_experts, rows, 0), np.float32)
+        self.factors = np.ones(plan.n_experts)  # of each expert's coefficients
+        #: By row, bias and slots, expert; then AdaGrad's sum of squares.
+        self.linear = np.zeros((rows, 1 + scaling.n_slots, len(LINEAR) + 1), np.float32)
+        self.norms = 0.0  # sum of |x|^2 + 1
+
+    # --- what is predicted ---------------------------------------------------------------------
+
+    def read(self, x: Features) -> tuple[Point, Said]:
+        """Let the members say what they think of an example; FeatureError changes nothing."""
+        point = self.scaling.read(x)
+        self.store.read(point.features)
+        kernel = self._kernels(self._row(), point.squared, self.squared)
+        scores = np.vstack([self._expert_scores(kernel), self._linear_scores(point)])
+        self.said = self.mixture.say(scores, len(self.classes))
+        return point, self.said
+
+    def predict(self, x: Features) -> int:
+        """Return the number of the class that is predicted; -1 before anything was learnt."""
+        self.guard.run(self.read, x)
+        return self.said.prediction
+
+    @property
+    def prediction(self) -> int:
+        """Number of the class that the example read last is predicted to have; -1 for none."""
+        return self.said.prediction
+
+    @property
+    def chances(self) -> list[float]:
+        """Probability of each class that was met, for the example read last."""
+        return self.said.chances
+
+    def _row(self) -> Array:
+        """Inner products of the point with the supports, by slot."""
+        dots = np.zeros(self.store.capacity)
+        self.store.fill_row(dots)
+        return dots[: self.squared.size].astype(np.float32)
+
+    def _kernels(self, dots: Array, squared: float, others: Array) -> Array:
+        """Values of each kernel, from inner products and squared norms."""
+        distance = _distances(dots, squared, others).astype(np.float32)
+        values: list[Array] = []
+        before = 0.0
+        for width in self.plan.kernels:
+            if width == 0.0:
+                values.append(dots)
+            elif width == 8.0 * before:
+                values.append(values[-1] ** 8)
+            else:
+                values.append(np.exp(-np.float32(width) * distance))
+            before = width
+        return np.array(values, np.float32)
+
+    def _by_expert(self, by_kernel: Any) -> Array:
+        """Repeat what each kernel has for its experts."""
+        return np.repeat(by_kernel, self.plan.n_experts // len(self.plan.kernels), axis=0)
+
+    def _expert_scores(self, kernel: Array) -> Array:
+        scores = np.einsum("ers,es->er", self.coefficients, self._by_expert(kernel))
+        result: Array = scores * self.factors[:, np.newaxis]
+        return result
+
+    def _linear_scores(self, point: Point) -> Array:
+        n = len(LINEAR)
+        known = point.slots < self.linear.shape[1] - 1  # a new name has no weight yet
+        weights = self.linear[:, 1 + point.slots[known], :n].astype(float)
+        scores: Array = np.einsum("rse,s->er", weights, point.values[known])
+        return scores + self.linear[:, 0, :n].T
+
+    # --- what is learnt ------------------------------------------------------------------------
+
+    def learn(self, x: Features, y: Label, w: float) -> int:
+        """Learn an example; return the number of the class that was predicted before."""
+        number = self._number(y)
+        prediction: int = self.guard.update(self, self._learn, x, y, number, w)
+        return prediction
+
+    def _number(self, y: Label) -> int:
+        """Return a class's number; -1 for a new one, LabelError for what is none."""
+        try:
+            return self._numbers[y]
+        except (KeyError, TypeError):
+            check_class(y)
+            return -1
+
+    def _learn(self, x: Features, y: Label, number: int, w: float) -> int:
+        point, said = self.read(x)
+        if w == 0.0:
+            return said.prediction
+        scores, softmax = said.scores, said.softmax
+        new = number < 0
+        number = len(self.classes) if new else number
+        inserts = self.mixture.learn(said, number, w)
+        self.norms += point.squared + 1.0
+        if new:
+            scores = self._meet(y, scores)
+            softmax = softmax_of(scores)
+        steps = w * gradients(softmax, number)[:, -scores.shape[1] :]
+        self._learn_linear(point, steps[self.plan.n_experts :])
+        if inserts:
+            self._insert(point, steps[: self.plan.n_experts])
+        if self.scaling.learn(point):
+            self._begin(self.scaling)
+        return said.prediction
+
+    def _meet(self, y: Label, scores: Array) -> Array:
+        """Let a new class join: it takes the spare row over; return the scores by row."""
+        self.classes.append(y)
+        self._numbers[y] = len(self.classes) - 1
+        if len(self.classes) < 3:
+            return scores
+        if len(self.classes) == 3:
+            self.coefficients = _parted(self.coefficients)
+            scores = _parted(scores)
+            squares = self.linear[..., -1]
+            self.linear = _parted(self.linear.transpose(1, 0, 2)).transpose(1, 0, 2)
+            self.linear[:2, :, -1] = squares
+        self.coefficients = np.concatenate([self.coefficients, self.coefficients[:, -1:]], axis=1)
+        self.linear = np.concatenate([self.linear, self.linear[-1:]])
+        return np.hstack([scores, scores[:, -1:]])
+
+    def _learn_linear(self, point: Point, steps: Array) -> None:
+        missing = 1 + len(point.slots) - self.linear.shape[1]
+        if not self.scaling.sparse and missing > 0:
+            self.linear = np.pad(self.linear, ((0, 0), (0, missing), (0, 0)))
+        n = self.scaling.n_examples + 1
+        places = np.concatenate([[0], 1 + point.slots])
+        values = np.concatenate([np.ones(1, np.float32), point.values])
+        for i, rate in enumerate(LINEAR[:-1]):
+            step = (steps[i] * rate * n / self.norms).astype(np.float32)
+            self.linear[:, places, i] += step[:, np.newaxis] * values
+        step = steps[len(LINEAR) - 1].astype(np.float32)[:, np.newaxis] * values
+        squares = self.linear[:, places, -1] + step * step
+        self.linear[:, places, -1] = squares
+        self.linear[:, places, -2] += np.float32(LINEAR[-1]) * step / (np.sqrt(squares) + 1e-6)
+
+    # --- the supports --------------------------------------------------------------------------
+
+    def _insert(self, point: Point, steps: Array) -> None:
+        """Make an example a support; on a full budget a cheap one is merged into its nearest."""
+        plan = self.plan
+        if self.store.size == plan.budget:
+            self._evict()
+        kept = [1.0 - min(c / plan.budget, 0.9) for c in plan.forgetting]
+        self.factors = self.factors * np.tile(kept, len(plan.kernels) * len(plan.rates))
+        for e in np.flatnonzero(self.factors < 1e-6):
+            self.coefficients[e] *= np.float32(self.factors[e])
+            self.factors[e] = 1.0
+        slot = self.store.add(point.features, 0.0)
+        more = self.store.capacity - self.squared.size
+        if more:
+            self.squared = np.pad(self.squared, (0, more))
+            self.coefficients = np.pad(self.coefficients, ((0, 0), (0, 0), (0, more)))
+        self.squared[slot] = point.squared
+        rates = np.tile(np.repeat(plan.rates, len(plan.forgetting)), len(plan.kernels))
+        own = [max(point.squared, 1e-6) if width == 0.0 else 1.0 for width in plan.kernels]
+        rates = rates / self.factors / self._by_expert(own)
+        self.coefficients[:, :, slot] = rates[:, np.newaxis] * steps
+
+    def _evict(self) -> None:
+        slots = self.store.slots()
+        drawn = np.array([slots[self._draw(len(slots))] for _ in range(DRAWS)])
+        b = int(drawn[self._costs(drawn).argmin()])
+        if len(slots) > 2:
+            self._merge(b, [slot for slot in slots if slot != b])
+        self.store.remove(b)
+        self.coefficients[:, :, b] = 0.0
+        self.squared[b] = 0.0
+
+    def _draw(self, below: int) -> int:
+        self.draws = (self.draws + STEP) % 2**64
+        return (mix(self.draws) >> 32) * below >> 32
+
+    def _costs(self, slots: Array) -> Array:
+        """What would be lost with each support."""
+        weights = self.mixture.weights[: self.plan.n_experts] * self.factors
+        sizes = abs(self.coefficients[:, :, slots]).sum(axis=1, dtype=float)
+        own = [self.squared[slots] ** (0.5 * (width == 0.0)) for width in self.plan.kernels]
+        costs: Array = weights @ (sizes * self._by_expert(own))
+        return costs
+
+    def _merge(self, b: int, others: list[int]) -> None:
+        """Project a support onto its two nearest, in every expert."""
+        self.store.read_support(b)
+        distance = _distances(self._row(), self.squared[b], self.squared)[others]
+        near = distance.argsort(kind="stable")[:2]
+        three = [b, others[near[0]], others[near[1]]]
+        k = np.zeros((3, len(self.plan.kernels), 3))  # by support, kernel, support
+        for row, slot in zip(k, three, strict=True):
+            self.store.read_support(slot)
+            row[:] = self._kernels(self._row()[three], self.squared[slot], self.squared[three])
+        jj, ll = k[1, :, 1] * 1.001 + 1e-4, k[2, :, 2] * 1.001 + 1e-4
+        bj, bl, jl = k[0, :, 1], k[0, :, 2], k[1, :, 2]
+        det = jj * ll - jl * jl
+        for slot, share in zip(three[1:], (bj * ll - bl * jl, bl * jj - bj * jl), strict=True):
+            shares = self._by_expert(share / det)[:, np.newaxis]
+            self.coefficients[:, :, slot] += shares * self.coefficients[:, :, b]
+
+    # --- what there is -------------------------------------------------------------------------
+
+    @property
+    def n_supports(self) -> int:
+        """Number of supports held."""
+        return self.store.size
+
+    def supports(self) -> list[dict[Hashable, float]]:
+        """Return the supports, the oldest first."""
+        found = [self.store.support(slot) for slot in self.store.slots()]
+        names: Any = self.scaling.names
+        return (
+            found if self.scaling.sparse else [{names[j]: v for j, v in x.items()} for x in found]
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return what every member did so far, and the mixture."""
+        names = ("weights", "errors", "losses", "path", "switches", "log_loss", "mistakes", "total")
+        record = {name: copy.copy(getattr(self.mixture, name)) for name in names}
+        return record | {"examples": self.mixture.n_learnt}
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a tracker is, as plain values and arrays."""
+        return copy.deepcopy(self.guard.run(self._state))
+
+    def _state(self) -> dict[str, Any]:
+        state = {name: vars(self)[name] for name in _STATE}
+        state |= {name: part for name, part in vars(self.mixture).items() if name != "plan"}
+        state |= vars(self.scaling)
+        state["store"], state["order"] = self.store.state(), self.store.slots()
+        state["coefficients"] = self.coefficients[:, :, : len(state["store"]["sizes"])]
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Be the tracker that gave `state`."""
+        check_tracker(self.plan, state)
+        vars(self).update({name: state[name] for name in _STATE})
+        for part in (self.mixture, self.scaling):
+            vars(part).update({name: state[name] for name in vars(part) if name != "plan"})
+        self._numbers = {label: number for number, label in enumerate(self.classes)}
+        order = state["order"], list(range(1, len(state["order"]) + 1)), len(state["order"])
+        self.store = stores.ColumnStore.restore(
+            self.scaling.kernel, self.plan.budget + 1, state["store"], order
+        )
+        self.store.guard = self.guard  # type: ignore[assignment]  # the store's own kind
+        more = self.store.capacity - len(state["store"]["sizes"])
+        self.squared = np.pad(np.array(state["store"]["squared"]), (0, more))
+        self.coefficients = np.pad(self.coefficients, ((0, 0), (0, 0), (0, more)))
+
+
+#: What a state has of the core by its own names.
+_STATE = ("classes", "coefficients", "draws", "factors", "linear", "norms")
+
+
+def _distances(dots: Array, squared: float, others: Array) -> Array:
+    """Squared distances; what is within rounding of 0 is 0."""
+    sums = others + squared
+    distance = sums - 2.0 * dots
+    return np.where(distance <= TIE * sums, 0.0, distance)
+
+
+def _parted(rows: Array) -> Array:
+    """One score's rows as those of two classes and a spare one, along the second axis."""
+    return np.concatenate([-0.5 * rows, 0.5 * rows, 0.0 * rows], axis=1)

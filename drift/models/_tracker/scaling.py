@@ -1,0 +1,148 @@
+"""How the tracker sees an example: dense features standardised, sparse rows at unit norm.
+
+What is absent is 0, and what is 0 is absent. Statistics that scale an example are of that one and
+those before it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.kernels import Linear
+from drift.models._store.features import as_dict, culprit, in_order, number
+from drift.models._store.undo import Part
+from drift.models._tracker.slots import SLOT_BITS, SLOTS, hash_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+
+    from drift.types import Features
+
+__all__ = ["DENSE_NAMES", "Point", "Scaling"]
+
+#: Names that dense scaling tells apart.
+DENSE_NAMES = 4096
+#: Names up to which nothing is sparse, and the share of them that examples have where it is.
+FEW_NAMES, SPARSE_SHARE = 256, 0.25
+#: Rate of the running mean and deviation, the largest value in deviations, and least mean square.
+RATE, MOST, LEAST = 1e-3, 5.0, 1e-9
+
+
+class Point(NamedTuple):
+    """An example as it was read.
+
+    Parameters
+    ----------
+    features
+        For the store, which scales sparse rows by itself.
+    squared
+        Squared norm, scaled.
+    slots, values
+        Of the linear experts' weights.
+    n_values
+        Number of values that are not absent.
+    learnt
+        What of `Scaling` changes where the example is learnt.
+    """
+
+    features: dict[Any, float]
+    squared: float
+    slots: NDArray[np.int64]
+    values: NDArray[np.float32]
+    n_values: int
+    learnt: dict[str, Any]
+
+
+class Scaling(Part):
+    """The scale of the features, and what kind it is.
+
+    Parameters
+    ----------
+    scale
+        ``"dense"``, ``"sparse"``, or ``"auto"``: dense until the examples look sparse.
+    """
+
+    _kept = frozenset({"mean", "variance", "names"})
+
+    def __init__(self, scale: str) -> None:
+        self.auto = scale == "auto"
+        self.sparse = scale == "sparse"
+        self.names: list[Hashable] = []
+        self.mean = np.zeros(0)
+        self.variance = np.zeros(0)
+        self.squares = 0.0
+        self.n_examples = 0
+        self.n_values = 0
+
+    @property
+    def kernel(self) -> Linear:
+        """Inner product of examples as they come to the store."""
+        return Linear(normalize=self.sparse)
+
+    @property
+    def n_slots(self) -> int:
+        """Number of weights of a linear expert."""
+        return SLOTS if self.sparse else len(self.names)
+
+    def read(self, x: Features) -> Point:
+        """Scale an example, or refuse it; nothing changes."""
+        features = as_dict(x)
+        try:
+            values = {name: number(value) for name, value in features.items()}
+            values = {name: v for name, v in values.items() if v == v != 0.0}
+            squared = math.fsum(v * v for v in values.values())
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise culprit(features, problem) from None
+        if not squared <= 1e300:
+            raise culprit(features)
+        return self._unit(values, squared) if self.sparse else self._standardised(values)
+
+    def _unit(self, values: dict[Hashable, float], squared: float) -> Point:
+        norm = math.sqrt(squared)
+        slots = np.array([hash_of(name) >> (64 - SLOT_BITS) for name in values], dtype=np.int64)
+        unit = np.array(list(values.values())) / norm
+        taken, place = np.unique(slots, return_inverse=True)
+        shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
+        return Point(values, float(squared > 0.0), taken, shares, len(values), {})
+
+    def _standardised(self, values: dict[Hashable, float]) -> Point:
+        known = dict.fromkeys(self.names)
+        fresh = in_order([name for name in values if name not in known])
+        names = self.names + fresh[: DENSE_NAMES - len(known)]
+        n, d = self.n_examples + 1, len(names)
+        v = np.array([values.get(name, 0.0) for name in names])
+        rate = max(RATE, 1.0 / n)
+        mean, variance = np.zeros(d), np.zeros(d)
+        mean[: len(known)], variance[: len(known)] = self.mean, self.variance
+        error = v - mean
+        mean += rate * error
+        variance = (1.0 - rate) * (variance + rate * error * error)
+        deviation = np.sqrt(variance)
+        varies = deviation > 1e-12 * abs(mean)
+        z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
+        squares = self.squares + float(z @ z)
+        z /= math.sqrt(squares / n + LEAST)
+        learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
+        features = {j: v for j, v in enumerate(z.tolist()) if v}
+        return Point(
+            features, float(z @ z), np.arange(d), z.astype(np.float32), len(values), learnt
+        )
+
+    def learn(self, point: Point) -> bool:
+        """Keep what an example tells; return whether rows are sparse from the next one on."""
+        vars(self).update(point.learnt)
+        self.n_examples += 1
+        self.n_values += point.n_values
+        n_names = len(self.names)
+        if self.sparse or not self.auto or n_names <= FEW_NAMES:
+            return False
+        rare = self.n_values < SPARSE_SHARE * n_names * self.n_examples
+        if rare or n_names == DENSE_NAMES:
+            vars(self).update(Scaling("sparse").__dict__, auto=True, n_examples=0)
+            return True
+        return False

@@ -1,0 +1,56 @@
+"""Where the linear experts keep the weight of a feature of sparse rows: 2^14 slots by hashed name.
+
+Python's own hash of a text is another one in each process; these are the same everywhere.
+"""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+__all__ = ["SLOTS", "SLOT_BITS", "hash_of", "mix"]
+
+SLOT_BITS = 14
+SLOTS = 1 << SLOT_BITS
+
+#: What SplitMix64 adds to its state from one number to the next.
+STEP = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+
+
+def mix(z: int) -> int:
+    """Scatter the bits of a number, as SplitMix64 does at the end.
+
+    >>> hex(mix(0x9E3779B97F4A7C15))  # its first number from the seed 0
+    '0xe220a8397b1dcdaf'
+    """
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & _MASK
+    return z ^ z >> 31
+
+
+def hash_of(name: Hashable) -> int:
+    """Hash a name to 64 bits: equal ones of numbers, texts and tuples alike.
+
+    >>> hash_of(3) == hash_of(3.0) != hash_of("3")
+    True
+    """
+    if isinstance(name, Number):
+        return mix((hash(name) + STEP) & _MASK)  # 1, 1.0 and True have one
+    if isinstance(name, tuple):
+        return _chained(len(name), map(hash_of, name))
+    if not isinstance(name, (str, bytes)):
+        name = repr(name)
+    data = name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name
+    words = (int.from_bytes(data[k : k + 8], "little") for k in range(0, len(data), 8))
+    return _chained(len(data), words)
+
+
+def _chained(length: int, words: Iterable[int]) -> int:
+    state = mix((length + STEP) & _MASK)
+    for word in words:
+        state = mix(state ^ word)
+    return state

@@ -1,0 +1,218 @@
+"""The tracker: many kernel classifiers over one budget of supports, mixed online."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from drift._checks import check_integer, check_number, check_seed
+from drift.errors import ParameterError
+from drift.models._store.guard import alone
+from drift.models._template.multiclass import check_classes
+from drift.models._template.river import OnlineClassifier
+from drift.models._tracker.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from drift.models._store.guard import Held
+    from drift.types import Features, Label
+
+__all__ = ["Tracker"]
+
+
+def new_core(plan: Plan, scale: str, seed: int) -> Any:
+    """Return the core of a tracker, over the store that is in use."""
+    from drift.models._tracker import plain  # noqa: PLC0415  (imports numpy)
+
+    return plain.TrackerCore(plan, scale, seed)
+
+
+class Tracker(OnlineClassifier):
+    """Classifier for streams that drift, without anything to tune.
+
+    Inner products with the supports are what a kernel classifier costs, and every kernel is a
+    function of them: so one list of supports carries 16 kernel logistic regressions (four kernels,
+    two learning rates, with and without forgetting). Three linear models over the features stand
+    beside them, and two gates, which weigh the scores of all these. The 21 members are one list
+    with exponential weights on the log loss; a small share of the weights goes round, so that
+    another member may lead at any time. Their mixture is the probability; the prediction is a vote.
+
+    Labels are whatever has a hash; classes may appear at any time. Before anything is learnt the
+    prediction is None. A missing feature, NaN and 0 are the same.
+
+    Parameters
+    ----------
+    budget
+        Largest number of supports, at least 1. Memory and time are linear in it.
+    kernels
+        Kernels of the experts: 0 for the linear one, else `gamma` of ``exp(-gamma |a - b|^2)``.
+    rates
+        Their learning rates.
+    forgetting
+        What an insertion takes from all coefficients, as a share of ``1 / budget``; 0 for nothing.
+    share
+        Share of the weights that is spread over all members at each example: below 1.
+    scale
+        ``"dense"`` standardises every feature by its running mean and deviation; a feature that an
+        example lacks is a 0. It tells 4,096 names apart and leaves out what comes after them.
+        ``"sparse"`` divides each example by its norm. ``"auto"`` begins as dense and goes over to
+        sparse, once and for good, as soon as more than 256 names were met of which examples have
+        less than a quarter on average, or 4,096. Then the supports and what the linear models know
+        are dropped, for they are on another scale; text does so within some ten examples.
+    decide
+        ``"vote"`` predicts the weighted majority of the members, by their mistakes, where that has
+        been better than the class of the largest probability; ``"probability"`` always predicts
+        the latter.
+    seed
+        Seed of the draws among supports to be evicted; None for another sequence each time.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is none of these.
+
+    Notes
+    -----
+    `learn_one` takes a weight `w` of the example: it multiplies the loss, and with that the steps
+    of all members and the coefficients of a new support. 0 changes nothing.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import Tracker
+    >>> segments = datasets.ImageSegments().take(500)
+    >>> evaluate.progressive_val_score(segments, Tracker(budget=50), metrics.Accuracy())
+    Accuracy: 81.36%
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
+        self,
+        budget: int = 300,
+        kernels: Sequence[float] = (0.0, 0.25, 2.0, 16.0),
+        rates: Sequence[float] = (0.5, 6.0),
+        forgetting: Sequence[float] = (0.0, 4.0),
+        share: float = 1e-3,
+        scale: str = "auto",
+        decide: str = "vote",
+        seed: int | None = 0,
+    ) -> None:
+        self.budget = check_integer("budget", budget)
+        self.kernels = kernels
+        self.rates = rates
+        self.forgetting = forgetting
+        self.share = share
+        self.scale = scale
+        self.decide = decide
+        self.seed = check_seed(seed)
+        start = secrets.randbits(64) if self.seed is None else self.seed
+        self._core = new_core(self._plan(), scale, start)
+
+    def _plan(self) -> Plan:
+        """Check the parameters."""
+        kernels = _numbers("kernels", self.kernels)
+        rates = _numbers("rates", self.rates, above=True)
+        forgetting = _numbers("forgetting", self.forgetting)
+        check_number("share", self.share, most=0.5)
+        _check_choice("scale", self.scale, ("auto", "dense", "sparse"))
+        _check_choice("decide", self.decide, ("vote", "probability"))
+        share, vote = float(self.share), self.decide == "vote"
+        return Plan(self.budget, kernels, rates, forgetting, share, vote)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @property
+    def _guard(self) -> Held:  # type: ignore[override]
+        guard: Held = self._core.guard
+        return guard
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_core": self._core.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if name != "_core":
+                setattr(self, name, value)
+        self.budget = check_integer("budget", self.budget)
+        self._core = new_core(self._plan(), self.scale, 0)
+        self._core.restore(state["_core"])
+
+    # --- one example ---------------------------------------------------------------------------
+
+    def learn_one(self, x: Features, y: Label, w: float = 1.0) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        y
+            Label, of any type that has a hash.
+        w
+            Weight of the example, at least 0.
+
+        Raises
+        ------
+        LabelError, FeatureError, FeatureTypeError
+            If the label or a value cannot be learnt; ParameterError for such a weight.
+        """
+        check_number("w", w)
+        self._core.learn(x, y, w)
+
+    def predict_one(self, x: Features, **kwargs: Any) -> Label:
+        """Predict the label of one example; None before anything was learnt."""
+        number = self._core.predict(x)
+        return None if number < 0 else self._core.classes[number]
+
+    def _learn(self, x: Features, y: Label) -> Label:
+        number = self._core.learn(x, y, 1.0)
+        return None if number < 0 else self._core.classes[number]
+
+    def _read(self, x: Features) -> None:
+        self._core.read(x)
+
+    def _score(self) -> tuple[int, list[float]]:
+        return self._core.prediction, self._core.chances
+
+    def _check_labels(self, labels: Sequence[Label]) -> None:
+        check_classes(labels)
+
+    def _label_of(self, score: tuple[int, list[float]]) -> Label:
+        return None if score[0] < 0 else self._core.classes[score[0]]
+
+    def _probabilities(self, score: tuple[int, list[float]]) -> dict[Label, float]:
+        return dict(zip(self._core.classes, score[1], strict=True))
+
+    # --- the supports --------------------------------------------------------------------------
+
+    @property
+    def n_supports(self) -> int:
+        """Number of supports held."""
+        n: int = self._core.n_supports
+        return n
+
+    @property
+    @alone
+    def supports(self) -> list[dict[Hashable, float]]:
+        """The supports, the oldest first, as they were scaled when they came."""
+        supports: list[dict[Hashable, float]] = self._core.supports()
+        return supports
+
+
+def _numbers(name: str, values: Any, *, above: bool = False) -> tuple[float, ...]:
+    try:
+        numbers = tuple(values)
+    except TypeError:
+        numbers = ()
+    if isinstance(values, (str, bytes)) or not numbers:
+        raise ParameterError(f"{name} must be a list of one number or more, not {values!r:.80}")
+    for value in numbers:
+        check_number(f"each of {name}", value, above=above)
+    return tuple(map(float, numbers))
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r:.80}")
