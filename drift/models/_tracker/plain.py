@@ -65,7 +65,8 @@ class TrackerCore(Part):
         #: Scores of an expert: one of two classes, one for each of several and for a new one.
         rows = n_classes + 1 if n_classes > 2 else 1
         self.scaling = scaling
-        self.store = stores.ColumnStore(scaling.kernel, limit=plan.budget + 1)
+        wide = stores.float64_columns()
+        self.store = stores.ColumnStore(scaling.kernel, wide, plan.budget + 1)
         self.store.guard = self.guard  # type: ignore[assignment]  # the store's own kind
         self.squared = np.zeros(0)  # norms by slot
         self.coefficients = np.zeros((plan.n_experts, rows, 0), np.float32)
@@ -80,7 +81,9 @@ class TrackerCore(Part):
         """Let the members say what they think of an example; FeatureError changes nothing."""
         point = self.scaling.read(x)
         self.store.read(point.features)
-        kernel = self._kernels(self._row(), point.squared, self.squared)
+        dots = self._row()
+        distance = _distances(dots, point.squared, self.squared)
+        kernel = self._kernels(dots.astype(np.float32), distance.astype(np.float32))
         scores = np.vstack([self._expert_scores(kernel), self._linear_scores(point)])
         self.said = self.mixture.say(scores, len(self.classes))
         return point, self.said
@@ -104,11 +107,10 @@ class TrackerCore(Part):
         """Inner products of the point with the supports, by slot."""
         dots = np.zeros(self.store.capacity)
         self.store.fill_row(dots)
-        return dots[: self.squared.size].astype(np.float32)
+        return dots[: self.squared.size]
 
-    def _kernels(self, dots: Array, squared: float, others: Array) -> Array:
-        """Values of each kernel, from inner products and squared norms."""
-        distance = _distances(dots, squared, others).astype(np.float32)
+    def _kernels(self, dots: Array, distance: Array) -> Array:
+        """Values of each kernel, in the type of its arguments."""
         values: list[Array] = []
         before = 0.0
         for width in self.plan.kernels:
@@ -117,9 +119,9 @@ class TrackerCore(Part):
             elif width == 8.0 * before:
                 values.append(values[-1] ** 8)
             else:
-                values.append(np.exp(-np.float32(width) * distance))
+                values.append(np.exp(-distance.dtype.type(width) * distance))
             before = width
-        return np.array(values, np.float32)
+        return np.array(values)
 
     def _by_expert(self, by_kernel: Any) -> Array:
         """Repeat what each kernel has for its experts."""
@@ -167,10 +169,10 @@ class TrackerCore(Part):
             softmax = softmax_of(scores)
         steps = w * gradients(softmax, number)[:, -scores.shape[1] :]
         self._learn_linear(point, steps[self.plan.n_experts :])
-        if inserts:
-            self._insert(point, steps[: self.plan.n_experts])
         if self.scaling.learn(point):
             self._begin(self.scaling)
+        elif inserts:
+            self._insert(point, steps[: self.plan.n_experts])
         return said.prediction
 
     def _meet(self, y: Label, scores: Array) -> Array:
@@ -258,7 +260,8 @@ class TrackerCore(Part):
         k = np.zeros((3, len(self.plan.kernels), 3))  # by support, kernel, support
         for row, slot in zip(k, three, strict=True):
             self.store.read_support(slot)
-            row[:] = self._kernels(self._row()[three], self.squared[slot], self.squared[three])
+            dots = self._row()[three]
+            row[:] = self._kernels(dots, _distances(dots, self.squared[slot], self.squared[three]))
         jj, ll = k[1, :, 1] * 1.001 + 1e-4, k[2, :, 2] * 1.001 + 1e-4
         bj, bl, jl = k[0, :, 1], k[0, :, 2], k[1, :, 2]
         det = jj * ll - jl * jl

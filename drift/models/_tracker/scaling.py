@@ -128,10 +128,10 @@ class Scaling(Part):
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
-        features = {j: v for j, v in enumerate(z.tolist()) if v}
-        return Point(
-            features, float(z @ z), np.arange(d), z.astype(np.float32), len(values), learnt
-        )
+        values32 = z.astype(np.float32)
+        features = {j: v for j, v in enumerate(values32.tolist()) if v}
+        norm2 = float(np.square(values32, dtype=float).sum())
+        return Point(features, norm2, np.arange(d), values32, len(values), learnt)
 
     def learn(self, point: Point) -> bool:
         """Keep what an example tells; return whether rows are sparse from the next one on."""

@@ -42,6 +42,8 @@ def hash_of(name: Hashable) -> int:
         return mix((hash(name) + STEP) & _MASK)  # 1, 1.0 and True have one
     if isinstance(name, tuple):
         return _chained(len(name), map(hash_of, name))
+    if isinstance(name, frozenset):
+        return _chained(len(name), sorted(map(hash_of, name)))
     if not isinstance(name, (str, bytes)):
         name = repr(name)
     data = name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name
