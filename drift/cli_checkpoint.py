@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from drift.cli_common import read_key
 from drift.errors import DriftError, ParameterError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def verify(file: _File, key_file: _KeyFile = None) -> None:
     with _answering(file):
         from drift.consumers import checkpoint  # noqa: PLC0415
 
-        key = _key(key_file)
+        key = read_key(key_file)
         with checkpoint.naming(file):
             description = checkpoint.verify(checkpoint.load(file), key=key)
     kind = description.header["payload"]
@@ -81,15 +82,8 @@ def adopt(
         if not chosen:
             raise ParameterError(f"{folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
-            _adoption.adopt(partition, offset, _key(key_file))
+            _adoption.adopt(partition, offset, read_key(key_file))
             typer.echo(f"{partition.path}: goes on with {topic} as it is now")
-
-
-def _key(file: Path | None) -> bytes | None:
-    key = None if file is None else file.read_bytes().strip()
-    if key == b"":
-        raise ParameterError(f"{file} is empty, and no key: write one into it")
-    return key
 
 
 def _lines(description: Description) -> Iterator[str]:

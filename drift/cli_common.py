@@ -7,18 +7,19 @@ import logging
 from collections import deque
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from drift.errors import DriftError
+from drift.errors import DriftError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from drift.cli_settings import Secrets
 
-__all__ = ["answering", "logging_to_stderr"]
+__all__ = ["answering", "logging_to_stderr", "read_key"]
 
 
 class _Plain(logging.Formatter):
@@ -52,6 +53,21 @@ class _Json(logging.Formatter):
         if metrics is not None:
             entry |= json.loads(metrics.line(as_json=True))
         return json.dumps(entry)
+
+
+def read_key(file: Path | str | None, secrets: Secrets | None = None) -> bytes | None:
+    """Read the key of signed checkpoints from a file; with `secrets`, keep it out of the log."""
+    if file is None:
+        return None
+    try:
+        key = Path(file).read_bytes().strip()
+    except OSError as problem:
+        raise ParameterError(f"{file}: {problem.strerror}") from None
+    if not key:
+        raise ParameterError(f"{file} is empty: write a key into it")
+    if secrets is not None:
+        secrets.add(key.decode(errors="replace"))
+    return key
 
 
 @contextmanager

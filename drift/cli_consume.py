@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads it
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from drift import cli_model, cli_settings
-from drift.cli_common import answering, logging_to_stderr
-from drift.errors import ParameterError
+from drift.cli_common import answering, logging_to_stderr, read_key
 
 if TYPE_CHECKING:
     from drift.cli_settings import Secrets, Settings
@@ -149,7 +148,7 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
         options["checkpoints"],
         configuration,
         keep=options.get("keep", 3),
-        key=_key(options.get("key_file"), secrets),
+        key=read_key(options.get("key_file"), secrets),
         allow_pickle=options.get("allow_pickle", False),
     )
     return Worker(
@@ -169,16 +168,3 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
         consumer=settings.consumer,
         producer=settings.producer,
     )
-
-
-def _key(file: str | None, secrets: Secrets) -> bytes | None:
-    if file is None:
-        return None
-    try:
-        key = Path(file).read_bytes().strip()
-    except OSError as problem:
-        raise ParameterError(f"{file}: {problem.strerror}") from None
-    if not key:
-        raise ParameterError(f"{file} is empty, and no key: write one into it")
-    secrets.add(key.decode(errors="replace"))
-    return key

@@ -39,7 +39,7 @@ ALLOWED = {
         "cli_replay",
         "cli_watch",
     },
-    "cli_checkpoint": {"consumers"},
+    "cli_checkpoint": {"consumers", "cli_common"},
     "cli_common": {"consumers", "cli_settings"},
     "cli_consume": {"consumers", "cli_common", "cli_model", "cli_settings"},
     "cli_demo": {
@@ -56,6 +56,13 @@ ALLOWED = {
     "_checks": set(),
     "errors": set(),
     "types": set(),
+}
+#: Files that import each other, for the names of their types alone.
+CIRCLES = {
+    *("consumers._exporter", "consumers.metrics", "testing._clients", "testing._mock"),
+    *("experiments._jobs", "experiments.records", "experiments.compare", "experiments.comparison"),
+    *("experiments.comparison_plots", "experiments.reproduction", "experiments.results"),
+    "experiments.screen",
 }
 #: Heavy or optional libraries, and the only modules that may import them.
 OWNERS = {
@@ -97,6 +104,51 @@ def test_imports_go_one_way():
             if other not in {part, "errors", "types", "_checks"} | ALLOWED.get(part, set()):
                 wrong.append(f"{module} imports {name}")
     assert not wrong
+
+
+def imported(tree, package, known):
+    """The package's files that a file imports, of types only and by their names as strings, too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from names & known or {node.module} & known
+        elif isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & known
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+            # What lies in a package may name it: it is imported before.
+            yield from {text} & known - {".".join(package[:n]) for n in range(len(package) + 1)}
+
+
+def circles(edges):
+    """The files that import themselves through others."""
+
+    def reached(file):
+        found, ahead = set(), [file]
+        while ahead:
+            others = edges[ahead.pop()] - found
+            found |= others
+            ahead += others
+        return found
+
+    return sorted(file for file in edges if file in reached(file))
+
+
+def test_no_file_imports_itself_through_others():
+    trees = dict(modules())
+    edges = {
+        name: set(imported(tree, name.split("."), trees.keys())) - {name}
+        for name, tree in trees.items()
+    }
+    assert {file.removeprefix("drift.") for file in circles(edges)} == CIRCLES
+
+
+def test_circles_are_seen():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c"]
+    code = "if TYPE_CHECKING:\n    from p import a\nimport_module('p.b')\nfrom p.c import d"
+    assert set(imported(ast.parse(code), ["p", "e"], {"p", "p.a", "p.b", "p.c"})) == {
+        *("p.a", "p.b", "p.c")
+    }
 
 
 def closure(edges):

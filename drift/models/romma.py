@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
-from drift.models._store.features import Rule, in_order
+from drift.models._store.features import in_order
+from drift.models._store.rows import Rule
 from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:

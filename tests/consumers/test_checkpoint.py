@@ -336,7 +336,7 @@ def test_verify(file, tmp_path):
     key_file.write_bytes(b"\n")
     refused = run("verify", file, "--key-file", key_file)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr == f"error: {key_file} is empty, and no key: write one into it\n"
+    assert refused.stderr == f"error: {key_file} is empty: write a key into it\n"
 
 
 def test_verify_builds_a_model_of_drifts_own():

@@ -208,7 +208,7 @@ def test_checkpoints_are_signed_with_the_key_of_a_file(drift, topics, tmp_path):
     assert "signed with this key" in drift("checkpoint", "verify", file, "--key-file", "key").stdout
     for name, message in (
         ("other", "its signature is not that of this key"),
-        ("empty", "empty is empty, and no key"),
+        ("empty", "empty is empty: write a key"),
         ("missing", "missing: No such file"),
     ):
         shown, _ = learn(drift, topics, "--key-file", name, count=0)

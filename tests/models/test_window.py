@@ -8,7 +8,7 @@ import pytest
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import MIRA, OneVsRest, VotedPerceptron, compiled
-from drift.models._store.features import Row
+from drift.models._store.rows import Row
 from drift.models._store.supports import ColumnStore
 from drift.models._template.batches import rows_of
 

@@ -30,8 +30,10 @@ from array import array
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._store.features import IN_USE, INDEXED_WIDTH, Row, as_dict, culprit, in_order, index_of
-from drift.models._store.undo import Kind, copied, kind_of
+from drift.models._store.features import as_dict, culprit, in_order, index_of
+from drift.models._store.guard import IN_USE
+from drift.models._store.rows import INDEXED_WIDTH, Row
+from drift.models._store.undo import Kind, copied, kind_of, store_class
 
 include "columns_native.pxi"
 include "columns_guard.pxi"
@@ -163,3 +165,6 @@ cdef class ColumnStore(Changes):
         for k in range(self.size):
             self.order[k], self.serials[k] = slots[k], serials[k]
         return self
+
+
+store_class(ColumnStore)  # no decorator here: an extension type takes none

@@ -3,94 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from drift.errors import FeatureError, FeatureTypeError, LabelError
+from drift.errors import FeatureError, FeatureTypeError
 
 if TYPE_CHECKING:
-    from drift.models._template.batches import Rows
     from drift.types import Features
 
 Example = frozenset[tuple[Hashable, float]]
-
-#: Arrays with at most this many columns get a table from column to place in the store (4 bytes a
-#: column); wider ones, hashed to 2^31 say, are looked up by name.
-INDEXED_WIDTH = 1 << 20
-
-#: What a thread is told that comes in the way of another.
-IN_USE = (
-    "the model is in use elsewhere: share it between threads under a lock, or give each its own"
-)
-
-
-class Row(Mapping[Hashable, float]):
-    """A row of an array as an example, which the compiled store reads where it lies.
-
-    Parameters
-    ----------
-    rows
-        The array's rows.
-    i
-        Number of this one.
-    """
-
-    __slots__ = ("i", "rows")
-
-    def __init__(self, rows: Rows, i: int) -> None:
-        self.rows = rows
-        self.i = i
-
-    def _dict(self) -> dict[Any, float]:
-        return self.rows.row(self.i)
-
-    def __getitem__(self, name: Hashable) -> float:
-        return self._dict()[name]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._dict())
-
-    def __len__(self) -> int:
-        return len(self._dict())
-
-    def items(self) -> Any:
-        """Names and values, from one dict."""
-        return self._dict().items()
-
-
-class Classes(NamedTuple):
-    """Hypotheses over the slots of one store.
-
-    Parameters
-    ----------
-    weights
-        A row for each, as `ColumnStore.class_scores` takes them.
-    factors
-        What each one's scores are to be multiplied by; doubles.
-    """
-
-    weights: Any
-    factors: Any
-
-
-class Rule(NamedTuple):
-    """When an example of one of several classes is no update.
-
-    Parameters
-    ----------
-    threshold
-        At least 0: what its own class has to score more than, beyond rounding.
-    rivals
-        More than that above each other class; else the others have to score less than the
-        threshold's opposite.
-    wary
-        An example that may be a support is looked at in any case.
-    """
-
-    threshold: float
-    rivals: bool = False
-    wary: bool = False
 
 
 def in_order(names: list[Hashable]) -> list[Hashable]:
@@ -201,24 +122,6 @@ def _remedy(name: Hashable, value: Any) -> str:
         "encode it before this model, as River's (compose.SelectType(str) | preprocessing."
         "OneHotEncoder()) + compose.SelectType(numbers.Number) does"
     )
-
-
-def refuse_real(y: Any) -> None:
-    """Refuse a label that is a number and not a whole one, as the target of a regression is.
-
-    >>> refuse_real(1.0)
-    >>> refuse_real(1.5)
-    Traceback (most recent call last):
-    drift.errors.LabelError: label 1.5 is a real number, and drift classifies: make a class of it,
-    as y > 0 is, or take one of River's regressors
-    """
-    if type(y) is str or not isinstance(y, Real) or isinstance(y, Integral):
-        return
-    if not float(y).is_integer():
-        raise LabelError(
-            f"label {y!r:.80} is a real number, and drift classifies: make a class of it, as y > 0 "
-            "is, or take one of River's regressors"
-        )
 
 
 def is_missing(value: Any) -> bool:

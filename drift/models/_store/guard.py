@@ -8,13 +8,17 @@ from functools import partial, wraps
 from operator import call
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from drift.models._store.features import IN_USE
 from drift.models._store.undo import Kind, Part, copied, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Guard", "Held", "alone"]
+__all__ = ["IN_USE", "Guard", "Held", "alone"]
+
+#: What a thread is told that comes in the way of another.
+IN_USE = (
+    "the model is in use elsewhere: share it between threads under a lock, or give each its own"
+)
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
 
@@ -27,9 +31,6 @@ class Held(Protocol):
 
     def update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
         """Call what changes a part, other threads kept out; all is as before if that raises."""
-
-    def join(self, part: Part) -> int:
-        """Let the update under way change another part, and what that consists of."""
 
     def keep(self, array: Any, slot: int = -1) -> None:
         """Have an array, or its last axis at a slot, as it is if the update is taken back."""

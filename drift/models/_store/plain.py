@@ -14,13 +14,13 @@ from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store.features import as_dict, culprit, in_order, number
 from drift.models._store.guard import Guard, alone
+from drift.models._store.undo import store_class
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from drift.kernels import Kernel
-    from drift.models._store.features import Classes, Rule
-    from drift.models._template.batches import Rows
+    from drift.models._store.rows import Classes, Rows, Rule
     from drift.types import Features
 
 __all__ = ["ColumnStore", "Guard"]
@@ -29,6 +29,7 @@ __all__ = ["ColumnStore", "Guard"]
 _FAR = 2.0**36
 
 
+@store_class
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 

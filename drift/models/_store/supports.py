@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._store.features import content_of
+from drift.models._store.undo import store_class
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -88,6 +89,7 @@ def float64_columns() -> bool:
 column_type(os.environ.get("DRIFT_COLUMNS") or None)
 
 
+@store_class
 class SupportSet:
     """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``, the oldest first.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-__all__ = ["Kind", "Part", "copied", "kind_of"]
+__all__ = ["Kind", "Part", "copied", "kind_of", "store_class"]
 
 
 class Part:
@@ -33,11 +33,15 @@ class Kind(IntEnum):
     STORE = 3  # a column store, or what is no more than one; it keeps a log of its own
 
 
-_STORES = {
-    "drift.models._store.columns.ColumnStore",
-    "drift.models._store.plain.ColumnStore",
-    "drift.models._store.supports.SupportSet",
-}
+_stores: set[type[Any]] = set()
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def store_class(kind: _Class) -> _Class:
+    """Decorate a column store, or a class that is no more than one around it."""
+    _stores.add(kind)
+    return kind
 
 
 @cache
@@ -45,12 +49,11 @@ def kind_of(kind: type[Any]) -> Kind:
     """Return what a guard does about values of a type."""
     if issubclass(kind, Part):
         return Kind.PART
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if name in {"builtins.list", "builtins.dict", "builtins.set", "array.array", "numpy.ndarray"}:
-        return Kind.CONTAINER
-    if name in _STORES:
+    if kind in _stores:
         return Kind.STORE
-    return Kind.VALUE
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    arrays = {"array.array", "numpy.ndarray"}  # by name: nothing is imported for it
+    return Kind.CONTAINER if kind in {list, dict, set} or name in arrays else Kind.VALUE
 
 
 def copied(value: Any) -> Any:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from drift.models._store.features import INDEXED_WIDTH
+from drift.models._store.rows import INDEXED_WIDTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from drift.models._store.features import Classes, Rule
+    from drift.models._store.rows import Classes, Rows, Rule
     from drift.models._store.supports import ColumnStore
-    from drift.models._template.batches import Rows
 
 __all__ = ["Batch"]
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from river.utils import dataframe
 
 from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError
-from drift.models._store.features import Row, is_missing
+from drift.models._store.features import is_missing
+from drift.models._store.rows import Row, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -24,32 +25,11 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Rows", "Table", "labels_of"]
+__all__ = ["Table", "labels_of", "rows_of"]
 
 
 #: The square of what is smaller, and sums of many such squares, are finite.
 _MODERATE = 1e100
-
-
-class Rows(NamedTuple):
-    """A CSR matrix whose column `j` is the feature `j`, or ``names[j]`` where there are names."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
-    width: int
-    names: Sequence[Hashable] | None = None
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    def row(self, i: int) -> dict[Hashable, float]:
-        """Return one row as a dict."""
-        part = slice(self.indptr[i], self.indptr[i + 1])
-        columns: Sequence[Hashable] = self.indices[part].tolist()
-        if self.names is not None:
-            columns = [self.names[j] for j in columns]  # type: ignore[call-overload]
-        return dict(zip(columns, self.data[part].tolist(), strict=True))
 
 
 def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
-from drift.models._store.features import Row, Rule
 from drift.models._store.guard import alone
+from drift.models._store.rows import Row, Rule
 from drift.models._store.supports import SupportSet
 from drift.models._template.labels import SIGNS, BinaryLabels, predicted
 

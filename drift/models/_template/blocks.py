@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import blas
 
-from drift.models._store.features import Row
+from drift.models._store.rows import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

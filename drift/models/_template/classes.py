@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from drift.models._store.features import Row, Rule
+from drift.models._store.rows import Row, Rule
 from drift.models._template.ahead import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from drift.models._store.features import Classes
+    from drift.models._store.rows import Classes, Rows
     from drift.models._template.ahead import Supports
-    from drift.models._template.batches import Rows, Table
+    from drift.models._template.batches import Table
     from drift.types import Features, Label
 
 __all__ = ["decide_rows", "learn_rows"]

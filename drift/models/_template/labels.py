@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 from drift.errors import LabelError
-from drift.models._store.features import is_missing, refuse_real
+from drift.models._store.features import is_missing
 from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["SIGNS", "BinaryLabels", "predicted"]
+__all__ = ["SIGNS", "BinaryLabels", "predicted", "refuse_real"]
 
 #: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
@@ -23,6 +24,24 @@ SIGNS: dict[str, dict[Label, float]] = {
     "0/1": {0: -1.0, 1: 1.0},
     "-1/+1": {-1: -1.0, 1: 1.0},
 }
+
+
+def refuse_real(y: Any) -> None:
+    """Refuse a label that is a number and not a whole one, as the target of a regression is.
+
+    >>> refuse_real(1.0)
+    >>> refuse_real(1.5)
+    Traceback (most recent call last):
+    drift.errors.LabelError: label 1.5 is a real number, and drift classifies: make a class of it,
+    as y > 0 is, or take one of River's regressors
+    """
+    if type(y) is str or not isinstance(y, Real) or isinstance(y, Integral):
+        return
+    if not float(y).is_integer():
+        raise LabelError(
+            f"label {y!r:.80} is a real number, and drift classifies: make a class of it, as y > 0 "
+            "is, or take one of River's regressors"
+        )
 
 
 def _probability(score: float) -> float:
@@ -55,6 +74,8 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
 
 def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple[Label, Label]]:
     """Kind and labels to predict in once a label is learnt, too."""
+    if kind != "any" and type(y) is bool:
+        return kind, labels
     truth = type(y).__name__ in {"bool", "bool_"}
     if y == -1:
         return "-1/+1", (-1, 1)
@@ -73,8 +94,7 @@ def predicted(
     predictions = []
     for label, score in zip(labels, scores, strict=True):
         predictions.append(known[score > 0.0])
-        if kind == "any" or type(label) is not bool:
-            kind, known = _after(label, kind, known)
+        kind, known = _after(label, kind, known)
     return predictions
 
 
@@ -91,8 +111,8 @@ class BinaryLabels(OnlineClassifier):
 
     def _adopt(self, y: Label) -> None:
         """Predict from now on in the kind of label that `y` is."""
-        if self._kind == "any" or type(y) is not bool:
-            kind, labels = _after(y, self._kind, self._labels)
+        kind, labels = _after(y, self._kind, self._labels)
+        if kind != self._kind or labels is not self._labels:  # (0, 1) equals (False, True)
             self.__dict__.update(_kind=kind, _labels=labels)  # at once, or an interrupt parts them
 
     def _adopt_all(self, labels: Sequence[Label]) -> None:
@@ -111,8 +131,7 @@ class BinaryLabels(OnlineClassifier):
                 signs.append(_sign_of(label, kind, known))
             except LabelError as error:
                 raise LabelError(f"row {i}: {error}") from None
-            if kind == "any" or type(label) is not bool:
-                kind, known = _after(label, kind, known)
+            kind, known = _after(label, kind, known)
         return signs
 
     def _label_of(self, score: float) -> Label:

@@ -6,9 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError
-from drift.models._store.features import Rule, is_missing, refuse_real
+from drift.models._store.features import is_missing
 from drift.models._store.guard import alone
+from drift.models._store.rows import Rule
 from drift.models._template.binary import KernelClassifier
+from drift.models._template.labels import refuse_real
 from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.features import Classes
+from drift.models._store.rows import Classes
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._store.features import Rule
     from drift.models._store.guard import Held
+    from drift.models._store.rows import Rule
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
