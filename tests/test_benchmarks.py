@@ -5,8 +5,13 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.text import Text
+
+from benchmarks.contenders import Neighbours
+from benchmarks.streams import Stream
+from benchmarks.tracker import _ece
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -94,3 +99,30 @@ def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_poi
     for i, box in enumerate(shown):
         assert not box.count_overlaps(shown[:i])
         assert not any(box.contains(*point) for point in points)
+
+
+def test_calibration_is_the_gap_in_each_bin_by_its_share():
+    p = np.array([0.95, 0.95, 0.95, 0.95, 0.55, 1.0])
+    right = np.array([1.0, 1.0, 1.0, 0.0, 1.0, 1.0])
+    # Ten bins: [0.9, 1] has sums 4.8 and 4, [0.5, 0.6) has 0.55 and 1.
+    assert _ece(p, right) == pytest.approx((0.8 + 0.45) / 6)
+
+
+def test_streams_are_shuffled_in_blocks_and_scaled_without_looking_ahead():
+    X = np.random.default_rng(0).normal(3, 2, (120, 2))
+    whole = Stream(X, np.arange(120), ("a", "b"))
+    shuffled = whole.block_shuffled()
+    assert sorted(shuffled.y) == list(range(120))
+    assert shuffled.y.tolist() != list(range(120))
+    assert (np.diff(shuffled.y) != 1).sum() <= 2
+    assert (X[shuffled.y] == shuffled.X).all()
+    np.testing.assert_allclose(whole.head(70).scaled().X, whole.scaled().X[:70])
+
+
+def test_neighbours_vote_among_the_rows_in_the_window():
+    X = np.array([[0.0], [1.0], [0.1], [0.9], [0.2]])
+    y = np.array([4, 7, 4, 7, 4])
+    # A window of one row: each row gets the label before it, the first one 0.
+    assert Neighbours(1).predict_learn_many(X, y).tolist() == [0, 4, 7, 4, 7]
+    # A window of two rows, one each of 4 and 7: a draw goes to the lower label.
+    assert Neighbours(2).predict_learn_many(X, y).tolist() == [0, 4, 4, 4, 4]

@@ -1,0 +1,223 @@
+"""The streams that the Tracker is measured on: real ones whole, generated ones of 20,000 rows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from river.datasets import synth
+from scipy.sparse import csr_array
+
+from drift.streams import ShiftingStream, load, read_libsvm, tracking_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+GENERATED_ROWS = 20_000
+#: Rows of a block when blocks are shuffled: a day of Electricity. Neighbours stay together but for
+#: one pair in 50, so what the label before tells stays; days, seasons, shifts and cycles do not.
+BLOCK = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Labelled rows in order: an array where features are dense, else a sparse matrix."""
+
+    X: Any
+    y: NDArray[Any]
+    names: tuple[str, ...]
+    shifts: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def dense(self) -> bool:
+        """Whether every row has every feature."""
+        return isinstance(self.X, np.ndarray)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, float], Any]]:
+        for i in range(len(self)):
+            yield self.row(i), self.label(i)
+
+    def row(self, i: int) -> dict[str, float]:
+        """Return a row as a dict, zeros included where features are dense."""
+        if self.dense:
+            return dict(zip(self.names, self.X[i].tolist(), strict=True))
+        part = slice(self.X.indptr[i], self.X.indptr[i + 1])
+        names = [self.names[j] for j in self.X.indices[part].tolist()]
+        return dict(zip(names, self.X.data[part].tolist(), strict=True))
+
+    def label(self, i: int) -> Any:
+        """Return a row's label, a Python object."""
+        return self.y[i].item()
+
+    def head(self, n: int | None) -> Stream:
+        """Return the first rows."""
+        shifts = tuple(shift for shift in self.shifts if n is None or shift < n)
+        return replace(self, X=self.X[:n], y=self.y[:n], shifts=shifts)
+
+    def scaled(self) -> Stream:
+        """Return rows of mean square norm 1, dense ones standardised by the rows up to each.
+
+        Rows of text are, each by itself, divided by their norm. It is what River's StandardScaler
+        does, for models that do not scale by themselves; those with a kernel want one width.
+        """
+        if not self.dense:
+            norms = np.sqrt(self.X.multiply(self.X).sum(axis=1))
+            return replace(
+                self, X=csr_array(self.X.multiply(1 / np.where(norms, norms, 1)[:, None]))
+            )
+        count = np.arange(1, len(self) + 1)[:, None]
+        mean = self.X.cumsum(axis=0) / count
+        variance = np.maximum((self.X**2).cumsum(axis=0) / count - mean**2, 0)
+        centred = np.where(variance > 1e-9 * mean**2, self.X - mean, 0)
+        X = centred / np.sqrt(np.where(variance > 0, variance, 1) * self.X.shape[1])
+        return replace(self, X=np.clip(X, -5, 5))
+
+    def block_shuffled(self, length: int = BLOCK, seed: int = 0) -> Stream:
+        """Return the rows in blocks, the blocks in random order, the rows of each as they were."""
+        starts = np.arange(0, len(self), length)
+        np.random.default_rng(seed).shuffle(starts)
+        order = np.concatenate([np.arange(s, min(s + length, len(self))) for s in starts])
+        return replace(self, X=self.X[order], y=self.y[order], shifts=())
+
+
+def _sparse(documents: Any, y: NDArray[Any], shifts: tuple[int, ...] = ()) -> Stream:
+    named = documents.feature_names or [f"f{j}" for j in range(documents.n_features)]
+    return Stream(documents.rows, y, tuple(map(str, named)), shifts)
+
+
+def _shifting(stream: ShiftingStream) -> Stream:
+    return _sparse(stream.documents, stream.y, stream.shifts)
+
+
+@cache
+def _documents(name: str) -> Any:
+    return load(name)
+
+
+def _rcv1(index: int) -> Stream:
+    documents, targets = _documents("rcv1")
+    return _shifting(tracking_groups(documents, targets, shifts=(7,))[7][index])
+
+
+def _reuters(*topics: str) -> Stream:
+    documents, _ = _documents("reuters21578")
+    return _shifting(ShiftingStream(documents, topics))
+
+
+def _reuters_shifts() -> Stream:
+    documents, targets = _documents("reuters21578")
+    return _shifting(tracking_groups(documents, targets, shifts=(7,), n_streams=1)[7][0])
+
+
+def _libsvm(name: str, *, dense: bool) -> Stream:
+    documents, _ = _documents(name)
+    stream = _sparse(documents, documents.has("+1"))
+    return replace(stream, X=stream.X.toarray()) if dense else stream
+
+
+def _electricity() -> Stream:
+    documents, _ = _documents("elec")
+    return Stream(documents.rows.toarray(), documents.has("1"), documents.feature_names)
+
+
+def _columns(name: str) -> Stream:
+    table = pd.read_csv(Path(_data(), "streams", f"{name}.csv.xz"))
+    y = table.pop("class").to_numpy()
+    return Stream(table.to_numpy(dtype=float), y, tuple(table.columns))
+
+
+def _spam() -> Stream:
+    documents = read_libsvm(Path(_data(), "streams", "spam.svm.xz"))
+    return _sparse(documents, documents.has("+1"))
+
+
+def _data() -> str:
+    if "DRIFT_DATA" not in os.environ:
+        raise FileNotFoundError("set DRIFT_DATA to the folder of the real data")
+    return os.environ["DRIFT_DATA"]
+
+
+def _generated(parts: list[Any], noise: float = 0.0) -> Stream:
+    """Equal parts of generators, one after the other; a share of the labels drawn at random."""
+    length = GENERATED_ROWS // len(parts)
+    rows = [pair for part in parts for pair in part.take(length)]
+    names = tuple(map(str, rows[0][0]))
+    X = np.array([list(x.values()) for x, _ in rows], dtype=float)
+    y = np.array([int(label) for _, label in rows])
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(len(y)) < noise, rng.choice(np.unique(y), len(y)), y)
+    return Stream(X, y, names, tuple(range(length, len(y), length)))
+
+
+def _checkerboard(noise: float = 0.0) -> Stream:
+    """Return a board of 4 x 4 squares that makes half a turn."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (GENERATED_ROWS, 2))
+    angle = np.linspace(0, np.pi, GENERATED_ROWS)
+    turned = np.stack(
+        [
+            np.cos(angle) * X[:, 0] - np.sin(angle) * X[:, 1],
+            np.sin(angle) * X[:, 0] + np.cos(angle) * X[:, 1],
+        ]
+    )
+    y = np.floor(2 * turned).astype(int).sum(axis=0) % 2
+    y = np.where(rng.random(len(y)) < noise, rng.integers(0, 2, len(y)), y)
+    return Stream(X, y, ("x", "y"))
+
+
+#: What River's generators make: abrupt shifts in four parts, or a drift that goes on throughout.
+_GENERATORS: dict[str, Callable[[], list[Any]]] = {
+    "sea": lambda: [synth.SEA(variant=k, seed=k) for k in range(4)],
+    "hyperplane": lambda: [
+        synth.Hyperplane(seed=1, n_drift_features=10, mag_change=0.001, noise_percentage=0)
+    ],
+    "moving-rbf": lambda: [
+        synth.RandomRBFDrift(1, 1, n_classes=4, change_speed=0.001, n_drift_centroids=50)
+    ],
+    "led": lambda: [
+        synth.LEDDrift(seed=k, irrelevant_features=True, n_drift_features=k) for k in (1, 3, 5, 7)
+    ],
+    "agrawal": lambda: [synth.Agrawal(classification_function=k, seed=k) for k in range(4)],
+}
+
+#: Real streams, whole. The four of RCV1 go through one random permutation of the targets each.
+REAL: dict[str, Callable[[], Stream]] = {
+    **{f"rcv1-{k}": lambda k=k: _rcv1(k) for k in range(4)},
+    "reuters-earn": lambda: _reuters("earn"),
+    "reuters-money-fx": lambda: _reuters("money-fx"),
+    "reuters-shifts": lambda: _reuters("earn", "acq", "money-fx", "crude"),
+    "electricity": _electricity,
+    "a9a": lambda: _libsvm("a9a", dense=False),
+    "ijcnn1": lambda: _libsvm("ijcnn1", dense=True),
+    "insects": lambda: _columns("insects-gradual"),
+    "weather": lambda: _columns("weather"),
+    "outdoor": lambda: _columns("outdoor"),
+    "spam": _spam,
+}
+
+GENERATED: dict[str, Callable[[], Stream]] = {
+    f"{name}{'-noise' * (noise > 0)}": lambda make=make, noise=noise: _generated(make(), noise)
+    for name, make in _GENERATORS.items()
+    for noise in (0.0, 0.2)
+} | {
+    "checkerboard": _checkerboard,
+    "checkerboard-noise": lambda: _checkerboard(0.2),
+}
+
+STREAMS = REAL | GENERATED
+
+
+@cache
+def stream(name: str, rows: int | None = None) -> Stream:
+    """Return a stream by its name, or its first rows."""
+    return STREAMS[name]().head(rows)

@@ -1,0 +1,220 @@
+"""The page of results of `benchmarks.tracker`: what came out, as tables."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Error in % that the Tracker is to have at most, with budgets of 100 and 500.
+AT_MOST = {
+    "rcv1": (9.8, 8.5),
+    "reuters-earn": (2.05, 1.92),
+    "reuters-money-fx": (1.72, 1.61),
+    "reuters-shifts": (3.4, 2.97),
+    "electricity": (7.2, 6.9),
+    "a9a": (15.8, 15.8),
+    "ijcnn1": (2.5, 1.9),
+    "insects": (20.8, 20.5),
+    "weather": (21.8, 21.0),
+    "outdoor": (7.5, 6.8),
+    "spam": (1.1, 1.1),
+}
+
+
+def page(records: list[dict[str, Any]], speed: dict[str, Any] | None) -> str:
+    """Return the page as Markdown; `speed` is what `benchmarks.tracker_speed` found."""
+    table = pd.DataFrame(records)
+    table["budget"] = [one.get("budget", 0) for one in table["parameters"]]
+    table["stream"] = table["stream"].str.replace(r"-\d$", "", regex=True)  # the mean of the four
+    parts = [_INTRODUCTION]
+    tracker = table[table["model"] == "Tracker"]
+    if len(tracker):
+        inside = _inside(tracker[~tracker["shuffled"]])
+        parts.append(f"## Error of the Tracker, %\n\n{_errors(tracker, table)}")
+        parts.append(f"## Its members, its bound and its probabilities\n\n{inside}")
+    parts.append(f"## Error of all, %\n\n{_all(table[~table['shuffled']])}")
+    if speed:
+        parts.append(f"## Time and memory\n\n{_speed(speed)}")
+    cut = table[~table["whole"]]
+    if len(cut):
+        parts.append("## Not whole\n\n" + _markdown(_cut(cut)))
+    return "\n\n".join(parts) + "\n"
+
+
+_INTRODUCTION = """# The Tracker, measured
+
+Made by `python -m benchmarks.tracker --page docs/tracker_results.md`. Each row is predicted, then
+learnt; constants are the same on all streams. RCV1 is the mean of four random orders of its
+targets. *Shuffled*: the rows in random order, in blocks of 50, so that what the last labels tell
+stays, and what drifts, shifts or cycles is gone."""
+
+
+def _errors(tracker: pd.DataFrame, table: pd.DataFrame) -> str:
+    as_is = _pivot(tracker[~tracker["shuffled"]], "error", "B = {}")
+    shuffled = _pivot(tracker[tracker["shuffled"]], "error", "shuffled, B = {}")
+    trivial = table[table["model"].isin(["no change", "majority"])]
+    dull = trivial.pivot_table(index="stream", columns="model", values="error", sort=False)
+    joined = as_is.join([shuffled, dull])
+    for k, budget in enumerate((100, 500)):
+        if f"B = {budget}" in joined:
+            at = [f"{AT_MOST[name][k]:g}" if name in AT_MOST else "" for name in joined.index]
+            joined.insert(2 * k + 1, f"aim, {budget}", at)
+    return _markdown(joined)
+
+
+def _inside(tracker: pd.DataFrame) -> str:
+    """Return what only the Tracker has, a row for each stream and budget."""
+    rows = []
+    for (name, budget), part in tracker.groupby(["stream", "budget"], sort=False):
+        excess = pd.Series([value for one in part["calibration"] for value in one], dtype=float)
+        behind = (part["error"] - part["best_member_error"]).max()
+        rows.append(
+            {
+                "stream": name,
+                "B": str(budget),
+                "best member": part.iloc[0]["best_member"],
+                "its error": part["best_member_error"].mean(),
+                "behind it, worst": behind,
+                "log loss": f"{part['log_loss'].mean():.4f}",
+                "bound": f"{part['bound'].mean():.4f}",
+                "holds": "yes" if (part["log_loss"] <= part["bound"]).all() else "NO",
+                "excess ECE, median": excess.median(),
+                "worst": excess.max(),
+                "argmax p, error": part["argmax_error"].mean(),
+                "differs": part["differs"].mean(),
+            }
+        )
+    return _INSIDE + _markdown(pd.DataFrame(rows).set_index("stream"))
+
+
+_INSIDE = """Errors, calibration and differences in percent, log loss and bound in nats a row. *Best
+member*: of all experts and gates the one with the fewest errors in hindsight. *Bound*: what the log
+loss cannot exceed, the cheapest sequence of members with its price. *Excess ECE*: expected
+calibration error of the likeliest class in ten bins of equal width, less that of labels drawn from
+the same probabilities, over windows of 5,000 rows without a known shift. *Differs*: how often the
+likeliest class is not the prediction.
+
+"""
+
+
+def _all(rows: pd.DataFrame) -> str:
+    """Return defaults and, after a stroke, the best setting in hindsight for each stream."""
+    found = []
+    for (name, model, budget), part in rows.groupby(["stream", "model", "budget"], sort=False):
+        means = part.groupby("setting")["error"].mean()
+        best = f" / {means.min():.2f}" if len(means) > 1 else ""
+        cut = "" if part["whole"].all() else " *"
+        label = f"{model}, {budget}" if budget else model
+        found.append((name, label, f"{means.get(0, float('nan')):.2f}{best}{cut}"))
+    frame = pd.DataFrame(found, columns=["stream", "model", "error"])
+    wide = frame.pivot_table(
+        index="model", columns="stream", values="error", aggfunc="first", sort=False
+    )
+    slow = (
+        "Default / best of at most 8 settings in hindsight. Trees and forests: the first 20,000 "
+        "rows. A star: stopped by the time limit, see below.\n\n"
+    )
+    return slow + _markdown(wide.fillna(""))
+
+
+def _cut(cut: pd.DataFrame) -> pd.DataFrame:
+    columns = ["stream", "model", "n_samples", "seconds"]
+    return cut[columns].sort_values(["model", "stream"]).set_index("stream")
+
+
+def _speed(speed: dict[str, Any]) -> str:
+    """Return ratios, medians of those within each round, and what grows with the budget."""
+    rows: dict[str, dict[str, str]] = {}
+    for name, times in speed["times"].items():
+        for one in times:
+            for other in ("LogisticRegression", "old LBP, 100", "old LBP, 500"):
+                if other in times:
+                    ratio = _ratio(times[one], times[other])
+                    rows.setdefault(one, {})[f"{name} / {other}"] = f"{ratio:.2f}"
+    lines = [_SPEED, _markdown(pd.DataFrame(rows).T.rename_axis("model"))]
+    for name, fit in speed["growth"].items():
+        relative = {budget: us / fit["us"]["100"] for budget, us in fit["us"].items()}
+        text = ", ".join(f"{budget}: {ratio:.2f}" for budget, ratio in relative.items())
+        lines.append(
+            f"- {name}: time by budget, that of 100 being 1: {text}. A line through them has "
+            f"R^2 = {fit['R2']:.4f} and is off by {100 * fit['largest_deviation']:.0f} % at most."
+        )
+    lines.append(f"- Reuters, B = 500, at the end: {speed['reuters_megabytes']:.2f} MB.")
+    return "\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:])
+
+
+_SPEED = """`predict_one` and `learn_one` on dicts, models in turns, nine rounds of 500 rows (20 for
+trees and forests) behind the first 4,000; processor time, medians of the ratios within a round.
+*Old LBP* is that of commit 65f8e9f, in an environment of its own.
+
+![Error against time](img/tracker-error-time.svg)
+
+"""
+
+
+def _ratio(above: dict[str, Any], below: dict[str, Any]) -> float:
+    pairs = zip(above["rounds"], below["rounds"], strict=True)
+    return statistics.median(a / b for a, b in pairs)
+
+
+def draw(records: list[dict[str, Any]], speed: dict[str, Any], path: Path) -> None:
+    """Draw error against time; those that no other model is ahead of in both have names."""
+    figure = Figure(figsize=(12, 5), layout="constrained")
+    for panel, (name, times) in zip(figure.subplots(1, 2), speed["times"].items(), strict=True):
+        points = _points([one for one in records if one["stream"] == name], times)
+        for label, (x, low, high) in points.items():
+            colour = "#D55E00" if label.startswith("Tracker") else "#0072B2"
+            panel.plot([x, x], [low, high], color=colour, lw=0.8)
+            panel.plot(x, high, "o", color=colour)
+            panel.plot(x, low, "o", mfc="white", color=colour)
+            ahead = any(a <= x and b < low for a, b, _ in points.values())
+            if not ahead or colour == "#D55E00":
+                panel.annotate(label, (x, low), xytext=(4, -9), textcoords="offset points")
+        panel.set(title=name, xscale="log", xlabel="time, River's logistic regression = 1")
+    figure.axes[0].set_ylabel("error, %: default, and best setting in hindsight (hollow)")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context({"svg.hashsalt": "drift", "svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _points(
+    records: list[dict[str, Any]], times: dict[str, Any]
+) -> dict[str, tuple[float, float, float]]:
+    """Time, lowest error and that of the defaults, for every model that has both."""
+    points = {}
+    for label, time in times.items():
+        model, _, budget = label.partition(", ") if "ADWIN" not in label else (label, "", "")
+        errors = {
+            one["setting"]: one["error"]
+            for one in records
+            if one["model"] == model
+            and one["parameters"].get("budget", 0) == int(budget or 0)
+            and not one["shuffled"]
+        }
+        if 0 in errors:
+            ratio = _ratio(time, times["LogisticRegression"])
+            points[label] = (ratio, min(errors.values()), errors[0])
+    return points
+
+
+def _pivot(rows: pd.DataFrame, values: str, label: str) -> pd.DataFrame:
+    wide = rows.pivot_table(index="stream", columns="budget", values=values, sort=False)
+    return wide.rename(columns=label.format)
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    """Return a table in Markdown; pandas needs one more package for that."""
+    frame = frame.reset_index()
+    lines = [list(map(str, frame.columns)), ["---"] * len(frame.columns)]
+    lines += [
+        [f"{one:.2f}" if isinstance(one, float) else str(one) for one in row]
+        for row in frame.itertuples(index=False)
+    ]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,126 @@
+"""Time of an example through dicts, all models in turns, and memory; all figures are ratios."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.contenders import FAMILIES
+from benchmarks.streams import stream
+from benchmarks.timing import figure, order_of, prequential, progress, seconds
+from drift.experiments.progressive import memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STREAMS = ("rcv1-0", "electricity")
+#: Models are timed on the rows after those that they have learnt, the slow ones on a few.
+LEARNT, TIMED, FEW, ROUNDS = 4_000, 500, 20, 9
+GROWING = (50, 100, 200, 500, 1_000, 2_000)
+
+Examples = list[tuple[dict[str, float], Any]]
+
+#: What runs in the environment of another version, once for each line that it reads.
+_OTHER = """
+import copy, gc, pickle, sys, time
+from drift.models import LBP
+budget, learnt, timed = pickle.load(sys.stdin.buffer)
+def prequential(model, examples):
+    predict, learn = model.predict_one, model.learn_one
+    for x, y in examples:
+        predict(x)
+        learn(x, y)
+model = LBP(budget=budget)
+prequential(model, learnt)
+for _ in sys.stdin.buffer:
+    one = copy.deepcopy(model)
+    gc.collect()
+    gc.disable()
+    start = time.process_time()
+    prequential(one, timed)
+    print((time.process_time() - start) / len(timed), flush=True)
+    gc.enable()
+"""
+
+
+def speed(old_python: str | None, *, quick: bool) -> dict[str, Any]:
+    """Return microseconds an example, ratios, growth with the budget, and memory."""
+    learnt, rounds = (500, 2) if quick else (LEARNT, ROUNDS)
+    found: dict[str, Any] = {"times": {}, "growth": {}}
+    for name in STREAMS:
+        examples = list(stream(name, learnt + TIMED))
+        split = examples[:learnt], examples[learnt:]
+        contenders = {
+            f"{family}{f', {budget}' * bool(budget)}": _timed(family, budget, *split)
+            for family, about in FAMILIES.items()
+            if family not in {"Neighbours", "no change", "majority"}
+            for budget in ((100, 500) if about.budgeted else (0,))
+        }
+        if old_python:
+            for budget in (100, 500):
+                contenders[f"old LBP, {budget}"] = _other(old_python, budget, *split)
+        found["times"][name] = _turns(contenders, rounds, name)
+        growing = {str(budget): _timed("Tracker", budget, *split) for budget in GROWING}
+        found["growth"][name] = _fitted(_turns(growing, rounds, f"{name}, growth"))
+    model = FAMILIES["Tracker"].make(False, budget=500)
+    data = stream("reuters-shifts", learnt if quick else None)
+    model.learn_many(data.X, data.y)
+    return found | {"reuters_megabytes": memory(model) / 1e6}
+
+
+def _timed(family: str, budget: int, learnt: Examples, timed: Examples) -> Callable[[], float]:
+    """Seconds an example that a copy of a model takes, which has learnt the first examples."""
+    about = FAMILIES[family]
+    model = about.make(False, **({"budget": budget} if budget else {}), **about.grid[0])
+    prequential(model, learnt)
+    timed = timed[:FEW] if about.slow else timed
+
+    def run() -> float:
+        copied = copy.deepcopy(model)
+        return seconds(lambda: prequential(copied, timed)) / len(timed)
+
+    return run
+
+
+def _other(python: str, budget: int, learnt: Examples, timed: Examples) -> Callable[[], float]:
+    """LBP of another version, in a process of its own."""
+    process = subprocess.Popen(  # noqa: S603
+        [python, "-c", _OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    pickle.dump((budget, learnt, timed), process.stdin)  # type: ignore[arg-type]
+
+    def run() -> float:
+        process.stdin.write(b"\n")  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+        return float(process.stdout.readline())  # type: ignore[union-attr]
+
+    return run
+
+
+def _turns(contenders: dict[str, Callable[[], float]], rounds: int, label: str) -> dict[str, Any]:
+    """Microseconds of each, and its ratio to River's logistic regression within each round."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for name in progress(
+        [name for k in range(rounds) for name in order_of(k, list(contenders))], label
+    ):
+        times[name].append(1e6 * contenders[name]())
+    return {name: figure(values) | {"rounds": values} for name, values in times.items()}
+
+
+def _fitted(times: dict[str, Any]) -> dict[str, Any]:
+    """Fit a line through the medians, over the budget."""
+    budgets = np.array([int(name) for name in times])
+    medians = np.array([one["median"] for one in times.values()])
+    slope, start = np.polyfit(budgets, medians, 1)
+    off = np.abs(start + slope * budgets - medians) / medians
+    return {
+        "us": dict(zip(budgets.tolist(), medians.tolist(), strict=True)),
+        "start": float(start),
+        "slope": float(slope),
+        "R2": float(np.corrcoef(budgets, medians)[0, 1] ** 2),
+        "largest_deviation": float(off.max()),
+    }
