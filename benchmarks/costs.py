@@ -117,7 +117,7 @@ def measure(examples: Examples, sizes: list[int], repeats: int, updates: int) ->
             copied = copy.deepcopy(model)
             one_round(copied, rest[:5])  # the copy comes into the caches
             samples[key].append(one_round(copied, rest[5 : 5 + updates]))
-    orders = {entry.model.__name__: entry for entry in ENTRIES}
+    orders = {entry.name: entry for entry in ENTRIES}
     results: dict[str, Any] = {}
     for name in MODELS:
         model, rest = states[name, sizes[-1]]

@@ -232,6 +232,16 @@ def test_the_registry_is_complete():
     assert all(MODELS[name] is getattr(exported, name) for name in MODELS)
 
 
+def test_type_checkers_know_the_names_that_there_are():
+    tree = ast.parse((PACKAGE / "models" / "__init__.py").read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    known = {alias.asname: node.module for node in block.body for alias in node.names}
+    exported = importlib.import_module("drift.models")
+    assert known.keys() | {"column_type", "compiled"} == set(exported.__all__)
+    assert all(getattr(importlib.import_module(known[name]), name) for name in known)
+    assert dir(exported) == sorted(exported.__all__)
+
+
 def run(code, **environment):
     return subprocess.run(
         [sys.executable, "-c", code],

@@ -13,86 +13,73 @@ from typing import TYPE_CHECKING, Any
 
 from drift.models._old_names import OldNames
 from drift.models._store.supports import column_type, compiled
+from drift.models.registry import ENTRIES
 
+# For type checkers, which do not run what is below.
 if TYPE_CHECKING:
-    from drift.models._template.binary import KernelClassifier
-    from drift.models._template.multiclass import MulticlassKernelClassifier
-    from drift.models.alma import ALMA2
-    from drift.models.averaged import Averaged
-    from drift.models.budget import LBP, MRBP, RBP
-    from drift.models.cks import CKS, VariableCachePerceptron
-    from drift.models.forgetron import Forgetron
-    from drift.models.mira import MIRA
-    from drift.models.one_vs_rest import OneVsRest
-    from drift.models.passive_aggressive import PassiveAggressive
-    from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
-    from drift.models.projectron import Projectron, ProjectronPlusPlus
-    from drift.models.registry import MODELS
-    from drift.models.romma import ROMMA
-    from drift.models.second_order import LBSOP, RBSOP, SOP
-    from drift.models.structured import StructuredProjectron
-    from drift.models.tracker import Tracker
+    from drift.models._template.binary import KernelClassifier as KernelClassifier
+    from drift.models._template.multiclass import (
+        MulticlassKernelClassifier as MulticlassKernelClassifier,
+    )
+    from drift.models.alma import ALMA2 as ALMA2
+    from drift.models.averaged import Averaged as Averaged
+    from drift.models.budget import LBP as LBP
+    from drift.models.budget import MRBP as MRBP
+    from drift.models.budget import RBP as RBP
+    from drift.models.cks import CKS as CKS
+    from drift.models.cks import VariableCachePerceptron as VariableCachePerceptron
+    from drift.models.forgetron import Forgetron as Forgetron
+    from drift.models.mira import MIRA as MIRA
+    from drift.models.one_vs_rest import OneVsRest as OneVsRest
+    from drift.models.passive_aggressive import PassiveAggressive as PassiveAggressive
+    from drift.models.perceptron import (
+        SPA as SPA,
+    )
+    from drift.models.perceptron import (
+        Perceptron as Perceptron,
+    )
+    from drift.models.perceptron import (
+        VotedPerceptron as VotedPerceptron,
+    )
+    from drift.models.projectron import (
+        Projectron as Projectron,
+    )
+    from drift.models.projectron import (
+        ProjectronPlusPlus as ProjectronPlusPlus,
+    )
+    from drift.models.registry import MODELS as MODELS
+    from drift.models.romma import ROMMA as ROMMA
+    from drift.models.second_order import LBSOP as LBSOP
+    from drift.models.second_order import RBSOP as RBSOP
+    from drift.models.second_order import SOP as SOP
+    from drift.models.structured import StructuredProjectron as StructuredProjectron
+    from drift.models.tracker import Tracker as Tracker
 
-__all__ = [
-    "ALMA2",
-    "CKS",
-    "LBP",
-    "LBSOP",
-    "MIRA",
-    "MODELS",
-    "MRBP",
-    "RBP",
-    "RBSOP",
-    "ROMMA",
-    "SOP",
-    "SPA",
-    "Averaged",
-    "Forgetron",
-    "KernelClassifier",
-    "MulticlassKernelClassifier",
-    "OneVsRest",
-    "PassiveAggressive",
-    "Perceptron",
-    "Projectron",
-    "ProjectronPlusPlus",
-    "StructuredProjectron",
-    "Tracker",
-    "VariableCachePerceptron",
-    "VotedPerceptron",
+#: Module of each name: imported when it is asked for, as few programs need more than one.
+_HOMES = {entry.name: entry.home for entry in ENTRIES} | {
+    "Averaged": "averaged",
+    "KernelClassifier": "_template.binary",
+    "MODELS": "registry",
+    "MulticlassKernelClassifier": "_template.multiclass",
+    "OneVsRest": "one_vs_rest",
+    "StructuredProjectron": "structured",
+    "Tracker": "tracker",
+}
+
+__all__ = [  # noqa: PLE0604 - all are strings
+    *sorted(_HOMES, key=lambda name: (not name.isupper(), name)),
     "column_type",
     "compiled",
 ]
-
-#: What each module gives: imported when it is asked for, as few programs need more than one.
-_HOMES = {
-    "alma": ("ALMA2",),
-    "averaged": ("Averaged",),
-    "_template.binary": ("KernelClassifier",),
-    "budget": ("LBP", "MRBP", "RBP"),
-    "cks": ("CKS", "VariableCachePerceptron"),
-    "forgetron": ("Forgetron",),
-    "mira": ("MIRA",),
-    "_template.multiclass": ("MulticlassKernelClassifier",),
-    "one_vs_rest": ("OneVsRest",),
-    "passive_aggressive": ("PassiveAggressive",),
-    "perceptron": ("SPA", "Perceptron", "VotedPerceptron"),
-    "projectron": ("Projectron", "ProjectronPlusPlus"),
-    "registry": ("MODELS",),
-    "romma": ("ROMMA",),
-    "second_order": ("LBSOP", "RBSOP", "SOP"),
-    "structured": ("StructuredProjectron",),
-    "tracker": ("Tracker",),
-}
 
 sys.meta_path.append(OldNames())
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = globals()[name] = getattr(import_module(f"drift.models.{home}"), name)
-            return value
-    raise AttributeError(f"module 'drift.models' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -36,8 +36,8 @@ def listing() -> Table:
         f"{OneVsRest.__name__}(model), {Averaged.__name__}(model).",
         caption_justify="left",
     )
-    for model, memory, prediction, update, paper in ENTRIES:
-        parameters = inspect.signature(model).parameters
+    for entry in ENTRIES:
+        parameters = inspect.signature(entry.model).parameters
         bounded = "budget" in parameters and parameters["budget"].default is not None
         count = "B" if bounded else "m"
         shown = [
@@ -45,8 +45,8 @@ def listing() -> Table:
             for name, parameter in parameters.items()
             if name != "kernel"
         ]
-        orders = [_order(count, power) for power in (memory, prediction, update)]
-        table.add_row(model.__name__, ", ".join(shown), *orders, paper)
+        orders = [_order(count, power) for power in (entry.memory, entry.prediction, entry.update)]
+        table.add_row(entry.name, ", ".join(shown), *orders, entry.paper)
     return table
 
 

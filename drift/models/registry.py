@@ -1,19 +1,9 @@
-"""Every model by name, with what it costs, for the command line, experiments and benchmarks."""
+"""The table of the algorithms: where each is, what it costs and which paper it is from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from drift.models.alma import ALMA2
-from drift.models.budget import LBP, MRBP, RBP
-from drift.models.cks import CKS, VariableCachePerceptron
-from drift.models.forgetron import Forgetron
-from drift.models.mira import MIRA
-from drift.models.passive_aggressive import PassiveAggressive
-from drift.models.perceptron import SPA, Perceptron, VotedPerceptron
-from drift.models.projectron import Projectron, ProjectronPlusPlus
-from drift.models.romma import ROMMA
-from drift.models.second_order import LBSOP, RBSOP, SOP
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from drift.models._template.binary import KernelClassifier
@@ -26,8 +16,10 @@ class Entry(NamedTuple):
 
     Parameters
     ----------
-    model
-        The class.
+    name
+        Of the class, under which `drift.models` exports it.
+    home
+        Module of `drift.models` that has it, and is imported when it is asked for.
     memory
         Power in the memory.
     prediction
@@ -38,37 +30,52 @@ class Entry(NamedTuple):
         Where it comes from.
     """
 
-    model: type[KernelClassifier]
+    name: str
+    home: str
     memory: int
     prediction: int
     update: int
     paper: str
 
+    @property
+    def model(self) -> type[KernelClassifier]:
+        """The class."""
+        module = import_module(f"drift.models.{self.home}")
+        return getattr(module, self.name)  # type: ignore[no-any-return]
+
 
 _TRACKING = "Cavallanti, Cesa-Bianchi, Gentile 2007"
+_CACHES = "Crammer, Kandola, Singer 2003"
 _PROJECTRON = "Orabona, Keshet, Caputo 2009"
 
 #: In the order of their names.
 ENTRIES = [
-    Entry(ALMA2, 1, 1, 0, f"Gentile 2001; {_PROJECTRON}, section 6"),
-    Entry(CKS, 1, 1, 1, "Crammer, Kandola, Singer 2003, figure 3"),
-    Entry(Forgetron, 1, 1, 0, "Dekel, Shalev-Shwartz, Singer 2008"),
-    Entry(LBP, 1, 1, 0, f"{_TRACKING}, section 4"),
-    Entry(LBSOP, 2, 1, 2, f"{_TRACKING}, section 4"),
-    Entry(MIRA, 1, 1, 1, "Crammer, Kandola, Singer 2003, figures 1 to 3"),
-    Entry(MRBP, 1, 1, 0, f"{_PROJECTRON}, section 7"),
-    Entry(PassiveAggressive, 1, 1, 0, "Crammer et al. 2006"),
-    Entry(Perceptron, 1, 1, 0, f"{_TRACKING}, section 4"),
-    Entry(Projectron, 2, 1, 2, f"{_PROJECTRON}, section 3"),
-    Entry(ProjectronPlusPlus, 2, 1, 2, f"{_PROJECTRON}, sections 4 and 5"),
-    Entry(RBP, 1, 1, 0, f"{_TRACKING}, section 3"),
-    Entry(RBSOP, 2, 1, 2, f"{_TRACKING}, section 4"),
-    Entry(ROMMA, 1, 1, 0, "Li, Long 2002"),
-    Entry(SOP, 2, 1, 2, f"{_TRACKING}, section 4"),
-    Entry(SPA, 1, 1, 0, f"{_TRACKING}, section 2"),
-    Entry(VariableCachePerceptron, 1, 1, 1, "Crammer, Kandola, Singer 2003, figures 1 and 2"),
-    Entry(VotedPerceptron, 1, 1, 1, "Freund, Schapire 1999"),
+    Entry("ALMA2", "alma", 1, 1, 0, f"Gentile 2001; {_PROJECTRON}, section 6"),
+    Entry("CKS", "cks", 1, 1, 1, f"{_CACHES}, figure 3"),
+    Entry("Forgetron", "forgetron", 1, 1, 0, "Dekel, Shalev-Shwartz, Singer 2008"),
+    Entry("LBP", "budget", 1, 1, 0, f"{_TRACKING}, section 4"),
+    Entry("LBSOP", "second_order", 2, 1, 2, f"{_TRACKING}, section 4"),
+    Entry("MIRA", "mira", 1, 1, 1, f"{_CACHES}, figures 1 to 3"),
+    Entry("MRBP", "budget", 1, 1, 0, f"{_PROJECTRON}, section 7"),
+    Entry("PassiveAggressive", "passive_aggressive", 1, 1, 0, "Crammer et al. 2006"),
+    Entry("Perceptron", "perceptron", 1, 1, 0, f"{_TRACKING}, section 4"),
+    Entry("Projectron", "projectron", 2, 1, 2, f"{_PROJECTRON}, section 3"),
+    Entry("ProjectronPlusPlus", "projectron", 2, 1, 2, f"{_PROJECTRON}, sections 4 and 5"),
+    Entry("RBP", "budget", 1, 1, 0, f"{_TRACKING}, section 3"),
+    Entry("RBSOP", "second_order", 2, 1, 2, f"{_TRACKING}, section 4"),
+    Entry("ROMMA", "romma", 1, 1, 0, "Li, Long 2002"),
+    Entry("SOP", "second_order", 2, 1, 2, f"{_TRACKING}, section 4"),
+    Entry("SPA", "perceptron", 1, 1, 0, f"{_TRACKING}, section 2"),
+    Entry("VariableCachePerceptron", "cks", 1, 1, 1, f"{_CACHES}, figures 1 and 2"),
+    Entry("VotedPerceptron", "perceptron", 1, 1, 1, "Freund, Schapire 1999"),
 ]
 
-#: Class by the name under which it is exported from `drift.models`.
-MODELS: dict[str, type[KernelClassifier]] = {entry.model.__name__: entry.model for entry in ENTRIES}
+#: Class by name, all of them imported when it is asked for.
+MODELS: dict[str, type[KernelClassifier]]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "MODELS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    models = globals()[name] = {entry.name: entry.model for entry in ENTRIES}
+    return models

@@ -2,11 +2,13 @@
 
 import math
 import random
-from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 
 import oracles
 import oracles_margin
 import oracles_projection
+from oracles import Case
 
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
@@ -59,19 +61,6 @@ def reach(kernel, share, *, squared=False):
     """Tolerance of this share of the largest sqrt(k(x, x)), so that some is projected, not all."""
     norm = math.sqrt(largest_self_kernel(kernel) or 1.0)
     return (share * norm) ** 2 if squared else share * norm
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model and its twin: functions of drift's kernel (of the Gram matrix too) and a budget.
-
-    `feeds_back` marks the models whose coefficients depend on scores, so that the rounding of
-    float32 columns grows from update to update: tenfold in a thousand real examples.
-    """
-
-    model: object
-    twin: object
-    feeds_back: bool = False
 
 
 def random_victim(budget, seed):
@@ -183,3 +172,6 @@ CASES = {
         lambda g, k, B: oracles_margin.ROMMA(g, True, 2.0),
     ),
 }
+# A file may have a twin with cases of its own.
+for path in sorted(Path(__file__).parent.glob("twin_*.py")):
+    CASES |= import_module(path.stem).CASES
