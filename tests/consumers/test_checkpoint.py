@@ -212,13 +212,17 @@ def pipeline():
     )
 
 
-def test_a_river_pipeline_is_stored_only_if_pickle_is_allowed():
+def test_a_river_pipeline_is_stored_only_if_pickle_is_allowed(tmp_path):
     before = some(pipeline())
     with pytest.raises(CheckpointError, match=r"Pipeline.*allow pickle"):
         to_bytes(before)
     data = to_bytes(before, allow_pickle=True)
     with pytest.raises(CheckpointError, match="--allow-pickle"):
         from_bytes(data)
+    path = tmp_path / "pipeline.drift"
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="--allow-pickle"):
+        read(path)
     after = from_bytes(data, allow_pickle=True)
     for x, _ in drifting_stream(20, seed=9):
         assert after.model.predict_proba_one(x) == before.model.predict_proba_one(x)

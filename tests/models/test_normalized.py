@@ -8,8 +8,8 @@ from cases import CASES
 from oracles import naive_kernel
 from river import preprocessing
 
-from drift.kernels import DEFAULT_KERNEL, Polynomial
-from drift.models import LBP, MIRA, MRBP, OneVsRest, column_type, compiled
+from drift.kernels import DEFAULT_KERNEL, Linear, Polynomial
+from drift.models import LBP, MIRA, MRBP, OneVsRest, Perceptron, column_type, compiled
 from drift.models._store.supports import SupportSet
 from drift.streams import newswire
 
@@ -97,6 +97,14 @@ def stories():
     """Rows of unit norm to within rounding, and whether they are about one of the desks."""
     documents = newswire(400)
     return documents.rows, documents.has("general").tolist()
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_row_whose_norm_a_double_cannot_hold_is_stored_all_the_same():
+    model = Perceptron(Linear(normalize="rows"))
+    model.learn_one({"a": 1e-170}, True)
+    assert model.n_supports == 1
+    assert model.decision_function_one({"a": 1.0}) == pytest.approx(0.0, abs=1e-100)
 
 
 @pytest.mark.skipif(not compiled, reason="the plain store takes half a minute")

@@ -8,6 +8,7 @@ from cases import CASES
 from test_multiclass import CASES as MULTICLASS
 
 from drift.kernels import RBF, Linear
+from drift.models import PassiveAggressive
 
 
 @pytest.fixture
@@ -76,3 +77,9 @@ def test_an_example_between_classes(case, nearby):
         for y in "abcd":
             outcomes = {decided(model, x, y) for x in nearby(model, dict.fromkeys(names, 0.3))}
             assert len(outcomes) == 1, (names, y)
+
+
+def test_a_passive_aggressive_step_ends_on_the_margin():
+    model = PassiveAggressive(1000.0, kernel=Linear())
+    model.learn_one({"a": 0.1}, True)
+    assert model.decision_function_one({"a": 0.1}) == pytest.approx(1.0, abs=1e-12)

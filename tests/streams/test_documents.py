@@ -98,6 +98,12 @@ def test_labels_that_do_not_fit(y, names, problem):
         Documents.from_arrays([[1.0]], y, topic_names=names)
 
 
+def test_hundreds_of_features_have_their_names():
+    names = [f"pixel {number}" for number in range(784)]
+    documents = Documents.from_arrays(np.ones((1, 784)), ["a"], feature_names=names)
+    assert list(documents.feature_names) == names
+
+
 def test_feature_names_that_do_not_fit():
     with pytest.raises(ParameterError, match="1 feature names for 2 columns"):
         Documents.from_arrays([[1.0, 2.0]], ["a"], feature_names=["x"])
