@@ -182,7 +182,7 @@ def test_consumers_know_models_only_as_what_a_checkpoint_holds():
         if module.startswith("drift.consumers")
         and any(name.startswith("drift.models") for name in imports(tree))
     }
-    assert knowing <= {"drift.consumers._trust"}
+    assert knowing <= {"drift.consumers._state", "drift.consumers._trust"}
 
 
 def without_types(tree):

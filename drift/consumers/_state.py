@@ -115,7 +115,9 @@ def _decoded(payload: bytes, version: int) -> Any:
     model = decoder.node(tree)
     if decoder.used != len(blobs):
         raise _trust.refusal("more numbers than it has")
-    _trust.check_model(model, decoder.objects)
+    from drift.models._storable import check_model  # noqa: PLC0415  (imports the store)
+
+    check_model(model, decoder.objects)
     return model
 
 

@@ -449,6 +449,24 @@ DAMAGED = [
 ]
 
 
+@pytest.mark.usefixtures("tolerance")
+def test_a_value_that_vanishes_in_its_column_is_refused():
+    """In float32 its cell would be left behind in a column that is given back."""
+    supports = SupportSet(Linear())
+    supports.read({"a": 1.0, "b": 0.5})
+    supports.add({"a": 1.0, "b": 0.5}, 1.0)
+    state = supports.__getstate__()
+    values = state["store"]["values"]
+    state["store"]["values"] = array("d", [values[0], 1e-60])
+    restored = SupportSet.__new__(SupportSet)
+    if isinstance(supports.store, plain.ColumnStore) or supports.store.wide:
+        restored.__setstate__(state)
+        assert restored.__getstate__() == state
+    else:
+        with pytest.raises(ValueError, match="values that vanish"):
+            restored.__setstate__(state)
+
+
 @pytest.mark.parametrize("damage", DAMAGED, ids=lambda damage: next(iter(damage)))
 @pytest.mark.usefixtures("tolerance")
 def test_a_damaged_state_is_refused(damage):

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["check_budget", "check_store", "distinct"]
+__all__ = ["check_budget", "check_shared", "check_store", "distinct"]
 
 #: Slots and columns are 32-bit numbers; lanes round capacities up.
 _MOST = 2**31 - 1
@@ -72,7 +72,7 @@ def check_store(state: dict[str, Any], order: tuple[list[int], list[int], int] |
     _check(((ids >= 0) & (ids < columns)).all(), "columns out of range")
     with np.errstate(over="ignore", under="ignore"):
         narrow = values.astype(np.float64 if state["wide"] else np.float32)
-    _check((np.isfinite(narrow) & (values != 0)).all(), "values that vanish")
+    _check((np.isfinite(narrow) & (narrow != 0)).all(), "values that vanish")
     cells = np.repeat(np.arange(used), sizes) * columns + ids
     cells.sort()
     _check((cells[1:] != cells[:-1]).all(), "a feature that a support has twice")
@@ -98,3 +98,27 @@ def _check_columns(state: dict[str, Any], held: Any) -> None:
     # A column stays dense down to a sixteenth of the slots: what is asked for bounds the memory.
     dense = sorted(distinct(state["dense"], columns))
     _check((held[dense] >= state["capacity"] // 16).all(), "a dense column of few values")
+
+
+def check_shared(shared: Any, parts: list[Any]) -> None:
+    """Refuse, with ValueError, a `SharedStore` that is not that of its `SharedSupports`.
+
+    The number of users of each slot must be that of the hypotheses that hold it.
+    """
+    state = shared.store.state()
+    room, used = shared.store.capacity, len(state["sizes"])
+    shape = (len(parts), room)
+    _check(shared.matrix.dtype == np.float64 and shared.matrix.shape == shape, "the coefficients")
+    _check(shared.users.dtype == np.int64 and shared.users.shape == (room,), "the users")
+    counted = np.zeros(room, dtype=np.int64)
+    distinct([part._number for part in parts], len(parts))  # noqa: SLF001
+    orders = {id(part._order) for part in parts}  # noqa: SLF001
+    _check(len(orders) == len(parts), "supports of two classes in one list")
+    for part in parts:
+        check_budget(part.budget)
+        _check(type(part._factor) is float, "a factor")  # noqa: SLF001
+        counted[list(distinct(part._order, used))] += 1  # noqa: SLF001
+    live = np.ones(used, dtype=bool)
+    live[state["free_slots"]] = False
+    _check((counted == shared.users).all(), "the users")
+    _check(((counted[:used] > 0) == live).all(), "supports that no class holds")

@@ -426,7 +426,7 @@ class ColumnStore:
         """Build the store that gave `state`; see the compiled store."""
         from drift.models._store.check import check_store  # noqa: PLC0415  (imports numpy)
 
-        check_store(state, order)
+        check_store(state | {"wide": True}, order)  # of what it keeps, nothing vanishes
         self = cls(kernel, state["wide"], limit)
         self.most = state.get("most", self.most)
         self.names = list(state["names"])
