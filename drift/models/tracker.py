@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number, check_seed
 from drift.errors import ParameterError
+from drift.models._store import supports as stores
 from drift.models._store.guard import alone
 from drift.models._template.multiclass import check_classes
 from drift.models._template.river import OnlineClassifier
@@ -22,10 +23,12 @@ __all__ = ["Tracker"]
 
 
 def new_core(plan: Plan, scale: str, seed: int) -> Any:
-    """Return the core of a tracker, over the store that is in use."""
-    from drift.models._tracker import plain  # noqa: PLC0415  (imports numpy)
-
-    return plain.TrackerCore(plan, scale, seed)
+    """Return the core of a tracker, of the kind of the stores in use."""
+    if stores.ColumnStore.__module__ == "drift.models._store.columns":
+        from drift.models._store.columns import TrackerCore  # noqa: PLC0415
+    else:
+        from drift.models._tracker.plain import TrackerCore  # type: ignore[assignment]  # noqa: PLC0415
+    return TrackerCore(plan, scale, seed, stores.float64_columns())
 
 
 class Tracker(OnlineClassifier):

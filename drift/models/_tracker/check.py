@@ -66,8 +66,9 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
         array = state[name]
         good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
         _check(good and np.isfinite(array).all(), name)
-    positive = ("weights", "majority", "trust", "factors")
-    _check(all((state[name] > 0.0).all() for name in positive), "weights")
+    for name in ("weights", "majority", "trust"):
+        _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
+    _check((state["factors"] > 0.0).all(), "factors")
     _check((state["variance"] >= 0.0).all(), "variance")
     free = state["store"]["free_slots"]
     live = set(range(used)) - distinct(free, used)

@@ -47,9 +47,11 @@ class TrackerCore(Part):
         ``"auto"``, ``"dense"`` or ``"sparse"``.
     seed
         Seed of the draws, any integer.
+    wide
+        Keep the supports in float64 columns.
     """
 
-    def __init__(self, plan: Plan, scale: str, seed: int) -> None:
+    def __init__(self, plan: Plan, scale: str, seed: int, wide: bool = False) -> None:  # noqa: FBT001, FBT002
         self.guard: Held = stores.Guard()
         self.plan = plan
         self.classes: list[Label] = []
@@ -57,15 +59,14 @@ class TrackerCore(Part):
         self.mixture = Mixture(plan)
         self.draws = seed % 2**64
         self.said: Said = self.mixture.say(np.zeros((plan.n_experts + len(LINEAR), 1)), 0)
-        self._begin(Scaling(scale))
+        self._begin(Scaling(scale), wide)
 
-    def _begin(self, scaling: Scaling) -> None:
+    def _begin(self, scaling: Scaling, wide: bool) -> None:  # noqa: FBT001
         """Start without supports, and with linear experts that know nothing."""
         n_classes, plan = len(self.classes), self.plan
         #: Scores of an expert: one of two classes, one for each of several and for a new one.
         rows = n_classes + 1 if n_classes > 2 else 1
         self.scaling = scaling
-        wide = stores.float64_columns()
         self.store = stores.ColumnStore(scaling.kernel, wide, plan.budget + 1)
         self.store.guard = self.guard  # type: ignore[assignment]  # the store's own kind
         self.squared = np.zeros(0)  # norms by slot
@@ -170,7 +171,7 @@ class TrackerCore(Part):
         steps = w * gradients(softmax, number)[:, -scores.shape[1] :]
         self._learn_linear(point, steps[self.plan.n_experts :])
         if self.scaling.learn(point):
-            self._begin(self.scaling)
+            self._begin(self.scaling, self.store.wide)
         elif inserts:
             self._insert(point, steps[: self.plan.n_experts])
         return said.prediction

@@ -1,0 +1,178 @@
+/* The tracker's experts: kernels of many widths from one row of inner products, the coefficients of all
+   experts over it, and linear experts over the features.
+
+   Slots come in multiples of the lanes; every sum over slots has a fixed number of them. */
+
+#ifndef DRIFT_EXPERTS_H
+#define DRIFT_EXPERTS_H
+
+enum { DRIFT_DRAWS = 16, DRIFT_SLOT_BITS = 14, DRIFT_CELLS_OF = 4 /* of a slot: three weights, AdaGrad's sum of squares */ };
+static const double drift_linear_rates[3] = {0.3, 3.0, 0.25}; /* gradient descent, the same, AdaGrad */
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+static const uint64_t drift_step = 0x9E3779B97F4A7C15u;
+
+/* The end of SplitMix64. */
+static inline uint64_t drift_mix(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* The same in every process and on every machine, unlike Python's own. */
+static uint64_t drift_hash_bytes(const char *bytes, size_t size) {
+    uint64_t state = drift_mix(size + drift_step);
+    for (size_t i = 0; i < size; i += 8) {
+        uint64_t word = 0;
+        if (size - i >= 8)
+            for (int k = 0; k < 8; k++) word |= (uint64_t)(unsigned char)bytes[i + k] << 8 * k;
+        else
+            for (size_t k = 0; k < size - i; k++) word |= (uint64_t)(unsigned char)bytes[i + k] << 8 * k;
+        state = drift_mix(state ^ word);
+    }
+    return state;
+}
+
+static inline int drift_draw(uint64_t *state, int below) {
+    *state += drift_step;
+    return (int)((drift_mix(*state) >> 32) * (uint64_t)below >> 32);
+}
+
+/* --- scale --------------------------------------------------------------------------------------- */
+
+/* Standardise `d` values by a running mean and variance that have them; return the sum of squares. */
+DRIFT_CLONES static double drift_standardise(const double *__restrict raw, const double *__restrict mean,
+                                            const double *__restrict variance, double *__restrict next_mean,
+                                            double *__restrict next_variance, double *__restrict z, double rate, int d) {
+    double sum = 0.0;
+    for (int j = 0; j < d; j++) {
+        double error = raw[j] - mean[j], deviation, value;
+        double m = mean[j] + rate * error, v = (1.0 - rate) * (variance[j] + rate * error * error);
+        deviation = sqrt(v);
+        value = (raw[j] - m) / (deviation > 0.0 ? deviation : 1.0);
+        value = value > 5.0 ? 5.0 : value < -5.0 ? -5.0 : value;
+        next_mean[j] = m;
+        next_variance[j] = v;
+        z[j] = deviation > 1e-12 * fabs(m) ? value : 0.0;
+    }
+    for (int j = 0; j < d; j++) sum += z[j] * z[j];
+    return sum;
+}
+
+/* --- experts over the supports ------------------------------------------------------------------- */
+
+/* Squared distances from inner products; what is within rounding of 0 is 0. */
+DRIFT_CLONES static void drift_distances(float *__restrict distance, float *__restrict dots, const double *__restrict row,
+                                        const double *__restrict squared, double own, int n) {
+    for (int i = 0; i < n; i++) {
+        double sum = squared[i] + own, d = sum - 2.0 * row[i];
+        distance[i] = (float)(d > DRIFT_TIE * sum ? d : 0.0);
+        dots[i] = (float)row[i];
+    }
+}
+
+/* exp(-width * distance), to a few units in the last place; 0 below exp(-87). */
+DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__restrict distance, float width, int n) {
+    for (int i = 0; i < n; i++) {
+        float x = -width * distance[i], bounded = x > -87.0f ? x : -87.0f;
+        float shifted = bounded * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f; /* rounds */
+        float r = (bounded - whole * 0.693145752f) - whole * 1.42860677e-6f;
+        float sum = 1.0f + r * (1.0f / 7);
+        union { float real; int32_t bits; } power, exponent;
+        sum = 1.0f + r * (1.0f / 6) * sum;
+        sum = 1.0f + r * (1.0f / 5) * sum;
+        sum = 1.0f + r * (1.0f / 4) * sum;
+        sum = 1.0f + r * (1.0f / 3) * sum;
+        sum = 1.0f + r * 0.5f * sum;
+        sum = 1.0f + r * sum;
+        exponent.real = shifted;
+        power.bits = (int32_t)((uint32_t)(exponent.bits + 127) << 23);
+        out[i] = x > -87.0f ? sum * power.real : 0.0f;
+    }
+}
+
+DRIFT_CLONES static void drift_eighths(float *__restrict out, const float *__restrict base, int n) {
+    for (int i = 0; i < n; i++) {
+        float second = base[i] * base[i], fourth = second * second;
+        out[i] = fourth * fourth;
+    }
+}
+
+#define DRIFT_DOT(count)                                                                            \
+    do {                                                                                            \
+        float sum[count][DRIFT_LANES] = {{0}};                                                      \
+        for (int first = 0; first < n; first += DRIFT_LANES)                                        \
+            for (int c = 0; c < count; c++)                                                         \
+                for (int lane = 0; lane < DRIFT_LANES; lane++)                                      \
+                    sum[c][lane] += rows[c * stride + first + lane] * kernel[first + lane];         \
+        for (int half = DRIFT_LANES / 2; half; half /= 2)                                           \
+            for (int c = 0; c < count; c++)                                                         \
+                for (int lane = 0; lane < half; lane++) sum[c][lane] += sum[c][lane + half];        \
+        for (int c = 0; c < count; c++) out[c] = sum[c][0];                                         \
+    } while (0)
+
+/* Sums of coefficients times kernel values, for experts of the same kernel: four at a time, or one. */
+DRIFT_CLONES static void drift_four_sums(double *out, const float *__restrict rows, const float *__restrict kernel,
+                                        size_t stride, int n) {
+    DRIFT_DOT(4);
+}
+
+DRIFT_CLONES static void drift_one_sum(double *out, const float *__restrict rows, const float *__restrict kernel,
+                                      size_t stride, int n) {
+    DRIFT_DOT(1);
+}
+
+static void drift_expert_sums(double *out, const float *rows, const float *kernel, int count, size_t stride, int n) {
+    int e = 0;
+    for (; count - e >= 4; e += 4) drift_four_sums(out + e, rows + e * stride, kernel, stride, n);
+    for (; e < count; e++) drift_one_sum(out + e, rows + e * stride, kernel, stride, n);
+}
+
+/* A kernel between three supports and themselves, from their inner products and squared norms: what of
+   the first one's coefficients the other two get, where it is projected onto them. */
+static void drift_project(double width, const double dots[3][3], double share[2]) {
+    double k[3][3], jj, ll, det;
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) {
+            double sum = dots[a][a] + dots[b][b], d = sum - 2.0 * dots[a][b];
+            k[a][b] = width == 0.0 ? dots[a][b] : exp(-width * (d > DRIFT_TIE * sum ? d : 0.0));
+        }
+    jj = k[1][1] * 1.001 + 1e-4;
+    ll = k[2][2] * 1.001 + 1e-4;
+    det = jj * ll - k[1][2] * k[1][2];
+    share[0] = (k[0][1] * ll - k[0][2] * k[1][2]) / det;
+    share[1] = (k[0][2] * jj - k[0][1] * k[1][2]) / det;
+}
+
+/* --- linear experts ------------------------------------------------------------------------------ */
+
+/* Rounded to multiples of 2^-36, so that sums of moderate numbers do not depend on their order. */
+static inline double drift_rounded(double x) { return (x + 98304.0) - 98304.0; }
+
+/* Scores of the linear experts under the weights of a row, bias first. */
+DRIFT_CLONES static void drift_linear_sums(double *out, const float *__restrict weights, const int32_t *__restrict slots,
+                                          const float *__restrict values, int n) {
+    double sum[DRIFT_CELLS_OF];
+    for (int c = 0; c < DRIFT_CELLS_OF; c++) sum[c] = (double)weights[c];
+    for (int i = 0; i < n; i++) {
+        const float *__restrict cell = weights + DRIFT_CELLS_OF * (1 + (size_t)slots[i]);
+        for (int c = 0; c < DRIFT_CELLS_OF; c++) sum[c] += drift_rounded((double)cell[c] * (double)values[i]);
+    }
+    for (int c = 0; c < DRIFT_LINEARS; c++) out[c] = sum[c];
+}
+
+/* One step of each: two of gradient descent, with steps that hold their rates, and AdaGrad's. */
+DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int32_t *__restrict slots,
+                                           const float *__restrict values, int n, float first, float second, float third) {
+    for (int i = -1; i < n; i++) {
+        float *__restrict cell = i < 0 ? weights : weights + DRIFT_CELLS_OF * (1 + (size_t)slots[i]);
+        float value = i < 0 ? 1.0f : values[i], step = third * value;
+        cell[0] += first * value;
+        cell[1] += second * value;
+        cell[3] += step * step;
+        cell[2] += (float)drift_linear_rates[2] * step / (sqrtf(cell[3]) + 1e-6f);
+    }
+}
+
+#endif

@@ -1,0 +1,205 @@
+/* The tracker's list of members: what they say of an example, and how their weights follow the loss.
+
+   Arrays by member or by row (a score's) or class (a probability's) and member. Loops run over the
+   members inside, each by itself, so that vectors take them. */
+
+#ifndef DRIFT_MIXTURE_H
+#define DRIFT_MIXTURE_H
+
+#define DRIFT_CLIP 1e-3 /* least probability that a member gives a class */
+#define DRIFT_TIE 1e-6 /* scores and probabilities within this are equal, */
+#define DRIFT_VOTE_TIE 1e-9 /* and votes within that */
+#define DRIFT_VOTE 0.2 /* what a mistake takes from a logarithmic weight in the vote */
+#define DRIFT_INSERTION 0.25 /* share of the mean loss above which an example becomes a support */
+#define DRIFT_MEMORY 0.999 /* of that mean */
+#define DRIFT_SEEN 6.0 /* scores that gates see are clipped here, */
+#define DRIFT_LARGEST 30.0 /* and here those that become a probability of two classes */
+
+enum { DRIFT_GATES = 2, DRIFT_LINEARS = 3 };
+static const double drift_gate_rates[DRIFT_GATES] = {0.1, 0.5};
+
+typedef struct {
+    int members, scored; /* all, and those whose scores the gates see */
+    int rows, known; /* scores of a member; classes met */
+    int vote; /* decide by the vote */
+    double share;
+    /* What is learnt: by member, of the gates, and sums. */
+    double *weights, *majority, *errors, *losses, *path, *switches, *gates;
+    double trust[2], total, log_loss, mistakes, mean_loss, mean_of;
+    int64_t n_learnt;
+    /* Of the example read last. */
+    double *score, *softmax, *p, *next, *mixed;
+    int *choice;
+    int ballot[2], prediction;
+} DriftMixture;
+
+/* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series. */
+static inline double drift_power_of_e(double x) {
+    double shifted = x * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */
+    double whole = shifted - 6755399441055744.0;
+    double r = (x - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10;
+    double sum = 1.0;
+    union { double real; int64_t bits; } power, exponent;
+    for (int k = 13; k > 0; k--) sum = 1.0 + sum * r * inverse[k];
+    exponent.real = shifted;
+    power.bits = (int64_t)((uint64_t)(exponent.bits + 1023) << 52);
+    return sum * power.real;
+}
+
+static inline double drift_clipped(double x, double most) { return x > most ? most : x < -most ? -most : x; }
+
+static inline int drift_classes(const DriftMixture *m) { return m->rows > 1 ? m->rows : 2; }
+
+/* Probabilities by class and member from scores by row and member. */
+DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double *__restrict score, int rows, int n) {
+    double top[DRIFT_LANES], sum[DRIFT_LANES];
+    if (rows == 1) {
+        for (int e = 0; e < n; e++) {
+            softmax[n + e] = 1.0 / (1.0 + drift_power_of_e(-drift_clipped(score[e], DRIFT_LARGEST)));
+            softmax[e] = 1.0 - softmax[n + e];
+        }
+        return;
+    }
+    for (int first = 0; first < n; first += DRIFT_LANES) {
+        int count = n - first < DRIFT_LANES ? n - first : DRIFT_LANES;
+        for (int e = 0; e < count; e++) top[e] = score[first + e];
+        for (int r = 1; r < rows; r++)
+            for (int e = 0; e < count; e++)
+                if (score[r * n + first + e] > top[e]) top[e] = score[r * n + first + e];
+        memset(sum, 0, sizeof sum);
+        for (int r = 0; r < rows; r++)
+            for (int e = 0; e < count; e++) {
+                double x = score[r * n + first + e] - top[e];
+                double value = drift_power_of_e(x > -700.0 ? x : -700.0);
+                softmax[r * n + first + e] = value;
+                sum[e] += value;
+            }
+        for (int r = 0; r < rows; r++)
+            for (int e = 0; e < count; e++) softmax[r * n + first + e] /= sum[e];
+    }
+}
+
+/* The first place whose value is within `tie` of the largest one's. */
+static int drift_first(const double *values, int n, int step, double tie) {
+    int first = 0;
+    double most = values[0];
+    for (int i = 1; i < n; i++)
+        if (values[i * step] > most) most = values[i * step];
+    while (!(values[first * step] >= most - tie)) first++;
+    return first;
+}
+
+/* Let all members say what they think, from the scores of those but the gates. */
+static void drift_say(DriftMixture *m) {
+    int n = m->members, classes = drift_classes(m), known = m->known ? m->known : 1;
+    double least = 0.5 / classes < DRIFT_CLIP ? 0.5 / classes : DRIFT_CLIP;
+    for (int r = 0; r < m->rows; r++)
+        for (int j = 0; j < DRIFT_GATES; j++) {
+            double sum = 0.0;
+            for (int e = 0; e < m->scored; e++)
+                sum += m->gates[j * m->scored + e] * drift_clipped(m->score[r * n + e], DRIFT_SEEN);
+            m->score[r * n + m->scored + j] = sum;
+        }
+    drift_softmax(m->softmax, m->score, m->rows, n);
+    for (int i = 0; i < classes * n; i++) m->p[i] = least + (1.0 - classes * least) * m->softmax[i];
+    for (int c = 0; c < classes; c++) {
+        double sum = 0.0;
+        for (int e = 0; e < n; e++) sum += m->weights[e] * m->p[c * n + e];
+        m->mixed[c] = sum;
+    }
+    memset(m->next, 0, (size_t)known * sizeof *m->next);
+    for (int e = 0; e < n; e++) {
+        m->choice[e] = m->rows == 1 ? known > 1 && m->score[e] > DRIFT_TIE : drift_first(m->score + e, known, n, DRIFT_TIE);
+        m->next[m->choice[e]] += m->majority[e];
+    }
+    m->ballot[0] = drift_first(m->mixed, known, 1, DRIFT_TIE);
+    m->ballot[1] = drift_first(m->next, known, 1, DRIFT_VOTE_TIE);
+    m->prediction = m->ballot[m->vote && m->trust[1] > m->trust[0] + DRIFT_VOTE_TIE];
+    if (!m->known) m->prediction = -1;
+}
+
+/* Whether a score stood for a class: not for a third one. */
+static inline int drift_was_scored(const DriftMixture *m, int number) { return number < drift_classes(m); }
+
+static double drift_loss(const DriftMixture *m, int number) {
+    return -log(drift_was_scored(m, number) ? m->mixed[number] : DRIFT_CLIP);
+}
+
+/* Whether an example is worth a support. */
+static int drift_inserts(const DriftMixture *m, double loss) {
+    return loss > DRIFT_INSERTION * (DRIFT_MEMORY * m->mean_loss + loss) / (DRIFT_MEMORY * m->mean_of + 1.0);
+}
+
+static void drift_spread_share(double *weights, int n, double share) {
+    double sum = 0.0;
+    for (int e = 0; e < n; e++) sum += weights[e];
+    for (int e = 0; e < n; e++) weights[e] = (1.0 - share) / sum * weights[e] + share / n;
+}
+
+/* The weights behind an example of a class, into `next`. */
+static void drift_next_weights(DriftMixture *m, int number, double w) {
+    memcpy(m->next, m->weights, (size_t)m->members * sizeof *m->next);
+    if (!drift_was_scored(m, number)) return;
+    for (int e = 0; e < m->members; e++) {
+        double own = m->p[number * m->members + e];
+        m->next[e] *= w == 1.0 ? own : pow(own, w);
+    }
+    drift_spread_share(m->next, m->members, m->share);
+}
+
+/* Minus the gradient of a member's log loss in its score of a row. */
+static inline double drift_gradient(const DriftMixture *m, int member, int row, int number) {
+    int own = m->rows > 1 ? row : 1;
+    return (number == own) - m->softmax[own * m->members + member];
+}
+
+/* Let the cheapest sequence of members switch to any of them, at the price of the share. */
+static void drift_follow(DriftMixture *m) {
+    int n = m->members, least = 0;
+    double part = m->share / n, stay = log(1.0 - m->share + part), go, switches;
+    for (int e = 1; e < n; e++)
+        if (m->path[e] < m->path[least]) least = e;
+    go = m->path[least] - log(part); /* infinite without a share */
+    switches = m->switches[least] + 1.0;
+    for (int e = 0; e < n; e++) {
+        m->path[e] -= stay;
+        if (go < m->path[e]) {
+            m->path[e] = go;
+            m->switches[e] = switches;
+        }
+    }
+}
+
+/* Weigh the members by what they said of an example, after `drift_next_weights`; loss includes `w`. */
+static void drift_weigh(DriftMixture *m, int number, double w, double loss) {
+    int n = m->members, scored = drift_was_scored(m, number);
+    double slip = drift_power_of_e(-DRIFT_VOTE * (w < 1000.0 ? w : 1000.0));
+    if (scored) {
+        if (m->n_learnt) drift_follow(m);
+        for (int j = 0; j < DRIFT_GATES; j++)
+            for (int r = 0; r < m->rows; r++) {
+                double step = w * drift_gate_rates[j] / m->scored * drift_gradient(m, m->scored + j, r, number);
+                for (int e = 0; e < m->scored; e++)
+                    m->gates[j * m->scored + e] += step * drift_clipped(m->score[r * n + e], DRIFT_SEEN);
+            }
+        memcpy(m->weights, m->next, (size_t)n * sizeof *m->weights);
+    }
+    for (int e = 0; e < n; e++) {
+        double lost = scored ? -w * log(m->p[number * n + e]) : loss;
+        m->path[e] += lost;
+        m->losses[e] += lost;
+        m->errors[e] += m->choice[e] == number ? 0.0 : w;
+        m->majority[e] *= m->choice[e] == number ? 1.0 : slip;
+    }
+    for (int b = 0; b < 2; b++) m->trust[b] *= m->ballot[b] == number ? 1.0 : slip;
+    drift_spread_share(m->majority, n, m->share);
+    drift_spread_share(m->trust, 2, m->share);
+    m->total += w;
+    m->log_loss += loss;
+    m->mistakes += m->prediction == number ? 0.0 : w;
+    m->mean_loss = DRIFT_MEMORY * m->mean_loss + loss;
+    m->mean_of = DRIFT_MEMORY * m->mean_of + 1.0;
+    m->n_learnt++;
+}
+
+#endif

@@ -1,0 +1,643 @@
+# The tracker: experts over one list of supports, linear ones, and the mixture of them all.
+
+cdef class TrackerCore(Scaling):
+    """State of a tracker, and how it learns: the contract of `drift.models._tracker.plain`.
+
+    What may fail of an update comes first and is taken back; the rest is arithmetic, in which no
+    signal handler runs.
+    """
+
+    cdef readonly object plan
+    cdef readonly list classes
+    cdef dict numbers  # of the classes
+    cdef DriftMixture m
+    cdef double *block  # of the mixture's arrays by member
+    cdef uint64_t draws
+    # The experts: coefficients by row, expert and slot, times a factor.
+    cdef int n_kernels, per_kernel, n_experts, budget, stride, row_room
+    cdef float *coefficients
+    cdef double *factors
+    cdef double *rates
+    cdef double *kept  # what an insertion leaves of a factor
+    cdef double *widths  # by kernel
+    cdef double *shares  # what a merge gives the nearest and the next, by kernel
+    # The linear experts: by row, the bias and the slots, a cell of all three.
+    cdef float *linear
+    cdef int cells, cell_room  # in a row
+    cdef double norms  # sum of |x|^2 + 1
+    # By slot, of the point: inner products, distances, kernels.
+    cdef double *row
+    cdef float *dots
+    cdef float *distance
+    cdef float *kernels
+    # Of a support: its columns, values and inner products.
+    cdef double *support_values
+    cdef int support_room
+    cdef void *work_block
+
+    def __cinit__(self, plan, scale, seed, bint wide=False):
+        cdef int k, e, n = plan.n_members, scored = plan.n_members - DRIFT_GATES
+        self.plan = plan
+        self.guard = Guard()
+        self.classes, self.names, self.numbers = [], [], {}
+        self.auto, self.sparse = scale == "auto", scale == "sparse"
+        self.draws = seed % 2**64
+        self.budget = min(plan.budget, 2**31 - 2)
+        self.n_kernels, self.n_experts = <int>len(plan.kernels), plan.n_experts
+        self.per_kernel = self.n_experts // self.n_kernels
+        self.factors = <double *>widened(NULL, 0, 3 * self.n_experts + 3 * self.n_kernels)
+        self.rates = self.factors + self.n_experts
+        self.kept = self.rates + self.n_experts
+        self.widths = self.kept + self.n_experts
+        self.shares = self.widths + self.n_kernels
+        e = 0
+        for k, width in enumerate(plan.kernels):
+            self.widths[k] = width
+            for rate in plan.rates:
+                for forgetting in plan.forgetting:
+                    self.factors[e], self.rates[e] = 1.0, rate
+                    self.kept[e] = 1.0 - min(forgetting / plan.budget, 0.9)
+                    e += 1
+        self.block = <double *>widened(NULL, 0, 6 * n + DRIFT_GATES * scored)
+        self.m.weights = self.block
+        self.m.majority, self.m.errors = self.block + n, self.block + 2 * n
+        self.m.losses, self.m.path = self.block + 3 * n, self.block + 4 * n
+        self.m.switches, self.m.gates = self.block + 5 * n, self.block + 6 * n
+        self.m.members, self.m.scored, self.m.share, self.m.vote = n, scored, plan.share, plan.vote
+        for e in range(n):
+            self.m.weights[e] = self.m.majority[e] = 1.0 / n
+            self.m.path[e] = log(<double>n)
+        for e in range(DRIFT_GATES * scored):
+            self.m.gates[e] = 1.0 / scored
+        self.m.trust[0] = self.m.trust[1] = 0.5
+        self.m.mean_loss, self.m.mean_of, self.m.rows = 0.7, 1.0, 1
+        self.cells = self.cells_of(0)
+        self.reserve_rows(1)
+        self.reserve_cells(self.cells)
+        self.reserve_names(1, 1)
+        self.store = self.new_store(self.sparse, wide)
+
+    def __dealloc__(self):
+        free(self.block); free(self.factors); drift_free(self.linear); drift_free(self.coefficients)
+        free(self.m.score); free(self.m.softmax); free(self.m.p); free(self.m.mixed); free(self.m.next)
+        free(self.m.choice); drift_free(self.row); drift_free(self.dots); drift_free(self.distance)
+        drift_free(self.kernels); free(self.support_values); drift_free(self.work_block)
+
+    def __sizeof__(self):
+        cdef Py_ssize_t rows = self.row_room, n = self.m.members
+        cdef Py_ssize_t size = 8 * (6 * n + DRIFT_GATES * self.m.scored + 3 * (self.n_experts + self.n_kernels))
+        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELLS_OF * self.cell_room)
+        size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
+        size += 72 * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
+        return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
+
+    cdef ColumnStore new_store(self, bint sparse, bint wide):
+        store = ColumnStore(Linear(normalize=sparse), wide, self.budget + 1)
+        store.guard = self.guard
+        return store
+
+    cdef int cells_of(self, int n_names) noexcept:
+        """Cells of a row of the linear experts: the bias and the slots."""
+        return 1 + (1 << DRIFT_SLOT_BITS if self.sparse else n_names)
+
+    # --- room ----------------------------------------------------------------------------------
+
+    cdef int reserve_rows(self, int rows) except -1:
+        """Make room for the scores, coefficients and weights of so many rows."""
+        cdef int n = self.m.members, before = self.row_room, classes = max(rows, 2)
+        cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
+        if rows <= before:
+            return 0
+        self.m.score = <double *>grown(self.m.score, classes * n * sizeof(double))
+        self.m.softmax = <double *>grown(self.m.softmax, classes * n * sizeof(double))
+        self.m.p = <double *>grown(self.m.p, classes * n * sizeof(double))
+        self.m.mixed = <double *>grown(self.m.mixed, classes * sizeof(double))
+        self.m.next = <double *>grown(self.m.next, max(classes, n) * sizeof(double))
+        self.m.choice = <int *>grown(self.m.choice, n * sizeof(int))
+        self.coefficients = <float *>restrided(self.coefficients, before, rows, size, size)
+        size = <Py_ssize_t>self.cell_room * DRIFT_CELLS_OF
+        self.linear = <float *>restrided(self.linear, before, rows, size, size)
+        self.row_room = rows
+        return 0
+
+    cdef int reserve_cells(self, int cells) except -1:
+        """Make room for the weights of so many slots, and the bias, in the linear experts."""
+        cdef int room = cells if self.sparse else cells + cells // 4
+        if cells > self.cell_room:
+            self.linear = <float *>restrided(
+                self.linear, self.row_room, self.row_room, self.cell_room * DRIFT_CELLS_OF, room * DRIFT_CELLS_OF
+            )
+            self.cell_room = room
+        return 0
+
+    cdef int reserve_slots(self, int slots) except -1:
+        """Make room for as many slots as the store has."""
+        cdef int before = self.stride
+        cdef Py_ssize_t rows = <Py_ssize_t>self.row_room * self.n_experts, real = sizeof(double)
+        if slots <= before:
+            return 0
+        self.row = <double *>aligned(self.row, before, slots, sizeof(double))
+        self.dots = <float *>aligned(self.dots, before, slots, sizeof(float))
+        self.distance = <float *>aligned(self.distance, before, slots, sizeof(float))
+        self.kernels = <float *>aligned(self.kernels, 0, self.n_kernels * <Py_ssize_t>slots, sizeof(float))
+        self.work_block = aligned(self.work_block, 0, slots + DRIFT_LANES, sizeof(double))
+        self.coefficients = <float *>restrided(self.coefficients, rows, rows, before, slots)
+        self.stride = slots
+        return 0
+
+    # --- what is predicted ---------------------------------------------------------------------
+
+    cdef int say(self, x) except -1:
+        """Let the members say what they think of an example; FeatureError changes nothing."""
+        cdef int n, r, k, e
+        cdef const float *kernel
+        if not self.take(x):
+            return 0
+        self.current = False
+        n = self.store.compute_dots()
+        self.reserve_slots(n)
+        self.widen(self.store.work, self.store.point_scale, n)
+        drift_distances(self.distance, self.dots, self.row, self.store.squared, self.own, n)
+        for r in range(self.m.rows):
+            for k in range(self.n_kernels):
+                kernel = self.kernel(k, n, r)
+                e = k * self.per_kernel
+                drift_expert_sums(self.m.score + r * self.m.members + e, self.coefficients_of(r, e), kernel, self.per_kernel, self.stride, n)
+            for e in range(self.n_experts):
+                self.m.score[r * self.m.members + e] *= self.factors[e]
+            drift_linear_sums(
+                self.m.score + r * self.m.members + self.n_experts,
+                self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF,
+                self.slots, self.values, min(self.n_slots, self.cells - 1),
+            )
+        drift_say(&self.m)
+        self.current = True
+        return 0
+
+    cdef void widen(self, void *work, double scale, int n) noexcept:
+        """Make inner products, as the columns have them, those of the slots."""
+        if self.store.wide:
+            drift_widen_double(self.row, <double *>work, self.store.scale, scale, n)
+        else:
+            drift_widen_float(self.row, <float *>work, self.store.scale, scale, n)
+
+    cdef const float *kernel(self, int k, int n, int r) noexcept:
+        """Values of a kernel by slot, which are computed with the first row of scores."""
+        cdef float *values = self.kernels + <Py_ssize_t>k * self.stride
+        if self.widths[k] == 0.0:
+            return self.dots
+        if r == 0:
+            if k and self.widths[k] == 8.0 * self.widths[k - 1]:
+                drift_eighths(values, values - self.stride, n)
+            else:
+                drift_gaussians(values, self.distance, <float>self.widths[k], n)
+        return values
+
+    cdef float *coefficients_of(self, int row, int expert) noexcept:
+        return self.coefficients + (<Py_ssize_t>row * self.n_experts + expert) * self.stride
+
+    def read(self, x):
+        """Let the members say what they think of an example; FeatureError changes nothing."""
+        self.guard.hold()
+        try:
+            self.say(x)
+        finally:
+            self.guard.release()
+
+    def predict(self, x):
+        """Return the number of the class that is predicted; -1 before anything was learnt."""
+        self.guard.hold()
+        try:
+            self.say(x)
+            return self.m.prediction
+        finally:
+            self.guard.release()
+
+    @property
+    def prediction(self):
+        """Number of the class that the example read last is predicted to have; -1 for none."""
+        return self.m.prediction
+
+    @property
+    def chances(self):
+        """Probability of each class that was met, for the example read last."""
+        cdef int c
+        cdef double total = 0.0
+        for c in range(self.m.known):
+            total += self.m.mixed[c]
+        return [self.m.mixed[c] / total for c in range(self.m.known)]
+
+    # --- what is learnt ------------------------------------------------------------------------
+
+    def learn(self, x, y, double w):
+        """Learn an example; return the number of the class that was predicted before."""
+        cdef int number, prediction
+        self.guard.hold()
+        try:
+            number = self.number_of(y)
+            self.say(x)
+            prediction = self.m.prediction
+            if w != 0.0:
+                self.change(x, y, number, w)
+            return prediction
+        finally:
+            self.guard.release()
+
+    cdef int number_of(self, y) except -2:
+        """Number of a class; -1 for a new one, LabelError for what is none."""
+        try:
+            number = self.numbers.get(y)
+            if number is not None:
+                return number
+        except TypeError:
+            pass
+        from drift.models._template.multiclass import check_class
+
+        check_class(y)
+        return -1
+
+    cdef int change(self, x, y, int number, double w) except -1:
+        """Learn the example read last."""
+        cdef bint new = number < 0, turns = self.turns(), inserts
+        cdef double loss
+        cdef uint64_t draws = self.draws
+        cdef int slot = -1
+        cdef int[3] places
+        cdef ColumnStore store = self.store
+        cdef list classes = self.classes, names = self.names
+        cdef dict numbers = self.numbers
+        if new:
+            number = <int>len(classes)
+            classes, numbers = [*classes, y], {**numbers, y: number}
+            self.reserve_rows(rows_of(number + 1))
+        loss = w * drift_loss(&self.m, number)
+        inserts = not turns and drift_inserts(&self.m, loss)
+        drift_next_weights(&self.m, number, w)
+        places[0] = -1
+        if turns:
+            store = self.new_store(True, store.wide)
+            names = []
+            self.reserve_cells(1 + (1 << DRIFT_SLOT_BITS))
+        elif self.fresh:
+            names = names + self.fresh
+            self.reserve_cells(1 + <int>len(names))
+        if inserts or (self.fresh and not turns):
+            self.store.begin()
+            try:
+                if self.fresh:
+                    self.enter_names()
+                if inserts and self.store.size == self.budget:
+                    self.choose(&draws, places, new)
+                if inserts:
+                    slot = self.store.add(x, 0.0)
+                    self.reserve_slots(self.store.padded())
+                    if places[0] >= 0:
+                        self.store.remove(places[0])
+            except:
+                self.store.undo()
+                if self.fresh:
+                    self.leave_names()
+                raise
+        # From here on nothing fails.
+        drift_weigh(&self.m, number, w, loss)
+        self.norms += self.own + 1.0
+        if new:
+            self.meet()
+        self.classes, self.numbers = classes, numbers
+        self.learn_linear(number, w)
+        if turns:
+            self.turn(store)
+            return 0
+        self.keep_scale(names)
+        self.cells = self.cells_of(self.n_names)
+        self.draws = draws
+        self.current = False
+        if slot >= 0:
+            self.insert(slot, places, number, w)
+        if self.store.logging:
+            problem = self.store.finish()
+            if problem is not None:
+                raise problem
+        return 0
+
+    cdef void meet(self) noexcept:
+        """Let a new class join: it takes the spare row over."""
+        cdef int n = self.m.members
+        self.m.known += 1
+        if self.m.known < 3:
+            return
+        if self.m.known == 3:
+            part(self.coefficients, <Py_ssize_t>self.n_experts * self.stride, 0)
+            part(self.linear, <Py_ssize_t>self.cell_room * DRIFT_CELLS_OF, DRIFT_CELLS_OF)
+            for e in range(n):
+                self.m.score[n + e], self.m.score[2 * n + e] = 0.5 * self.m.score[e], 0.0
+                self.m.score[e] *= -0.5
+            self.m.rows = 3
+        double_last(self.coefficients, self.m.rows, <Py_ssize_t>self.n_experts * self.stride * sizeof(float))
+        double_last(self.linear, self.m.rows, <Py_ssize_t>self.cell_room * DRIFT_CELLS_OF * sizeof(float))
+        double_last(self.m.score, self.m.rows, n * sizeof(double))
+        self.m.rows += 1
+        drift_softmax(self.m.softmax, self.m.score, self.m.rows, n)
+
+    cdef void learn_linear(self, int number, double w) noexcept:
+        cdef int r, e = self.n_experts
+        cdef double step = w * (self.n_examples + 1) / self.norms
+        for r in range(self.m.rows):
+            drift_linear_steps(
+                self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF, self.slots, self.values, self.n_slots,
+                <float>(drift_gradient(&self.m, e, r, number) * drift_linear_rates[0] * step),
+                <float>(drift_gradient(&self.m, e + 1, r, number) * drift_linear_rates[1] * step),
+                <float>(drift_gradient(&self.m, e + 2, r, number) * w),
+            )
+
+    cdef void turn(self, ColumnStore store) noexcept:
+        """Go over to sparse rows: what is known of dense ones is dropped."""
+        cdef int e
+        cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
+        self.sparse, self.n_examples, self.n_values, self.squares = True, 0, 0, 0.0
+        self.names, self.n_names, self.fresh = [], 0, None
+        free(self.vocabulary.entries)
+        memset(&self.vocabulary, 0, sizeof(self.vocabulary))
+        self.store = store
+        if size:
+            memset(self.coefficients, 0, self.row_room * size * sizeof(float))
+        memset(self.linear, 0, <Py_ssize_t>self.row_room * self.cell_room * DRIFT_CELLS_OF * sizeof(float))
+        for e in range(self.n_experts):
+            self.factors[e] = 1.0
+        self.norms = 0.0
+        self.cells = self.cells_of(0)
+        self.current = False
+
+    # --- the supports --------------------------------------------------------------------------
+
+    cdef int choose(self, uint64_t *draws, int *places, bint new) except -1:
+        """Choose the cheapest of some supports, and the two nearest to it; -1 where there are none."""
+        cdef int k, slot
+        cdef double cost, least = 0.0
+        for k in range(DRIFT_DRAWS):
+            slot = self.store.order[drift_draw(draws, self.store.size)]
+            cost = self.cost(slot, new and self.m.rows > 1)
+            if k == 0 or cost < least:
+                least = cost
+                places[0] = slot
+        places[1] = places[2] = -1
+        if self.store.size > 2:
+            self.support_row(places[0])
+            self.nearest(places)
+            self.project(places)
+        return 0
+
+    cdef double cost(self, int slot, bint doubled) noexcept:
+        """What would be lost with a support; the last row may be about to be doubled."""
+        cdef int r, k, e
+        cdef double cost = 0.0, size, root = sqrt(self.store.squared[slot])
+        for e in range(self.n_experts):
+            size = 0.0
+            for r in range(self.m.rows):
+                size += fabs(self.coefficients_of(r, e)[slot]) * (2.0 if doubled and r == self.m.rows - 1 else 1.0)
+            cost += self.m.next[e] * self.factors[e] * size * (root if self.widths[e // self.per_kernel] == 0.0 else 1.0)
+        return cost
+
+    cdef int support_row(self, int slot) except -1:
+        """Fill `row` with the inner products of a support with all, leaving the point as it is."""
+        cdef ColumnStore store = self.store
+        cdef int k, n = store.padded(), count = store.row_size[slot]
+        cdef int32_t *ids = store.rows[slot]
+        cdef void *work
+        if count > self.support_room:
+            self.support_values = <double *>grown(self.support_values, 2 * count * sizeof(double))
+            self.support_room = 2 * count
+        for k in range(count):
+            DRIFT_PREFETCH(&store.columns[ids[k]])
+        for k in range(count):
+            drift_prefetch_head(&store.columns[ids[k]])
+        for k in range(count):
+            drift_prefetch_rest(&store.columns[ids[min(k + 4, count - 1)]])
+            self.support_values[k] = store.get(&store.columns[ids[k]], slot)
+        if store.wide:
+            work = <double *>self.work_block + DRIFT_LANES
+            drift_dots_double(store.columns, ids, self.support_values, count, work, n, NULL, NULL, 0)
+        else:
+            work = <float *>self.work_block + DRIFT_LANES
+            drift_dots_float(store.columns, ids, self.support_values, count, work, n, NULL, NULL, 0)
+        self.widen(work, store.scale[slot], n)
+        return 0
+
+    cdef void nearest(self, int *places) noexcept:
+        """Find the two supports nearest to places[0], whose inner products are in `row`."""
+        cdef int k, slot
+        cdef double sum, distance, first = 0.0, second = 0.0
+        for k in range(self.store.size):
+            slot = self.store.order[k]
+            if slot == places[0]:
+                continue
+            sum = self.store.squared[slot] + self.store.squared[places[0]]
+            distance = sum - 2.0 * self.row[slot]
+            if distance <= DRIFT_TIE * sum:
+                distance = 0.0
+            if places[1] < 0 or distance < first:
+                places[2], second = places[1], first
+                places[1], first = slot, distance
+            elif places[2] < 0 or distance < second:
+                places[2], second = slot, distance
+
+    cdef void project(self, int *places) noexcept:
+        """Work out what the two others get of the first one's coefficients."""
+        cdef int a, k
+        cdef double dots[3][3]
+        for a in range(3):
+            dots[a][a] = self.store.squared[places[a]]
+        dots[0][1] = dots[1][0] = self.row[places[1]]
+        dots[0][2] = dots[2][0] = self.row[places[2]]
+        dots[1][2] = dots[2][1] = self.pair(places[1], places[2])
+        for k in range(self.n_kernels):
+            drift_project(self.widths[k], dots, self.shares + 2 * k)
+
+    cdef double pair(self, int a, int b) noexcept:
+        """Inner product of two supports."""
+        cdef ColumnStore store = self.store
+        cdef int k
+        cdef double sum = 0.0
+        if store.row_size[b] < store.row_size[a]:
+            a, b = b, a
+        for k in range(store.row_size[a]):
+            sum += store.get(&store.columns[store.rows[a][k]], a) * store.get(&store.columns[store.rows[a][k]], b)
+        return sum * store.scale[a] * store.scale[b]
+
+    cdef void insert(self, int slot, const int *places, int number, double w) noexcept:
+        """Give a new support its coefficients, and those of the one that goes to others."""
+        cdef int r, e, k, i
+        cdef double own = max(self.own, 1e-6)
+        cdef float *row
+        for e in range(self.n_experts):
+            k = e // self.per_kernel
+            self.factors[e] *= self.kept[e]
+            for r in range(self.m.rows):
+                row = self.coefficients_of(r, e)
+                if places[0] >= 0:
+                    if places[1] >= 0:
+                        row[places[1]] = <float>(row[places[1]] + self.shares[2 * k] * row[places[0]])
+                        row[places[2]] = <float>(row[places[2]] + self.shares[2 * k + 1] * row[places[0]])
+                    row[places[0]] = 0.0
+                if self.factors[e] < 1e-6:
+                    for i in range(self.stride):
+                        row[i] *= <float>self.factors[e]
+            if self.factors[e] < 1e-6:
+                self.factors[e] = 1.0
+            for r in range(self.m.rows):
+                self.coefficients_of(r, e)[slot] = <float>(
+                    w * self.rates[e] * drift_gradient(&self.m, e, r, number) / self.factors[e] / (own if self.widths[k] == 0.0 else 1.0)
+                )
+
+    # --- what there is -------------------------------------------------------------------------
+
+    @property
+    def n_supports(self):
+        """Number of supports held."""
+        return self.store.size
+
+    def supports(self):
+        """Return the supports, the oldest first."""
+        found = [self.store.support(slot) for slot in self.store.slots()]
+        return found if self.sparse else [{self.names[j]: v for j, v in x.items()} for x in found]
+
+    def record(self):
+        """Return what every member did so far, and the mixture."""
+        state = self.state()
+        names = ("weights", "errors", "losses", "path", "switches", "log_loss", "mistakes", "total")
+        return {name: state[name] for name in names} | {"examples": self.m.n_learnt}
+
+    def state(self):
+        """Return all that a tracker is, as plain values and arrays."""
+        import numpy as np
+
+        cdef int n = self.m.members, scored = self.m.scored, rows = self.m.rows, r, e, i
+        self.guard.check()
+        store = self.store.state()
+        used = len(store["sizes"])
+        state = {name: array_at(self.block + i * n, n) for i, name in enumerate(BY_MEMBER)}
+        state |= {name: value for name, value in zip(SUMS, [self.m.total, self.m.log_loss, self.m.mistakes, self.m.mean_loss, self.m.mean_of, self.norms, self.squares])}
+        coefficients = np.zeros((self.n_experts, rows, used), np.float32)
+        for e in range(self.n_experts):
+            for r in range(rows):
+                coefficients[e, r] = floats_at(self.coefficients_of(r, e), used)
+        linear = [floats_at(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF, self.cells * DRIFT_CELLS_OF) for r in range(rows)]
+        return state | {
+            "gates": array_at(self.m.gates, DRIFT_GATES * scored).reshape(DRIFT_GATES, scored),
+            "trust": array_at(self.m.trust, 2),
+            "factors": array_at(self.factors, self.n_experts),
+            "mean": array_at(self.mean, self.n_names),
+            "variance": array_at(self.variance, self.n_names),
+            "coefficients": coefficients,
+            "linear": np.array(linear).reshape(rows, self.cells, DRIFT_CELLS_OF),
+            "classes": list(self.classes),
+            "names": list(self.names),
+            "sparse": self.sparse,
+            "auto": self.auto,
+            "n_learnt": self.m.n_learnt,
+            "n_examples": self.n_examples,
+            "n_values": self.n_values,
+            "draws": self.draws,
+            "store": store,
+            "order": self.store.slots(),
+        }
+
+    def restore(self, state):
+        """Be the tracker that gave `state`."""
+        from drift.models._tracker.check import check_tracker
+
+        check_tracker(self.plan, state)
+        cdef int n = self.m.members, r, e, k
+        cdef Py_ssize_t size
+        order = state["order"], list(range(1, len(state["order"]) + 1)), len(state["order"])
+        kernel = Linear(normalize=state["sparse"])
+        self.store = ColumnStore.restore(kernel, self.budget + 1, state["store"], order)
+        self.store.guard = self.guard
+        self.sparse, self.auto = state["sparse"], state["auto"]
+        self.classes, self.names = list(state["classes"]), []
+        self.numbers = {label: number for number, label in enumerate(self.classes)}
+        self.m.known, self.m.rows = <int>len(self.classes), rows_of(len(self.classes))
+        self.reserve_rows(self.m.rows)
+        self.reserve_slots(self.store.capacity)
+        self.fresh = list(state["names"])
+        self.reserve_names(<int>len(self.fresh), 1)
+        self.enter_names()
+        self.names, self.n_names, self.fresh = self.fresh, <int>len(self.fresh), None
+        self.cells = self.cells_of(self.n_names)
+        self.reserve_cells(self.cells)
+        for k, name in enumerate(BY_MEMBER):
+            copy_to(self.block + k * n, state[name])
+        copy_to(self.m.gates, state["gates"])
+        copy_to(self.m.trust, state["trust"])
+        copy_to(self.factors, state["factors"])
+        copy_to(self.mean, state["mean"])
+        copy_to(self.variance, state["variance"])
+        for r in range(self.m.rows):
+            copy_to(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF, state["linear"][r])
+            for e in range(self.n_experts):
+                copy_to(self.coefficients_of(r, e), state["coefficients"][e, r])
+        self.m.total, self.m.log_loss, self.m.mistakes, self.m.mean_loss, self.m.mean_of, self.norms, self.squares = [state[name] for name in SUMS]
+        self.m.n_learnt, self.n_examples, self.n_values = state["n_learnt"], state["n_examples"], state["n_values"]
+        self.draws = state["draws"]
+        self.current = False
+
+
+BY_MEMBER = ("weights", "majority", "errors", "losses", "path", "switches")
+SUMS = ("total", "log_loss", "mistakes", "mean_loss", "mean_of", "norms", "squares")
+
+
+cdef inline int rows_of(Py_ssize_t n_classes) noexcept:
+    """Scores of an expert: one of two classes, one for each of several and for a new one."""
+    return <int>n_classes + 1 if n_classes > 2 else 1
+
+
+cdef void *restrided(void *block, Py_ssize_t rows_before, Py_ssize_t rows, Py_ssize_t before, Py_ssize_t after) except NULL:
+    """Rows of floats with room for more of them, or for longer ones; zeros behind."""
+    cdef Py_ssize_t r
+    cdef float *wide = <float *>aligned(NULL, 0, max(rows * after, 1), sizeof(float))
+    for r in range(rows_before):
+        if before:
+            memcpy(wide + r * after, <float *>block + r * before, before * sizeof(float))
+    drift_free(block)
+    return wide
+
+
+cdef void part(float *rows, Py_ssize_t size, int cell) noexcept:
+    """Make one score's numbers those of two classes and a spare one; of a cell the last is a sum."""
+    cdef Py_ssize_t i
+    for i in range(size):
+        rows[2 * size + i] = 0.0
+        if cell and i % cell == cell - 1:
+            rows[size + i] = rows[i]
+        else:
+            rows[size + i] = <float>0.5 * rows[i]
+            rows[i] *= <float>-0.5
+
+
+cdef void double_last(void *rows, Py_ssize_t count, Py_ssize_t size) noexcept:
+    if size:
+        memcpy(<char *>rows + count * size, <char *>rows + (count - 1) * size, size)
+
+
+cdef object array_at(const double *numbers, Py_ssize_t count):
+    import numpy as np
+
+    return np.frombuffer((<const char *>numbers)[: count * sizeof(double)] if count else b"", np.float64).copy()
+
+
+cdef object floats_at(const float *numbers, Py_ssize_t count):
+    import numpy as np
+
+    return np.frombuffer((<const char *>numbers)[: count * sizeof(float)] if count else b"", np.float32).copy()
+
+
+cdef int copy_to(void *numbers, values) except -1:
+    """Copy the bytes of an array, whose type and size were checked."""
+    cdef Py_buffer view
+    import numpy as np
+
+    PyObject_GetBuffer(np.ascontiguousarray(values), &view, PyBUF_SIMPLE)
+    if view.len:
+        memcpy(numbers, view.buf, view.len)
+    PyBuffer_Release(&view)
+    return 0

@@ -1,0 +1,56 @@
+# What the tracker takes from C.
+
+cdef extern from *:
+    """
+    #include "mixture.h"
+    #include "experts.h"
+    #define FEW_NAMES 256
+    #define DENSE_NAMES 4096
+    #define SPARSE_SHARE 0.25
+    #define RATE 1e-3
+    #define LEAST 1e-9
+    """
+    enum: FEW_NAMES, DENSE_NAMES
+    double SPARSE_SHARE, RATE, LEAST
+    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELLS_OF, DRIFT_SLOT_BITS, DRIFT_DRAWS
+    double DRIFT_TIE
+    const uint64_t drift_step
+    const double *drift_linear_rates
+    ctypedef struct DriftMixture:
+        int members, scored, rows, known, vote, prediction
+        double share, total, log_loss, mistakes, mean_loss, mean_of
+        double *weights
+        double *majority
+        double *errors
+        double *losses
+        double *path
+        double *switches
+        double *gates
+        double *trust
+        int64_t n_learnt
+        double *score
+        double *softmax
+        double *p
+        double *next
+        double *mixed
+        int *choice
+    int drift_classes(const DriftMixture *) nogil
+    void drift_softmax(double *, const double *, int, int) nogil
+    void drift_say(DriftMixture *) nogil
+    double drift_loss(const DriftMixture *, int) nogil
+    bint drift_inserts(const DriftMixture *, double) nogil
+    void drift_next_weights(DriftMixture *, int, double) nogil
+    double drift_gradient(const DriftMixture *, int, int, int) nogil
+    void drift_weigh(DriftMixture *, int, double, double) nogil
+    uint64_t drift_mix(uint64_t) nogil
+    uint64_t drift_hash_bytes(const char *, size_t) nogil
+    int drift_draw(uint64_t *, int) nogil
+    double drift_standardise(const double *, const double *, const double *, double *, double *, double *, double, int) nogil
+    void drift_distances(float *, float *, const double *, const double *, double, int) nogil
+    void drift_gaussians(float *, const float *, float, int) nogil
+    void drift_eighths(float *, const float *, int) nogil
+    void drift_expert_sums(double *, const float *, const float *, int, size_t, int) nogil
+    void drift_project(double, const double[3][3], double *) nogil
+    double drift_rounded(double) nogil
+    void drift_linear_sums(double *, const float *, const int32_t *, const float *, int) nogil
+    void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float) nogil
