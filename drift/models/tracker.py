@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from drift.models._store.guard import Held
+    from drift.models._tracker.experts import Experts, RegretBound
     from drift.types import Features, Label
 
 __all__ = ["Tracker"]
@@ -187,6 +188,55 @@ class Tracker(OnlineClassifier):
 
     def _probabilities(self, score: tuple[int, list[float]]) -> dict[Label, float]:
         return dict(zip(self._core.classes, score[1], strict=True))
+
+    # --- what it shows -------------------------------------------------------------------------
+
+    @property
+    @alone
+    def experts(self) -> Experts:
+        """The members of the list, with their weights and what each would have cost alone.
+
+        Returns
+        -------
+        Experts
+            Named tuples, which print as a table, in notebooks too; ``pandas.DataFrame`` takes them.
+
+        Examples
+        --------
+        >>> model = Tracker(kernels=(0, 2), rates=(1,), forgetting=(0,))
+        >>> for a in range(9):
+        ...     model.learn_one({"a": a}, a % 3 == 0)
+        >>> model.experts
+        kernel                rate  forgetting  weight in %  error in %  log loss
+        linear                   1           -         17.6        33.3     0.712
+        RBF(2)                   1           -         17.3        33.3     0.714
+        features, SGD          0.3           -         20.6        33.3     0.695
+        features, SGD            3           -          0.7        55.6     1.086
+        features, AdaGrad     0.25           -         20.5        33.3     0.695
+        gate                   0.1           -         12.0        44.4     0.755
+        gate                   0.5           -         11.3        33.3     0.762
+        """
+        from drift.models._tracker.experts import experts_of  # noqa: PLC0415
+
+        return experts_of(self._plan(), self._core.record())
+
+    @alone
+    def regret_bound(self) -> RegretBound:
+        """Tell what the log loss cannot exceed, beside what it is.
+
+        Whatever the examples are, with weights of at most 1: the log loss is at most that of the
+        best sequence of members with ``m`` switches from one to another, plus ``ln M + m ln(M / s)
+        - (T - 1 - m) ln(1 - s + s / M)``, with ``M`` members, ``T`` examples and the share ``s``.
+        The bound is the least of these, over every sequence and every ``m``.
+
+        Returns
+        -------
+        RegretBound
+            `log_loss`, `bound` and `switches`, that ``m``: sums over all examples, in nats.
+        """
+        from drift.models._tracker.experts import bound_of  # noqa: PLC0415
+
+        return bound_of(self._core.record())
 
     # --- the supports --------------------------------------------------------------------------
 

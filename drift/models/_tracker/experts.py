@@ -1,0 +1,151 @@
+"""The members of a tracker's list as a table that prints itself."""
+
+from __future__ import annotations
+
+import itertools
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift.models._tracker.plan import GATES, LINEAR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from drift.models._tracker.plan import Plan
+
+__all__ = ["Expert", "Experts", "RegretBound", "bound_of", "experts_of"]
+
+
+class Expert(NamedTuple):
+    """A member of the list that a tracker mixes.
+
+    Parameters
+    ----------
+    kernel
+        Its kernel over the supports, or that it is a linear model of the features, or a gate.
+    rate
+        Its learning rate.
+    forgetting
+        Share of its coefficients that an insertion takes from it.
+    weight
+        Its weight in the probability now; all sum to 1.
+    error
+        Share of the examples that it would have predicted wrongly before they were learnt.
+    log_loss
+        Mean of minus the logarithm of the probability that it gave their labels.
+    """
+
+    kernel: str
+    rate: float
+    forgetting: float
+    weight: float
+    error: float
+    log_loss: float
+
+
+class Experts(tuple[Expert, ...]):
+    """The members of the list: named tuples, and a table where they are printed or shown.
+
+    Examples
+    --------
+    >>> Experts([Expert("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), Expert("gate", 0.1, 0, 0.25, 0, 0)])
+    kernel                rate  forgetting  weight in %  error in %  log loss
+    RBF(2)                 0.5       0.040         75.0        12.5     0.300
+    gate                   0.1           -         25.0         0.0     0.000
+    """
+
+    __slots__ = ()
+
+    _HEADS = ("kernel", "rate", "forgetting", "weight in %", "error in %", "log loss")
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                expert.kernel,
+                f"{expert.rate:.4g}",
+                f"{expert.forgetting:.3f}" if expert.forgetting else "-",
+                f"{100 * expert.weight:.1f}",
+                f"{100 * expert.error:.1f}",
+                f"{expert.log_loss:.3f}",
+            )
+            for expert in self
+        ]
+
+    def __repr__(self) -> str:
+        line = "{:<18.18}  {:>6}  {:>10}  {:>11}  {:>10}  {:>8}".format
+        return "\n".join(line(*cells) for cells in (self._HEADS, *self._cells()))
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f"<th>{head}</th>" for head in self._HEADS)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+            for cells in self._cells()
+        )
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+class RegretBound(NamedTuple):
+    """The log loss of a tracker, and what it cannot exceed; sums over the examples, in nats.
+
+    Parameters
+    ----------
+    log_loss
+        That of the probabilities that the tracker gave.
+    bound
+        That of the best sequence of members, with what it costs to follow it.
+    switches
+        How often that sequence goes from one member to another.
+    """
+
+    log_loss: float
+    bound: float
+    switches: int
+
+
+def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
+    """Members of a tracker with these parameters, which has this record.
+
+    Parameters
+    ----------
+    plan
+        Its parameters.
+    record
+        Of each member `weights`, `errors` and `losses`, and `total`, the sum of the examples'
+        weights.
+
+    Returns
+    -------
+    Experts
+        In the order in which members are numbered.
+    """
+    heads = [
+        (f"RBF({width:g})" if width else "linear", rate, min(lost / plan.budget, 0.9))
+        for width, rate, lost in itertools.product(plan.kernels, plan.rates, plan.forgetting)
+    ]
+    rules = ["SGD"] * (len(LINEAR) - 1) + ["AdaGrad"]
+    heads += [(f"features, {rule}", rate, 0.0) for rule, rate in zip(rules, LINEAR, strict=True)]
+    heads += [("gate", rate, 0.0) for rate in GATES]
+    total = record["total"] or 1.0
+    columns = zip(heads, record["weights"], record["errors"], record["losses"], strict=True)
+    return Experts(
+        Expert(*head, float(weight), float(errors) / total, float(losses) / total)
+        for head, weight, errors, losses in columns
+    )
+
+
+def bound_of(record: Mapping[str, Any]) -> RegretBound:
+    """Tightest bound on the log loss, over every number of switches.
+
+    Parameters
+    ----------
+    record
+        `log_loss`, and by member `path`, the cost of the cheapest sequence that ends there, and
+        `switches`, its number of switches.
+
+    Returns
+    -------
+    RegretBound
+        The bound beside the log loss.
+    """
+    bound, switches = min(zip(record["path"], record["switches"], strict=True))
+    return RegretBound(float(record["log_loss"]), float(bound), int(switches))

@@ -1,0 +1,354 @@
+"""Naive twin of the Tracker: numpy, float64, dicts; it shares no code with drift."""
+
+import math
+
+import numpy as np
+
+SGD, ADAGRAD = [0.3, 3.0], [0.25]
+GATES = [0.1, 0.5]
+SURPRISE, CLIP, VOTE, DRAWN, SLOTS, NAMES = 0.25, 1e-3, 0.2, 16, 2**14, 4096
+GOLDEN = 0x9E3779B97F4A7C15
+BIAS = object()  # a name that no feature has
+
+
+def mix(z):
+    """Finaliser of SplitMix64."""
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def hashed(name):
+    if isinstance(name, tuple):
+        return chained([hashed(item) for item in name], len(name))
+    if isinstance(name, (int, float)):
+        return mix((hash(name) + GOLDEN) % 2**64)
+    text = name if isinstance(name, bytes) else str(name).encode("utf-8", "surrogatepass")
+    words = [int.from_bytes(text[i : i + 8], "little") for i in range(0, len(text), 8)]
+    return chained(words, len(text))
+
+
+def chained(words, length):
+    state = mix((length + GOLDEN) % 2**64)
+    for word in words:
+        state = mix(state ^ word)
+    return state
+
+
+def dot(a, b):
+    return sum(a[name] * b[name] for name in a.keys() & b.keys())
+
+
+def kernel(width, dots, distances):
+    return dots if width == 0 else np.exp(-width * distances)
+
+
+def first(values, tolerance):
+    """Number of the first value that is not below the largest by more than that."""
+    return int(np.argmax(np.asarray(values) >= max(values) - tolerance))
+
+
+class Linear:
+    """A linear model over the features, or over the slots that they are hashed to."""
+
+    def __init__(self, rule, rate):
+        self.rule, self.rate = rule, rate
+        self.rows, self.squares = [{}], [{}]  # by feature; a row for each score
+
+    def scores(self, x):
+        return [dot(x | {BIAS: 1.0}, row) for row in self.rows]
+
+    def learn(self, x, residuals, mean_square):
+        for row, squares, u in zip(self.rows, self.squares, residuals, strict=True):
+            for name, value in (x | {BIAS: 1.0}).items():
+                step = u * value
+                if self.rule == "sgd":
+                    step /= mean_square
+                else:
+                    squares[name] = squares.get(name, 0.0) + step**2
+                    step /= math.sqrt(squares[name]) + 1e-6
+                row[name] = row.get(name, 0.0) + self.rate * step
+
+    def split(self):
+        [row], [squares] = self.rows, self.squares
+        self.rows = [{k: half * v for k, v in row.items()} for half in (-0.5, 0.5)] + [{}]
+        self.squares = [squares, dict(squares), {}]
+
+    def meet(self):
+        self.rows.append(dict(self.rows[-1]))
+        self.squares.append(dict(self.squares[-1]))
+
+
+class Tracker:
+    """`look(x)` leaves in attributes what is known of an example before its label."""
+
+    def __init__(
+        self,
+        budget,
+        *,
+        kernels=(0, 0.25, 2, 16),
+        rates=(0.5, 6),
+        forgetting=(0, 4),
+        share=1e-3,
+        scale="auto",
+        decide="vote",
+        seed=0,
+    ):
+        self.budget, self.share, self.scale, self.decide = budget, share, scale, decide
+        self.state = seed % 2**64
+        self.widths = kernels
+        self.experts = [(k, r, a) for k in kernels for r in rates for a in forgetting]
+        self.classes, self.looked = [], None
+        self.sparse = scale == "sparse"
+        self.means, self.spreads, self.sum_z = {}, {}, 0.0
+        self.nonzero = self.n = 0
+        self.forget_rows()
+        self.n_members = len(self.experts) + len(self.linear)
+        n = self.n_members + len(GATES)
+        self.gates = np.full((len(GATES), self.n_members), 1 / self.n_members)
+        self.weights, self.votes, self.last = np.full(n, 1 / n), np.full(n, 1 / n), np.full(2, 0.5)
+        self.losses, self.errors = [], np.zeros(n)  # a row of losses for each example
+        self.log_loss = self.mistakes = self.total = 0.0
+        self.mean_loss, self.mean_count = 0.7, 1.0
+
+    def forget_rows(self):
+        """Begin without supports and weights of features."""
+        self.supports, self.squares = [], np.zeros(0)  # the oldest first
+        rows = 1 if len(self.classes) < 3 else len(self.classes) + 1
+        self.alpha = np.zeros((len(self.experts), rows, 0))
+        self.linear = [Linear("sgd", rate) for rate in SGD]
+        self.linear += [Linear("adagrad", rate) for rate in ADAGRAD]
+        for model in self.linear:
+            model.rows = [{} for _ in range(rows)]
+            model.squares = [{} for _ in range(rows)]
+        self.sum_squares = self.n_squares = 0
+
+    # --- features ---
+
+    def read(self, x):
+        """Take an example as `self.x`, and its features for the linear models as `self.phi`."""
+        x = {name: float(v) for name, v in x.items() if v == v and v != 0}
+        self.values = x
+        if not self.sparse:
+            self.x = self.phi = self.standardised(x)
+            self.square = dot(self.x, self.x)
+            return
+        norm = math.sqrt(dot(x, x))  # 0, as of an empty row, where the squares are no numbers
+        self.x, self.phi = {name: v / norm for name, v in x.items()} if norm else {}, {}
+        self.square = float(norm > 0)
+        for name, v in self.x.items():
+            slot = hashed(name) >> 50
+            self.phi[slot] = self.phi.get(slot, 0.0) + v
+
+    def standardised(self, x):
+        n = self.n + 1
+        r = max(1e-3, 1 / n)
+        new = sorted(x.keys() - self.means.keys(), key=lambda name: (type(name).__name__, name))
+        self.new_means, self.new_spreads = {}, {}
+        z = {}
+        for name in [*self.means, *new][:NAMES]:
+            m, s = self.means.get(name, 0.0), self.spreads.get(name, 0.0)
+            e = x.get(name, 0.0) - m
+            self.new_means[name] = m = m + r * e
+            self.new_spreads[name] = s = (1 - r) * (s + r * e**2)
+            wide = math.sqrt(s) > 1e-12 * abs(m)
+            z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -5.0), 5.0) if wide else 0.0
+        self.new_sum = self.sum_z + dot(z, z)
+        size = math.sqrt(self.new_sum / n + 1e-9)
+        return {name: float(np.float32(v / size)) for name, v in z.items()}
+
+    def keep_scale(self):
+        """Keep what an example says of the scale; return whether rows are sparse from now on."""
+        self.looked = None
+        self.n += 1
+        if self.sparse:
+            return False
+        self.means, self.spreads, self.sum_z = self.new_means, self.new_spreads, self.new_sum
+        self.nonzero += len(self.values)
+        d = len(self.means | self.values)
+        thin = d > 256 and 4 * self.nonzero < d * self.n
+        self.sparse = self.scale == "auto" and (d >= NAMES or thin)
+        if self.sparse:
+            self.forget_rows()
+        return self.sparse
+
+    def compare(self, x, square, others, squares):
+        """Inner products and squared distances, 0 where rounding would leave no more."""
+        dots = np.array([dot(x, s) for s in others])
+        distances = square + squares - 2 * dots
+        return dots, np.where(distances <= 1e-6 * (square + squares), 0.0, distances)
+
+    # --- before the label ---
+
+    def look(self, x):
+        if x is self.looked:
+            return
+        self.looked = x
+        self.read(x)
+        compared = self.compare(self.x, self.square, self.supports, self.squares)
+        rows = {k: kernel(k, *compared) for k in self.widths}
+        scores = [a @ rows[k] for a, (k, _, _) in zip(self.alpha, self.experts, strict=True)]
+        scores += [model.scores(self.phi) for model in self.linear]
+        self.clipped = np.clip(scores, -6.0, 6.0)
+        self.scores = np.array([*scores, *(self.gates @ self.clipped)])
+        self.measure()
+        self.mixed = self.weights @ self.p
+        self.known = max(len(self.classes), 1)
+        self.choices = np.array([self.choice(f) for f in self.scores])
+        ballots = [self.votes[self.choices == k].sum() for k in range(self.known)]
+        self.candidates = np.array([first(self.mixed[: self.known], 1e-6), first(ballots, 1e-9)])
+        vote = self.decide == "vote" and self.last[1] > self.last[0] + 1e-9
+        self.prediction = self.candidates[int(vote)]
+
+    def measure(self):
+        """Probabilities of all members from their scores."""
+        if self.scores.shape[1] == 1:
+            up = 1 / (1 + np.exp(-np.clip(self.scores, -30.0, 30.0)))
+            self.raw = np.hstack([1 - up, up])
+        else:
+            powers = np.exp(self.scores - self.scores.max(axis=1, keepdims=True))
+            self.raw = powers / powers.sum(axis=1, keepdims=True)
+        n = self.raw.shape[1]
+        clip = min(CLIP, 1 / (2 * n))
+        self.p = clip + (1 - n * clip) * self.raw
+
+    def choice(self, scores):
+        if len(scores) == 1:
+            return int(scores[0] > 1e-6 and self.known > 1)
+        return first(scores[: self.known], 1e-6)
+
+    def predict(self, x):
+        self.look(x)
+        return self.classes[self.prediction] if self.classes else None
+
+    def proba(self, x):
+        self.look(x)
+        seen = self.mixed[: len(self.classes)]
+        return dict(zip(self.classes, seen / seen.sum(), strict=True))
+
+    # --- with it ---
+
+    def learn(self, x, y, w=1.0):
+        if w == 0.0:
+            return
+        self.look(x)
+        k = self.classes.index(y) if y in self.classes else len(self.classes)
+        loss = self.judge(k, w)
+        if k == len(self.classes):
+            self.meet(y)
+        n_scores, first_linear = self.alpha.shape[1], len(self.experts)
+        residuals = w * self.residuals(k)[:, -n_scores:]
+        self.sum_squares += self.square + 1.0
+        self.n_squares += 1
+        for model, u in zip(self.linear, residuals[first_linear:], strict=False):
+            model.learn(self.phi, u, self.sum_squares / self.n_squares)
+        turns = self.keep_scale()
+        if w * loss > SURPRISE * self.mean_loss / self.mean_count and not turns:
+            self.insert(residuals)
+
+    def residuals(self, k):
+        """Minus the gradient of the log loss in the scores, before the probabilities' clipping."""
+        return (np.arange(self.raw.shape[1]) == k) - self.raw
+
+    def judge(self, k, w):
+        """Charge every member, and the mixture, whose loss is returned."""
+        known = k < len(self.mixed)  # else a third class, which no score stood for
+        losses = -np.log(self.p[:, k] if known else np.full(len(self.p), CLIP))
+        loss = -math.log(self.mixed[k] if known else CLIP)
+        factors = np.exp(-w * losses) if known else None
+        if known:
+            residuals = self.residuals(k)[self.n_members :, -self.alpha.shape[1] :]
+            rates = w / self.n_members * np.array(GATES)
+            self.gates += rates[:, np.newaxis] * (residuals @ self.clipped.T)
+            self.weights = self.shared(self.weights * factors)
+        self.votes = self.shared(self.votes * np.exp(-VOTE * w * (self.choices != k)))
+        self.last = self.shared(self.last * np.exp(-VOTE * w * (self.candidates != k)))
+        self.losses.append((known, w * losses))
+        self.errors += w * (self.choices != k)
+        self.mistakes += w * (self.prediction != k)
+        self.log_loss += w * loss
+        self.total += w
+        self.mean_loss = 0.999 * self.mean_loss + w * loss
+        self.mean_count = 0.999 * self.mean_count + 1.0
+        return loss
+
+    def shared(self, weights):
+        return (1 - self.share) * weights / weights.sum() + self.share / len(weights)
+
+    def meet(self, y):
+        """Let a class join: from the third on it takes the spare row, a copy of which stays."""
+        self.classes.append(y)
+        if len(self.classes) < 3:
+            return
+        if len(self.classes) == 3:
+            for name in ("alpha", "scores"):
+                row = getattr(self, name)
+                halves = [-row / 2, row / 2, np.zeros_like(row)]
+                setattr(self, name, np.concatenate(halves, axis=1))
+            for model in self.linear:
+                model.split()
+        self.alpha = np.concatenate([self.alpha, self.alpha[:, -1:]], axis=1)
+        self.scores = np.concatenate([self.scores, self.scores[:, -1:]], axis=1)
+        for model in self.linear:
+            model.meet()
+        self.measure()
+
+    def insert(self, residuals):
+        if len(self.supports) == self.budget:
+            self.evict()
+        self.supports.append(self.x)
+        self.squares = np.append(self.squares, self.square)
+        new = np.zeros((*self.alpha.shape[:2], 1))
+        for e, (width, rate, forgetting) in enumerate(self.experts):
+            self.alpha[e] *= 1 - min(forgetting / self.budget, 0.9)
+            new[e, :, 0] = rate * residuals[e] / (max(self.square, 1e-6) if width == 0 else 1.0)
+        self.alpha = np.concatenate([self.alpha, new], axis=2)
+
+    def evict(self):
+        """Project the cheapest of those drawn onto its two nearest, in every expert."""
+        i = min([self.draw() for _ in range(DRAWN)], key=self.cost)
+        to = self.compare(self.supports[i], self.squares[i], self.supports, self.squares)
+        near = sorted(set(range(self.budget)) - {i}, key=to[1].__getitem__)[:2]
+        if len(near) == 2:
+            s, sq = [self.supports[j] for j in near], self.squares[near]
+            among = np.array([self.compare(s[j], sq[j], s, sq) for j in (0, 1)])
+            for a, (width, _, _) in zip(self.alpha, self.experts, strict=True):
+                gram = kernel(width, among[:, 0], among[:, 1])
+                gram = gram + np.diag(0.001 * gram.diagonal() + 1e-4)
+                own = kernel(width, to[0][near], to[1][near])
+                a[:, near] += np.outer(a[:, i], np.linalg.solve(gram, own))
+        del self.supports[i]
+        self.squares = np.delete(self.squares, i)
+        self.alpha = np.delete(self.alpha, i, axis=2)
+
+    def draw(self):
+        self.state = (self.state + GOLDEN) % 2**64
+        return (mix(self.state) >> 32) * self.budget >> 32
+
+    def cost(self, i):
+        norms = [math.sqrt(self.squares[i]) if k == 0 else 1.0 for k, _, _ in self.experts]
+        return float(self.weights[: len(norms)] @ (np.abs(self.alpha[:, :, i]).sum(axis=1) * norms))
+
+    # --- what is guaranteed ---
+
+    def bound(self):
+        """min over m of L(best sequence of members with m switches) and its price; and that m.
+
+        An example of a third class, which no score stood for, moves no weight: nobody can switch.
+        """
+        n, s = len(self.weights), self.share
+        best = np.zeros((1, n))  # by switches: loss of the best sequence that ends in each member
+        free = 0  # examples before which a switch was possible
+        for t, (known, losses) in enumerate(self.losses):
+            if known and t:
+                free += 1
+                go = best.min(axis=1, keepdims=True) + np.zeros(n)
+                never = np.full((1, n), math.inf)
+                best = np.minimum(np.vstack([best, never]), np.vstack([never, go]))
+            best = best + losses
+        m = np.arange(len(best))
+        switch = math.log(n / s) if s else math.inf
+        price = math.log(n) - (free - m) * math.log(1 - s + s / n)
+        price[1:] += m[1:] * switch
+        bounds = best.min(axis=1) + price
+        return bounds.min(), int(bounds.argmin())

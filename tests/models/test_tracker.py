@@ -1,0 +1,336 @@
+"""What the Tracker promises: its bound, no look-ahead, bounded memory, one result in every form."""
+
+import copy
+import math
+import pickle
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles_tracker import Tracker as Twin
+from streams import as_arrays, degenerate_stream, drifting_stream, random_stream
+from test_batches import FORMS, loop
+from test_multiclass import clusters
+
+from drift.consumers._state import decode, encode
+from drift.errors import LabelError, ParameterError
+from drift.models import Tracker
+
+number = st.integers(-3, 3) | st.floats(-2, 2)
+point = st.dictionaries(st.sampled_from("abcdef"), number)
+streams = st.lists(
+    st.tuples(point, st.sampled_from("xxxyyz"), st.sampled_from([0.0, 0.3, 1.0, 1.0, 1.0])),
+    min_size=1,
+    max_size=40,
+)
+
+
+# --- the bound ----------------------------------------------------------------------------------
+
+
+@given(stream=streams, budget=st.integers(1, 4), scale=st.sampled_from(["dense", "sparse"]))
+def test_the_log_loss_keeps_to_the_bound_of_a_viterbi_pass(stream, budget, scale):
+    model, twin = Tracker(budget, scale=scale), Twin(budget, scale=scale)
+    for x, y, w in stream:
+        model.learn_one(x, y, w)
+        twin.learn(x, y, w)
+    record = model.regret_bound()
+    assert record.log_loss <= record.bound + 1e-9
+    assert record.bound == pytest.approx(twin.bound()[0], rel=2e-3)
+
+
+def alternating(_model, _x, t):
+    return t % 2
+
+
+def flipping(_model, x, t):
+    return (sum(x.values()) > 0) != (t // 60) % 2
+
+
+def at_random(_model, _x, t):
+    return random.Random(t).randrange(3)
+
+
+def the_other(model, x, _t):
+    return not model.predict_one(x)
+
+
+def least_likely(model, x, t):
+    chances = model.predict_proba_one(x)
+    return min(chances, key=chances.get) if t > 5 else t % 5
+
+
+@pytest.mark.parametrize("adversary", [alternating, flipping, at_random, the_other, least_likely])
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+def test_no_adversary_breaks_the_bound(adversary, scale):
+    """The worst labels there are, also chosen with the model in hand."""
+    model, given = Tracker(5, scale=scale), 0.0
+    for t, (x, _) in enumerate(random_stream(250, signed=True)):
+        y = adversary(model, x, t)
+        chances = model.predict_proba_one(x)
+        model.learn_one(x, y)
+        if len(chances) > 1 and y in chances:  # all that a prediction shows
+            given -= math.log(chances[y])
+        record = model.regret_bound()
+        assert record.log_loss <= record.bound + 1e-9, f"example {t}"
+    assert given < record.log_loss  # which has the first examples, too, and those of new classes
+    assert record.bound < min(expert.log_loss for expert in model.experts) * 250 + 4.0
+
+
+def test_the_bound_is_what_the_formula_says():
+    """ln M + m ln(M / s) - (T - 1 - m) ln(1 - s + s / M) above the best sequence."""
+    model, twin = Tracker(6, share=0.01), Twin(6, share=0.01)
+    for t, (x, y) in enumerate(random_stream(240)):
+        label = y != (t // 80 == 1)
+        model.learn_one(x, label)
+        twin.learn(x, label)
+    record = model.regret_bound()
+    losses = np.array([loss for _, loss in twin.losses])
+    m, s, n = record.switches, 0.01, losses.shape[1]
+    price = math.log(n) + m * math.log(n / s) - (239 - m) * math.log(1 - s + s / n)
+    assert m > 0
+    assert record.bound - price > losses.min(axis=1).sum()
+    assert record.bound <= losses.sum(axis=0).min() + math.log(n) - 239 * math.log(1 - s + s / n)
+    assert record.bound == pytest.approx(twin.bound()[0], rel=1e-3)
+
+
+# --- no look-ahead ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+def test_labels_flipped_later_change_no_earlier_prediction(scale):
+    X, y = as_arrays(drifting_stream(150))
+    flipped = [label if t < 90 else not label for t, label in enumerate(y)]
+    one, other = (Tracker(9, scale=scale) for _ in range(2))
+    before, after = one.predict_learn_many(X, y), other.predict_learn_many(X, flipped)
+    assert before[:91].tolist() == after[:91].tolist()
+    assert before[91:].tolist() != after[91:].tolist()
+
+
+def test_shuffled_labels_end_at_the_rate_of_the_majority():
+    X, _ = as_arrays(random_stream(1500))
+    y = np.random.default_rng(0).random(1500) < 0.7
+    errors = Tracker(30).predict_learn_many(X, y.tolist())[500:] != y[500:]
+    assert abs(errors.mean() - (~y[500:]).mean()) < 0.04
+
+
+# --- one result in every form -------------------------------------------------------------------
+
+
+def streams_of_rows():
+    X, y = as_arrays(drifting_stream(140))
+    yield "dense", ("dense", X, y)
+    yield "sparse", ("sparse", X, y)
+    X, y = as_arrays(clusters(["red", "green", "blue", "white"], 140))
+    X = X.astype(np.float32).astype(float)
+    yield "classes", ("dense", X, y)
+    words = np.zeros((140, 700))  # five in each row that no other has
+    words[np.arange(700) // 5, np.arange(700)] = 1.0
+    yield "auto", ("auto", np.hstack([X, words]), y)
+
+
+ROWS = dict(streams_of_rows())
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_every_form_of_batch_equals_the_loop(form, rows):
+    scale, X, y = ROWS[rows]
+    one, many = (Tracker(9, scale=scale) for _ in range(2))
+    rows = [{j: v for j, v in enumerate(row) if v} for row in X.tolist()]  # absent is 0
+    expected = loop(one, zip(rows, y, strict=True))
+    many.learn_one(rows[0], y[0])  # what is predicted before that is None, which frames have not
+    got = [None]
+    for part in (slice(1, 60), slice(60, 61), slice(61, None)):
+        got += list(many.predict_learn_many(FORMS[form](X[part]), y[part]))
+    assert got == expected
+    assert pickle.dumps(many) == pickle.dumps(one)
+    chances = np.asarray(many.predict_proba_many(FORMS[form](X[:10])))
+    assert chances.tolist() == [list(one.predict_proba_one(x).values()) for x in rows[:10]]
+    assert list(many.predict_many(FORMS[form](X[:10]))) == [one.predict_one(x) for x in rows[:10]]
+
+
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+def test_zero_missing_and_order_make_no_difference(scale):
+    models = [Tracker(7, scale=scale) for _ in range(3)]
+    for x, y in degenerate_stream():
+        there = {name: v for name, v in x.items() if v == v and v != 0}
+        forms = [there, dict(reversed(x.items())), x | {"zero": 0.0, "none": float("nan")}]
+        expected = models[0].predict_proba_one(there)
+        for model, form in zip(models, forms, strict=True):
+            assert model.predict_proba_one(form) == expected
+            model.learn_one(form, y)
+    states = {pickle.dumps(model) for model in models}
+    assert len(states) == 1
+
+
+def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
+    """The switch drops supports and linear weights, and neither labels nor weights of members."""
+    _, wide, y = ROWS["auto"]
+    model, held = Tracker(9), []
+    for row, label in zip(wide, y, strict=True):
+        model.learn_many(row[None], [label])
+        held.append(model.n_supports)
+    [switch] = [t for t in range(1, len(held)) if held[t] < held[t - 1]]
+    assert held[switch] == 0
+    assert len(model.predict_proba_one({})) == 4
+    sizes = [math.hypot(*x.values()) for x in model.supports]
+    assert sizes == pytest.approx([1.0] * len(sizes))
+
+
+@pytest.mark.parametrize("scale", ["dense", "sparse", "auto"])
+def test_copies_go_on_bit_for_bit(scale):
+    _, rows, y = ROWS["auto"]
+    one = Tracker(9, scale=scale, seed=3)
+    one.learn_many(rows[:70], y[:70])
+    copies = [
+        pickle.loads(pickle.dumps(one)),
+        copy.deepcopy(one),
+        one.clone(include_attributes=True),
+        decode(encode(one)),
+    ]
+    expected = one.predict_learn_many(rows[70:], y[70:]).tolist()
+    for other in copies:
+        assert other.predict_learn_many(rows[70:], y[70:]).tolist() == expected
+        assert encode(other) == encode(one)
+
+
+def test_the_seed_decides():
+    X, y = as_arrays(random_stream(150))
+    states = []
+    for seed in (1, 1, 2):
+        model = Tracker(8, seed=seed)
+        model.learn_many(X, y)
+        states.append([tuple(x.items()) for x in model.supports])
+    assert states[0] == states[1] != states[2]
+
+
+# --- weights, labels, memory --------------------------------------------------------------------
+
+
+def test_a_weight_of_0_changes_nothing():
+    model = Tracker(4)
+    for x, y in random_stream(20):
+        model.learn_one(x, y)
+    before = pickle.dumps(model)
+    model.learn_one({"f1": 1.0, "new": 2.0}, "another class", 0)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("w", [-1.0, float("nan"), float("inf"), "1", None])
+def test_other_weights_are_refused(w):
+    model = Tracker(4)
+    before = pickle.dumps(model)
+    with pytest.raises(ParameterError, match="w must be"):
+        model.learn_one({"a": 1.0}, True, w)
+    assert pickle.dumps(model) == before
+
+
+def test_a_weight_scales_steps():
+    """Far from any supports, the score of one linear step is in proportion to the weight."""
+    gains = []
+    for w in (0.25, 0.5):
+        model = Tracker(4, scale="sparse")
+        model.learn_one({"a": 1.0}, "no", 0.001)
+        model.learn_one({"b": 1.0}, "yes", w)
+        chance = model.predict_proba_one({"b": 1.0})["yes"]
+        gains.append(math.log(chance / (1 - chance)))
+    assert 1.7 < gains[1] / gains[0] < 2.1
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), ["a"]])
+def test_what_names_no_class_is_refused(label):
+    model = Tracker(4)
+    before = pickle.dumps(model)
+    with pytest.raises(LabelError):
+        model.learn_one({"a": 1.0}, label)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("scale", ["auto", "dense", "sparse"])
+def test_memory_does_not_follow_the_stream(scale):
+    """Names that never come again: 6,000 of them, and then as many again."""
+    model, sizes = Tracker(5, scale=scale), []
+    for t in range(40):
+        x = {f"{i}": 1.0 for i in range(300 * t, 300 * (t + 1))}
+        model.learn_one(x | {"a": t % 7}, t % 2)
+        if t % 20 == 19:
+            sizes.append(len(pickle.dumps(model)))
+    assert sizes[1] < 1.02 * sizes[0]
+    assert model.n_supports == 5
+
+
+# --- what it shows ------------------------------------------------------------------------------
+
+
+def test_experts_are_a_table_of_what_each_would_have_done():
+    model = Tracker(12)
+    rows = model.experts
+    assert len(rows) == 21
+    assert [row.weight for row in rows] == pytest.approx([1 / 21] * 21)
+    for x, y in random_stream(100):
+        model.learn_one(x, y)
+    rows = model.experts
+    assert sum(row.weight for row in rows) == pytest.approx(1.0)
+    assert {row.kernel for row in rows} == {
+        *("linear", "RBF(0.25)", "RBF(2)", "RBF(16)"),
+        *("features, SGD", "features, AdaGrad", "gate"),
+    }
+    assert [(row.rate, row.forgetting) for row in rows[:4]] == [
+        *((0.5, 0.0), (0.5, 4 / 12)),
+        *((6.0, 0.0), (6.0, 4 / 12)),
+    ]
+    text = repr(rows).splitlines()
+    assert len(text) == 22
+    assert max(map(len, text)) <= 80
+    html = rows._repr_html_()
+    assert html.count("<tr>") == 22
+    assert f"{rows[0].log_loss:.3f}" in html
+    frame = pd.DataFrame(rows)
+    assert frame.columns.tolist() == list(rows[0]._fields)
+
+
+def test_the_class_of_the_largest_probability_can_be_asked_for():
+    model = Tracker(9, decide="probability")
+    for x, y in random_stream(120):
+        chances = model.predict_proba_one(x)
+        if len(chances) == 2:
+            assert model.predict_one(x) == max(chances, key=chances.get)
+        model.learn_one(x, y)
+
+
+def test_probabilities_are_those_of_the_classes_met():
+    model = Tracker(5)
+    assert model.predict_one({"a": 1.0}) is None
+    assert model.predict_proba_one({"a": 1.0}) == {}
+    for t, label in enumerate(["x", ("y", 1), 3, "x", None, 5]):
+        if label is not None:
+            model.learn_one({"a": t}, label)
+        chances = model.predict_proba_one({"a": 0.5})
+        assert sum(chances.values()) == pytest.approx(1.0)
+    assert list(chances) == ["x", ("y", 1), 3, 5]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        dict(budget=0),
+        dict(kernels=()),
+        dict(kernels=(-1.0,)),
+        dict(rates=(0.0,)),
+        dict(forgetting=(float("nan"),)),
+        dict(share=-0.1),
+        dict(scale="wide"),
+        dict(decide="both"),
+        dict(seed=1.5),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(bad):
+    [name] = bad
+    with pytest.raises(ParameterError, match=name):
+        Tracker(**bad)

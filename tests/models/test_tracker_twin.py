@@ -1,0 +1,121 @@
+"""The Tracker gives the probabilities, predictions and bound of a naive twin, on either store.
+
+No prediction hangs on a last bit: scores, probabilities and votes within a tolerance are ties,
+which the first class wins in the twin as well.
+"""
+
+import random
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import pytest
+from oracles_tracker import Tracker as Twin
+from streams import STREAMS
+from test_multiclass import clusters
+
+from drift.models import Tracker
+
+
+def checkerboard(n=160, seed=5):
+    rng = random.Random(seed)
+    for _ in range(n):
+        x = {"a": 3 * rng.random(), "b": 3 * rng.random()}
+        yield x, (int(x["a"]) + int(x["b"])) % 2
+
+
+def constant(n=100, seed=6):
+    """Features that say nothing, with zeros and missing ones that are the same."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        nothing = rng.choice([{}, {"c": 0.0}, {"c": float("nan"), "d": 0}])
+        yield {"a": 3.0, "b": -0.1} | nothing, rng.random() < 0.7
+
+
+def one_class(n=60):
+    for x, _ in islice(STREAMS["random"](), n):
+        yield x, "only"
+
+
+def late_classes(n=150, seed=7):
+    """Five classes, of which the third comes after 60 examples and the last after 110."""
+    for t, (x, y) in enumerate(clusters(list("abcde"), n, seed)):
+        yield x, min(y, "b" if t < 60 else "c" if t < 90 else "d" if t < 110 else "e")
+
+
+def text(n=150, seed=8):
+    """Words, most of them rare: too many names for dense scaling, after a while."""
+    rng = random.Random(seed)
+    for t in range(n):
+        topic = rng.random() < 0.5
+        words = [f"w{int(rng.paretovariate(0.4)) % 500 + 250 * topic}" for _ in range(25)]
+        yield {w: float(words.count(w)) for w in words}, topic == (t < 90)
+
+
+LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), seed=2)}
+OWN = {"checkerboard": checkerboard, "constant": constant, "one class": one_class, "text": text}
+ALL = STREAMS | LATE | OWN
+
+
+@pytest.fixture(scope="module")
+def traces():
+    """What the twin says before each example, by stream, scale and budget; computed once."""
+    cache = {}
+
+    def compute(*key):
+        if key not in cache:
+            stream, scale, budget = key
+            twin, steps = Twin(budget, scale=scale, seed=9), []
+            for x, y in islice(ALL[stream](), 120):
+                steps.append((x, y, twin.predict(x), twin.proba(x)))
+                twin.learn(x, y)
+            cache[key] = steps, twin
+        return cache[key]
+
+    return compute
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("budget", [1, 2, 3, 12])
+@pytest.mark.parametrize("scale", ["auto", "dense", "sparse"])
+@pytest.mark.parametrize("stream", ALL)
+@pytest.mark.usefixtures("tolerance")
+def test_agrees_with_its_twin(stream, scale, budget, traces):
+    steps, twin = traces(stream, scale, budget)
+    model = Tracker(budget, scale=scale, seed=9)
+    for t, (x, y, prediction, chances) in enumerate(steps):
+        # Coefficients are float32; a merge into neighbours that all but coincide amplifies that.
+        assert model.predict_proba_one(x) == pytest.approx(chances, abs=1e-4), f"example {t}"
+        assert model.predict_one(x) == prediction, f"example {t}"
+        model.learn_one(x, y)
+    record, experts = model.regret_bound(), model.experts
+    bound, switches = twin.bound()
+    assert record.log_loss == pytest.approx(twin.log_loss, rel=1e-4)
+    assert record.bound == pytest.approx(bound, rel=1e-4)
+    assert record.switches == switches
+    assert [e.weight for e in experts] == pytest.approx(twin.weights, abs=1e-4)
+    assert [e.error for e in experts] == pytest.approx(twin.errors / len(steps))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(kernels=(0.5,), rates=(1.0,), forgetting=(2.0,)),
+        dict(kernels=(3.0, 0.0, 24.0), rates=(0.1, 2.0, 20.0), forgetting=(0.0,), share=0.05),
+        dict(kernels=(0.0,), forgetting=(0.0, 100.0), share=0.0, decide="probability"),
+    ],
+)
+@pytest.mark.usefixtures("tolerance")
+def test_agrees_with_its_twin_under_other_parameters(parameters):
+    """With weights of examples, too."""
+    model, twin = Tracker(6, seed=-3, **parameters), Twin(6, seed=-3, **parameters)
+    for t, (x, y) in enumerate(clusters(list("abc"), 90, seed=4)):
+        assert model.predict_proba_one(x) == pytest.approx(twin.proba(x), abs=1e-4), f"example {t}"
+        assert model.predict_one(x) == twin.predict(x), f"example {t}"
+        w = (0.3, 1.0, 2.5, 0.0)[t % 4]
+        model.learn_one(x, y, w)
+        twin.learn(x, y, w)
+    losses = [sum(losses[e] for _, losses in twin.losses) for e in range(len(twin.weights))]
+    total = sum((0.3, 1.0, 2.5, 0.0)[t % 4] for t in range(90))
+    assert [e.log_loss for e in model.experts] == pytest.approx(np.array(losses) / total, rel=1e-4)
+    assert [e.error for e in model.experts] == pytest.approx(twin.errors / total)
