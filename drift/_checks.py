@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from numbers import Real
 from typing import Any
 
 from drift.errors import ParameterError
 
-__all__ = ["check_integer", "check_number", "check_seed"]
+__all__ = ["check_integer", "check_number", "check_seed", "weight_of"]
 
 
 def check_number(
@@ -34,6 +35,32 @@ def check_number(
         bound = f"above {least:g}" if above else f"of at least {least:g}"
         bound += f" and up to {most:g}" if most < math.inf else ""
         raise ParameterError(f"{name} must be a number {bound}, not {value!r:.80}")
+
+
+def weight_of(w: Any) -> float:
+    """Return the weight of an example as a float; refuse what is none.
+
+    Between 1e-100 and 1e100 products and quotients of weights and kernel values stay finite.
+
+    Examples
+    --------
+    >>> weight_of(2)
+    2.0
+    >>> weight_of(-1)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: weight -1 is none: give a number from 1e-100 to 1e100, or 0 to
+        pass the example over
+    """
+    try:
+        weight = float(w) if isinstance(w, (float, Real)) else math.nan
+    except OverflowError:
+        weight = math.inf
+    if weight == 0.0 or 1e-100 <= weight <= 1e100:
+        return weight
+    raise ParameterError(
+        f"weight {w!r:.80} is none: give a number from 1e-100 to 1e100, or 0 to pass the example "
+        "over"
+    )
 
 
 def check_integer(name: str, value: Any, *, least: int = 1) -> int:

@@ -55,6 +55,8 @@ class ALMA2(KernelClassifier):
 
     Notes
     -----
+    The weight of an example multiplies its ``C``.
+
     Scores are ``f(x)``, not divided by ``sqrt(k(x, x))``, which leaves their sign. Where
     ``k(x, x) = 0``, ``phi`` is the zero vector: its margin is 0, so that it counts as an update,
     and adds no support.
@@ -134,7 +136,7 @@ class ALMA2(KernelClassifier):
         length = self._length()
         if length == 0.0:
             return
-        rate = self.C / math.sqrt(self.n_updates)
+        rate = self._weight * self.C / math.sqrt(self.n_updates)
         added = self._add(x, sign, rate, length)
         margin = sign * score / length
         self._squared_norm += 2.0 * rate * margin + rate * rate * added

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._store.guard import alone
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.multiclass import MulticlassKernelClassifier
-from drift.models._template.river import ModelWrapper, OnlineClassifier
+from drift.models._template.river import ONE, ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ class Averaged(ModelWrapper, OnlineClassifier):
     """A model's average: it learns as the model does, and scores with the mean of its hypotheses.
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
-    that met example ``t``. An update of the average costs a pass over the supports; a score costs
-    what the model's does.
+    that met example ``t``; with the examples' weights it is their weighted mean. An update of the
+    average costs a pass over the supports; a score costs what the model's does.
 
     Parameters
     ----------
@@ -76,8 +77,8 @@ class Averaged(ModelWrapper, OnlineClassifier):
                 f"{type(model).__name__}: transformers go in front of Averaged"
             )
         self.model: KernelClassifier = model
-        self._n_examples = 0
-        self._since = 0  # examples met by the present hypothesis
+        self._n_examples = 0.0  # sum of their weights
+        self._since = 0.0  # of those met by the present hypothesis
         # By number of class (one row for a binary model) and support, the oldest first:
         self._held = model._expansion()  # the present hypothesis
         self._sums = 0.0 * self._held  # of the hypotheses before it
@@ -106,26 +107,32 @@ class Averaged(ModelWrapper, OnlineClassifier):
     def _share_guard(self, guard: Held) -> None:
         self.model._share_guard(guard)
 
-    def learn_one(self, x: Features, y: Label) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
         """Learn one example, as the model does; see `OnlineClassifier`."""
-        self._guard.update(self, self._follow_one, self.model.learn_one, x, y)
+        if w is ONE:
+            self._guard.update(self, self._follow_one, self.model.learn_one, x, y)
+        else:
+            super().learn_one(x, y, w)
 
     def _learn(self, x: Features, y: Label) -> Label:
         predicted = self.predict_one(x)
-        self.learn_one(x, y)
+        self._guard.update(self, self._follow_one, self.model.learn_one, x, y, self._weight)
         return predicted
 
     def _step(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
-        score: float = self._guard.update(self, self._follow_one, self.model._step, x, sign)
+        step: Any = self.model._step
+        if self._weight != 1.0:
+            step = partial(self._guard.update, self.model, self.model._weigh, self._weight, step)
+        score: float = self._guard.update(self, self._follow_one, step, x, sign)
         return score
 
     def _follow_one(self, learn: Callable[..., Any], *example: Any) -> Any:
         """Let the model learn an example, and count its hypothesis."""
         updates = self.model.n_updates
         result = learn(*example)
-        self._n_examples += 1
-        self._since += 1
+        self._n_examples += self._weight
+        self._since += self._weight
         self._weights = None
         if self.model.n_updates != updates:
             self._sums = self._sums + self._since * self._held
@@ -160,7 +167,7 @@ class Averaged(ModelWrapper, OnlineClassifier):
         if self._weights is None:
             weights = np.zeros((len(self._held), supports.capacity))
             total = self._sums + self._since * self._held
-            weights[:, supports.slots] = total / max(self._n_examples, 1)
+            weights[:, supports.slots] = total / (self._n_examples or 1.0)
             self._weights = weights
         scores, roundings = np.zeros((2, len(self._weights)))
         if len(supports):

@@ -75,7 +75,7 @@ class RBP(Drawing, KernelClassifier):
         self._rng = Draws(self.seed)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        self._supports.add(x, sign)
+        self._supports.add(x, self._weight * sign)
         if len(self._supports) > self.budget:
             self._supports.remove(self._rng.randrange(self.budget))
 
@@ -124,7 +124,7 @@ class LBP(KernelClassifier):
         self.budget = budget
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        self._supports.add(x, sign)
+        self._supports.add(x, self._weight * sign)
         if len(self._supports) > self.budget:
             self._supports.remove(0)
 
@@ -185,6 +185,6 @@ class MRBP(Drawing, MulticlassKernelClassifier):
         self._rng = Draws(self.seed)
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        self._add(x, {k: 1.0, rival: -1.0})
+        self._add(x, {k: self._weight, rival: -self._weight})
         if len(self._supports) > self.budget:
             self._evict(self._rng.randrange(self.budget))

@@ -29,7 +29,9 @@ class _CachePerceptron(Caching):
         return sign * score <= self.margin + self._supports.rounding()
 
     def _margins(self) -> Any:
-        return (self._rest.coefficients * self._rest.values)[:, 0]
+        import numpy as np  # noqa: PLC0415
+
+        return (np.sign(self._rest.coefficients) * self._rest.values)[:, 0]
 
 
 class CKS(_CachePerceptron):
@@ -101,7 +103,8 @@ class CKS(_CachePerceptron):
         row = self._kernel_row()
         if len(self._supports) >= self.budget:
             self._evict_most_redundant()
-        self._insert(self._supports.add(x, sign), row, sign)
+        coefficient = self._weight * sign
+        self._insert(self._supports.add(x, coefficient), row, coefficient)
 
 
 class VariableCachePerceptron(_CachePerceptron):
@@ -179,7 +182,8 @@ class VariableCachePerceptron(_CachePerceptron):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         row = self._kernel_row()
-        self._insert(self._supports.add(x, sign), row, sign)
+        coefficient = self._weight * sign
+        self._insert(self._supports.add(x, coefficient), row, coefficient)
         least = self.margin if self.distill_margin is None else self.distill_margin
         while self._evict_most_redundant(least):
             pass

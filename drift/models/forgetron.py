@@ -56,6 +56,9 @@ class Forgetron(KernelClassifier):
     so far. Scores keep the kernel's own scale. Columns are float64 whatever `column_type` says: the
     factors, and so all later mistakes, depend on every digit of a score.
 
+    With weights the mistakes are counted by theirs; an example of weight ``w`` has the coefficient
+    ``w y``. The paper's bound then is one on the sum of the weights, for weights of at most 1.
+
     References
     ----------
     .. [1] O. Dekel, S. Shalev-Shwartz, Y. Singer, "The Forgetron: a kernel-based Perceptron on a
@@ -76,6 +79,8 @@ class Forgetron(KernelClassifier):
     _shares_supports = True
     _wide = True
 
+    _excess = 0.0  # what the weights of the mistakes add up to beyond their number
+
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, shrinking: str = "self-tuned"
     ) -> None:
@@ -92,11 +97,12 @@ class Forgetron(KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
-        supports.add(x, sign)
+        supports.add(x, self._weight * sign)
         own = supports.self_kernel()
         self._scale = max(self._scale, own)
+        self._excess += self._weight - 1.0
         if self.shrinking == "basic":
-            self._norm2 += 2.0 * sign * score + own
+            self._norm2 += self._weight * (2.0 * sign * score + self._weight * own)
         if len(supports) > self.budget:
             self._fade_and_evict()
 
@@ -127,7 +133,7 @@ class Forgetron(KernelClassifier):
         # Q + Psi(phi) - 15/32 M = a phi^2 + b phi + c
         a = sigma * sigma - 2.0 * sigma * mu
         b = 2.0 * sigma
-        c = self._damage - 15.0 / 32.0 * self.n_mistakes
+        c = self._damage - 15.0 / 32.0 * (self.n_mistakes + self._excess)
         phi = 1.0
         if a + b + c > 0.0:
             root = math.sqrt(max(b * b - 4.0 * a * c, 0.0))

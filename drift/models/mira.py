@@ -63,6 +63,8 @@ class MIRA(Caching, MulticlassKernelClassifier):
     memory and time, for ``k`` classes and ``m`` supports, and a kernel row for each support that
     comes or goes. Columns are float64 whatever `column_type` says.
 
+    With weights ``tau_r`` is at most ``w`` for the example's own class, instead of 1.
+
     On the paper's data `distill_margin` = `margin` / 2 gives the cache sizes of its figure 4, and
     None larger ones.
 
@@ -128,7 +130,8 @@ class MIRA(Caching, MulticlassKernelClassifier):
 
         assert self._prototypes is not None  # noqa: S101
         own = self._supports.self_kernel()
-        tau = smallest_change(k, scores if rival >= 0 else np.append(scores, 0.0), self.margin, own)
+        known = scores if rival >= 0 else np.append(scores, 0.0)
+        tau = smallest_change(k, known, self.margin, own, self._weight)
         tau = tau[: len(scores)]
         coefficients = dict(enumerate(tau.tolist()))
         if self.cache == "unbounded":
@@ -141,8 +144,8 @@ class MIRA(Caching, MulticlassKernelClassifier):
         self._insert(slot, row, tau)
         more = len(self._rest.sizes) - (0 if self._class_of is None else len(self._class_of))
         if more:
-            known = [] if self._class_of is None else self._class_of
-            self._class_of = np.pad(np.array(known, dtype=np.intp), (0, more))
+            held = [] if self._class_of is None else self._class_of
+            self._class_of = np.pad(np.array(held, dtype=np.intp), (0, more))
         self._class_of[slot] = k
         while self.cache == "variable" and self._evict_most_redundant(self._threshold):
             pass
@@ -162,7 +165,7 @@ class MIRA(Caching, MulticlassKernelClassifier):
         return margins
 
 
-def smallest_change(k: int, scores: Array, margin: float, own: float) -> Array:
+def smallest_change(k: int, scores: Array, margin: float, own: float, weight: float = 1.0) -> Array:
     """Solve for MIRA's coefficients, a projection onto the simplex, by sorting.
 
     Parameters
@@ -175,11 +178,14 @@ def smallest_change(k: int, scores: Array, margin: float, own: float) -> Array:
         What class `k` is to score above the others.
     own
         ``k(x, x)``, positive.
+    weight
+        The largest coefficient, positive.
 
     Returns
     -------
     ndarray of shape (n_classes,)
-        ``tau``; 1 for class `k` and equal shares of -1 for the others where it would be 0.
+        ``tau``; `weight` for class `k` and equal shares of its opposite for the others where it
+        would be 0.
 
     Examples
     --------
@@ -189,15 +195,16 @@ def smallest_change(k: int, scores: Array, margin: float, own: float) -> Array:
     """
     import numpy as np  # noqa: PLC0415
 
-    # tau_r = [r = k] - max(0, v_r - theta), with theta such that they sum up to 0.
-    bounds = np.zeros(len(scores))
-    bounds[k] = 1.0
-    v = (scores - margin * bounds) / own + bounds
+    # tau_r = w [r = k] - max(0, v_r - theta), with theta such that they sum up to 0.
+    own_class = np.zeros(len(scores))
+    own_class[k] = 1.0
+    bounds = weight * own_class
+    v = (scores - margin * own_class) / own + bounds
     descending = np.sort(v)[::-1]
-    thetas = (np.cumsum(descending) - 1.0) / np.arange(1, len(v) + 1)
+    thetas = (np.cumsum(descending) - weight) / np.arange(1, len(v) + 1)
     theta = thetas[np.flatnonzero(descending > thetas)[-1]]
     tau: Array = bounds - np.maximum(v - theta, 0.0)
     if not tau.any():
-        tau = np.full(len(scores), -1.0 / (len(scores) - 1))
-        tau[k] = 1.0
+        tau = np.full(len(scores), -weight / (len(scores) - 1))
+        tau[k] = weight
     return tau

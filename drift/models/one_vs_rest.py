@@ -149,7 +149,10 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
     ) -> None:
         self.n_mistakes += mistakes
         for model, sign in changing:
-            model._step(x, sign)
+            if self._weight == 1.0:
+                model._step(x, sign)
+            else:
+                self._guard.update(model, model._weigh, self._weight, model._step, x, sign)
 
     def _new_model(self) -> KernelClassifier:
         """Model of a new class, over the shared store if it can be."""

@@ -44,6 +44,8 @@ class PassiveAggressive(MulticlassKernelClassifier):
 
     Notes
     -----
+    The weight of an example multiplies `aggressiveness`, the largest coefficient, alone.
+
     A loss within rounding of 0, as an example has that has just been learnt, is none.
 
     What was learnt of two classes before a label of another kind comes is kept: each gets half of
@@ -81,7 +83,7 @@ class PassiveAggressive(MulticlassKernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         loss, own = 1.0 - sign * score, self._supports.self_kernel()
-        tau = self.aggressiveness
+        tau = self._weight * self.aggressiveness
         if loss < tau * own:
             tau = loss / own
         self._supports.add(x, sign * tau)
@@ -93,7 +95,7 @@ class PassiveAggressive(MulticlassKernelClassifier):
         loss, own = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
         if rival >= 0:
             loss += float(scores[rival])
-        tau = self.aggressiveness
+        tau = self._weight * self.aggressiveness
         if loss < tau * own:
             tau = loss / own
         self._add(x, {k: tau, rival: -tau})

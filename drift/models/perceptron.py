@@ -75,8 +75,9 @@ class VotedPerceptron(KernelClassifier):
 
     The hypotheses are those of the `Perceptron`, which decide the updates; the score is
     ``sum_j c_j sign(v_j(x))``, the current hypothesis included, where ``c_j`` is 1 when ``v_j`` is
-    made and grows by 1 with each example that it classifies correctly. The ``v_j`` are prefixes of
-    one expansion, so a score costs one kernel row and one running sum.
+    made and grows by 1 with each example that it classifies correctly; an example of weight ``w``
+    counts ``w`` times. The ``v_j`` are prefixes of one expansion, so a score costs one kernel row
+    and one running sum.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ class VotedPerceptron(KernelClassifier):
         super().__init__(kernel)
         self.bias = bias
         self.averaged = averaged
-        self._signs = array("d")  # of the supports, the oldest first
+        self._signs = array("d")  # coefficients of the supports, the oldest first
         self._survived = array("d", [0.0])  # c_j of the hypothesis over the first j supports
         self._last_score = 0.0
         if bias:
@@ -147,13 +148,13 @@ class VotedPerceptron(KernelClassifier):
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         survives = sign * self._last_score > 0.0
         if survives:
-            self._survived[-1] += 1.0
+            self._survived[-1] += self._weight
         return not survives
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        self._supports.add(x, sign)
-        self._signs.append(sign)
-        self._survived.append(1.0)
+        self._supports.add(x, self._weight * sign)
+        self._signs.append(self._weight * sign)
+        self._survived.append(self._weight)
 
 
 class SPA(KernelClassifier):
@@ -207,4 +208,4 @@ class SPA(KernelClassifier):
     def _update(self, x: Features, sign: float, score: float) -> None:
         mistakes_before = self.n_mistakes - 1
         self._supports.scale(1.0 - self.decay / (self.decay + mistakes_before))
-        self._supports.add(x, sign)
+        self._supports.add(x, self._weight * sign)

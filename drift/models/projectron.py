@@ -59,7 +59,8 @@ class Projectron(KernelClassifier):
     A mistake takes O(m^2) time, and the factor of the supports' Gram matrix O(m^2) memory, for
     ``m`` supports; columns are float64 whatever `column_type` says. The mistake bound is for
     ``k(x, x) <= 1``. An error ``||delta||^2`` of up to 2^-40 of ``k(x, x)`` is rounding, and none;
-    so is as much above the tolerance. Where ``||k(x, .)||`` is at most the tolerance for every
+    so is as much above the tolerance, which is compared without the example's weight: that
+    multiplies what is added. Where ``||k(x, .)||`` is at most the tolerance for every
     example, none becomes a support and the score stays 0.
 
     See Also
@@ -104,9 +105,9 @@ class Projectron(KernelClassifier):
     def _update(self, x: Features, sign: float, score: float) -> None:
         projection = self._projector.project(self._supports)
         if within(self.tolerance, [projection], squared=self.squared):
-            self._projector.absorb(self._supports, projection, sign)
+            self._projector.absorb(self._supports, projection, self._weight * sign)
         else:
-            self._projector.insert(self._supports, projection, x, sign)
+            self._projector.insert(self._supports, projection, x, self._weight * sign)
 
 
 class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
@@ -148,7 +149,8 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
 
     Notes
     -----
-    A mistake and a small margin take O(m^2) time each; all else is as it is with `Projectron`. A
+    A mistake and a small margin take O(m^2) time each; all else is as it is with `Projectron`. With
+    a weight ``w``, ``tau`` is at most ``w``, and what a mistake adds is multiplied by it. A
     loss beyond the error, ``l - ||delta|| / eta``, that is within rounding of 0 is none.
 
     Each class has a factor of its supports' Gram matrix. Where the error of a mistake is beyond the
@@ -200,7 +202,7 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
         """Keep what to project of a small margin for the update; False where there is none."""
         error = self._error(math.fsum(part.squared_error for part in parts))
         squared_norm = math.fsum(part.squared_norm for part in parts)
-        tau = margin_step(loss, error, squared_norm, self.tolerance, rounding)
+        tau = margin_step(loss, error, squared_norm, self.tolerance, rounding, self._weight)
         if tau > 0.0:
             self._small_margin = what, tau
         return tau > 0.0
@@ -249,11 +251,12 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
             return
         parts = self._project(k, rival)
         if within(self.tolerance, parts.values(), squared=self.squared):
-            self._absorb(parts, k, 1.0)
+            self._absorb(parts, k, self._weight)
             return
         fresh = {c: part for c, part in parts.items() if part.squared_error > 0.0}
-        self._absorb({c: part for c, part in parts.items() if c not in fresh}, k, 1.0)
-        slot = self._add(x, {c: 1.0 if c == k else -1.0 for c in fresh})
+        w = self._weight
+        self._absorb({c: part for c, part in parts.items() if c not in fresh}, k, w)
+        slot = self._add(x, {c: w if c == k else -w for c in fresh})
         for c, part in fresh.items():
             self._spans[c].insert(slot, part, self._guard)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
@@ -74,6 +75,10 @@ class ROMMA(KernelClassifier):
     hypothesis lie on one line), or where the example's new margin of 1 would have a rounding error
     above ``2^-10``. Each such restart forgets all that was learnt; `noise` makes them rare.
 
+    The weight ``w`` of an example divides `noise`: ``noise / w`` is added to its ``k(x, x)``, and
+    ``noise / sqrt(v w)`` where the same example was met with the weight ``v``. Without `noise` an
+    example's constraint holds exactly, whatever its weight.
+
     An update takes O(1) time on top of the score; columns are float64 whatever `column_type` says.
 
     References
@@ -110,6 +115,7 @@ class ROMMA(KernelClassifier):
         self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
         # Numbers of the supports that an example has become, for the noise control alone.
         self._numbers: dict[Example, tuple[int, ...]] = {}
+        self._weights: dict[int, float] = {}  # of those supports, by number, where they are not 1
 
     @property
     def _scan_rule(self) -> Rule:  # type: ignore[override]
@@ -125,7 +131,7 @@ class ROMMA(KernelClassifier):
         return self.__dict__ | {"_numbers": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        super().__setstate__(state | {"_weights": state.get("_weights", {})})
         self._numbers = {frozenset(values): tuple(held) for values, held in state["_numbers"]}
 
     def _noisy(self, x: Features, score: float) -> tuple[float, float]:
@@ -134,20 +140,23 @@ class ROMMA(KernelClassifier):
         if not self._numbers:
             return score, rounding
         held = self._numbers.get(self._supports.content(x), ())
-        extra = self.noise * sum(map(self._supports.coefficient, held))
+        extra = self.noise * sum(
+            self._supports.coefficient(i) / math.sqrt(self._weights.get(i, 1.0) * self._weight)
+            for i in held
+        )
         rounding += self._supports.tie * abs(extra)
         score += extra
         return (score if abs(score) > rounding else 0.0), rounding
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        if self._supports.self_kernel() + self.noise < _LEAST:
+        if self._supports.self_kernel() + self.noise / self._weight < _LEAST:
             return False
         score, rounding = self._noisy(x, score)
         return sign * score < 1.0 - rounding if self.aggressive else sign * score <= 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
-        own = supports.self_kernel() + self.noise
+        own = supports.self_kernel() + self.noise / self._weight
         score, rounding = self._noisy(x, score)
         c, d, norm2 = self._solve(own, sign, score, rounding)
         blur = c * rounding + supports.tie * abs(d) * own
@@ -155,13 +164,16 @@ class ROMMA(KernelClassifier):
             while len(supports):
                 supports.remove(-1)
             self._numbers.clear()
+            self._weights.clear()
             c, d, norm2 = 1.0, sign / own, 1.0 / own
         supports.scale(c)
         supports.add(x, d)
         self._norm2 = norm2
         if self.noise:
-            content = supports.content(x)
-            self._numbers[content] = (*self._numbers.get(content, ()), len(supports) - 1)
+            content, number = supports.content(x), len(supports) - 1
+            self._numbers[content] = (*self._numbers.get(content, ()), number)
+            if self._weight != 1.0:
+                self._weights[number] = self._weight
 
     def _solve(
         self, own: float, sign: float, score: float, rounding: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number, check_seed
+from drift.errors import ParameterError
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.draws import Drawing, Draws
 
@@ -53,6 +54,9 @@ class SOP(KernelClassifier):
     are ``A y``. A prediction therefore takes O(m) time, for ``m`` supports; an update takes
     O(m^2), as does a score that is asked for, and ``A`` O(m^2) memory. Columns are float64 whatever
     `column_type` says.
+
+    Weights are those of weighted least squares: a support of weight ``w`` has ``a / w`` for ``a``
+    in its place of the diagonal, as if it were there ``w`` times.
 
     Rounding errors of a score grow with ``k(x, x) / a``. Where that may matter solutions are
     refined, and an example for which it exceeds 1e10 is refused, under the linear and polynomial
@@ -114,11 +118,15 @@ class SOP(KernelClassifier):
 
             self._inverse = InverseGram(self.ridge)
             self._signs = np.zeros(0)
-        inverse, supports = self._inverse, self._supports
+        inverse, supports, w = self._inverse, self._supports, self._weight
         own = supports.self_kernel()
+        if w != 1.0 and w * own > _LARGEST * self.ridge:
+            raise ParameterError(
+                f"weight {w:g} makes the ridge vanish beside it: give less, or take a larger ridge"
+            )
         if inverse.reserve(len(supports) + 1):
             self._signs = np.pad(self._signs, (0, inverse.capacity - len(self._signs)))
-        fresh = inverse.prepare(own)
+        fresh = inverse.prepare(own, w)
         row, weights = self._row()
         if fresh:
             coefficients = inverse.times(self._signs)
@@ -133,7 +141,7 @@ class SOP(KernelClassifier):
             coefficients -= coefficients[freed] * column
             row[freed] = self._signs[freed] = 0.0
         weights = inverse.refine(weights, row)
-        spread = inverse.spread(own, row, weights)
+        spread = inverse.spread(own, row, weights, w)
         slot = supports.add(x, 0.0)
         row[slot] = own
         inverse.insert(slot, row, weights, spread, self._guard)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from river import base
 
-from drift._checks import check_number
+from drift._checks import check_number, weight_of
 from drift.errors import ParameterError
 from drift.models._linalg.joint_kernel import Score, kernel_row, weighted_sum
 from drift.models._linalg.span import TIE, ClassProjector, margin_step, within
@@ -165,7 +165,7 @@ class StructuredProjectron(Guarded, base.Estimator):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Hashable) -> None:
+    def learn_one(self, x: Any, y: Hashable, w: float = 1.0) -> None:
         """Learn one example. If the argmax finds no other output there is nothing to learn.
 
         Parameters
@@ -174,18 +174,23 @@ class StructuredProjectron(Guarded, base.Estimator):
             Input.
         y
             True output.
+        w
+            Weight, 0 or a positive number: what a mistake adds is multiplied by it, and ``tau`` is
+            at most that. An example of weight 0 is passed over.
 
         Raises
         ------
         LabelError
             If `y` has no hash, or is None.
         ParameterError
-            If the kernel or the argmax returns what it must not; the model stays as it was.
+            If `w` is no weight, or the kernel or the argmax returns what it must not; the model
+            stays as it was.
         """
-        check_class(y)
-        self._guard.update(self, self._learn, x, y)
+        if w := weight_of(w):
+            check_class(y)
+            self._guard.update(self, self._learn, x, y, w)
 
-    def _learn(self, x: Any, y: Hashable) -> None:
+    def _learn(self, x: Any, y: Hashable, w: float) -> None:
         score = self._score(x)
         rival = self._rival(x, score, y)
         if rival is None:
@@ -202,15 +207,15 @@ class StructuredProjectron(Guarded, base.Estimator):
         if margin > 0.0:
             squared_error = projection.squared_error
             error = squared_error if self.squared else math.sqrt(squared_error)
-            tau = margin_step(loss, error, projection.squared_norm, self.tolerance, rounding)
+            tau = margin_step(loss, error, projection.squared_norm, self.tolerance, rounding, w)
             if tau > 0.0:
                 self._span.absorb(self._weights, projection, tau)
                 self.n_updates += 1
             return
         if within(self.tolerance, [projection], squared=self.squared):
-            self._span.absorb(self._weights, projection, 1.0)
+            self._span.absorb(self._weights, projection, w)
         else:
-            parts = [(y, true, own, 1.0), (rival, best, rivals_own, -1.0)]
+            parts = [(y, true, own, w), (rival, best, rivals_own, -w)]
             self._insert(copy.deepcopy(x), parts, shared)
         self.n_mistakes += 1
         self.n_updates += 1
@@ -227,7 +232,7 @@ class StructuredProjectron(Guarded, base.Estimator):
     def _insert(
         self, x: Any, parts: list[tuple[Hashable, Array, float, float]], shared: float
     ) -> None:
-        """Add both pairs: output, kernel to the supports and to itself, and sign of each.
+        """Add both pairs: output, kernel to the supports and to itself, and coefficient of each.
 
         `shared` is the kernel between the two. A pair that the supports span makes no support.
         """

@@ -10,7 +10,7 @@ from drift.errors import ParameterError
 from drift.models._store import supports as stores
 from drift.models._store.guard import alone
 from drift.models._template.multiclass import check_classes
-from drift.models._template.river import OnlineClassifier
+from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.plan import Plan
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Tracker(OnlineClassifier):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Label, w: float = 1.0) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
         """Learn one example.
 
         Parameters
@@ -155,15 +155,18 @@ class Tracker(OnlineClassifier):
         y
             Label, of any type that has a hash.
         w
-            Weight of the example, at least 0.
+            Weight of the example. One of weight 0 is passed over: nothing changes, and `y` is not
+            looked at.
 
         Raises
         ------
         LabelError, FeatureError, FeatureTypeError
             If the label or a value cannot be learnt; ParameterError for such a weight.
         """
-        check_number("w", w)
-        self._core.learn(x, y, w)
+        if w is ONE:
+            self._core.learn(x, y, 1.0)
+        else:
+            super().learn_one(x, y, w)
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example; None before anything was learnt."""
@@ -171,7 +174,10 @@ class Tracker(OnlineClassifier):
         return None if number < 0 else self._core.classes[number]
 
     def _learn(self, x: Features, y: Label) -> Label:
-        number = self._core.learn(x, y, 1.0)
+        return self._learn_weighted(x, y, 1.0)
+
+    def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
+        number = self._core.learn(x, y, w) if w else self._core.predict(x)
         return None if number < 0 else self._core.classes[number]
 
     def _read(self, x: Features) -> None:

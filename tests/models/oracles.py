@@ -1,8 +1,8 @@
 """Naive twins of the models, written from the papers; they share no code with drift.
 
 A twin knows the stream as a Gram matrix, `K[i][j]`, and its supports as numbers of examples.
-``step(t, y)`` returns the score of example `t` before it learns the label `y` (-1 or +1). Sums run
-in numpy, so that a twin lasts for thousands of real examples.
+``step(t, y)`` returns the score of example `t` before it learns the label `y` (-1 or +1), with the
+weight `w`. Sums run in numpy, so that a twin lasts for thousands of real examples.
 """
 
 import math
@@ -54,6 +54,8 @@ class Case:
 class Twin:
     """A Perceptron; the others differ from it in `mistake`."""
 
+    w = 1.0  # weight of the examples learnt next
+
     def __init__(self, gram):
         self.K = self.sizes = gram
         self.supports = []  # numbers of examples, the oldest first
@@ -89,7 +91,7 @@ class Twin:
         return score
 
     def mistake(self, t, y):
-        self.add(t, y)
+        self.add(t, self.w * y)
 
     def add(self, t, alpha):
         self.supports.append(t)
@@ -186,10 +188,10 @@ class VotedPerceptron(Perceptron):
             score = 0.0
         self.mistakes += y * score <= 0
         if y * self.values(t)[-1] <= 0:
-            self.add(t, y)
-            self.votes.append(1)
+            self.add(t, self.w * y)
+            self.votes.append(self.w)
         else:
-            self.votes[-1] += 1
+            self.votes[-1] += self.w
         return score
 
 
@@ -207,7 +209,8 @@ class PassiveAggressive(Twin):
         self.mistakes += y * score <= 0
         loss = max(0.0, 1.0 - y * score)
         if loss > 1e-12 * self.size(t):
-            self.add(t, y * (min(self.C, loss / self.K[t][t]) if self.K[t][t] else self.C))
+            C = self.w * self.C
+            self.add(t, y * (min(C, loss / self.K[t][t]) if self.K[t][t] else C))
         return score
 
 
@@ -216,7 +219,8 @@ class SOP(Twin):
 
     The factor L of aI + G over the supports is kept, as each score's afresh would take cubic time:
     a support adds a row to it, an eviction has it computed anew. A test holds `dual` to the
-    system's direct solution.
+    system's direct solution. With weights the system is that of weighted least squares: a support
+    of weight w has a / w for a.
     """
 
     def __init__(self, gram, ridge, budget=None, victim=None):
@@ -225,17 +229,18 @@ class SOP(Twin):
         self.budget = budget
         self.victim = victim
         self.L = np.zeros((0, 0))
+        self.weights = []  # of the supports
 
     def refuses(self, t):
         """Beyond that, the rounding of kernel values leaves nothing of a score."""
         return self.K[t, t] > 1e10 * self.ridge
 
-    def row(self, t):
+    def row(self, t, w=1.0):
         """Add the row of example `t` to the factor: what is left of it and of its diagonal."""
         if not self.supports:
-            return np.zeros(0), self.ridge + self.K[t, t]
+            return np.zeros(0), self.ridge / w + self.K[t, t]
         left = solve_triangular(self.L, self.K[t, self.supports], lower=True, check_finite=False)
-        return left, self.ridge + self.K[t, t] - left @ left
+        return left, self.ridge / w + self.K[t, t] - left @ left
 
     def dual(self, t):
         """First entries of u = (aI + G)^{-1} g, where g = (aI + G) e - a e is the last column of G.
@@ -259,11 +264,16 @@ class SOP(Twin):
         if self.budget and len(self.supports) == self.budget:
             self.drop(self.victim())
             held = self.K[np.ix_(self.supports, self.supports)]
-            self.L = np.linalg.cholesky(self.ridge * np.eye(len(held)) + held)
-        left, diagonal2 = self.row(t)
+            self.L = np.linalg.cholesky(self.ridge * np.diag(1.0 / np.array(self.weights)) + held)
+        left, diagonal2 = self.row(t, self.w)
         self.L = np.pad(self.L, (0, 1))
         self.L[-1] = [*left, math.sqrt(diagonal2)]
         self.add(t, y)
+        self.weights.append(self.w)
+
+    def drop(self, i):
+        super().drop(i)
+        del self.weights[i]
 
 
 class SPA(Twin):
@@ -277,7 +287,7 @@ class SPA(Twin):
         k = self.mistakes - 1
         lam = 1.0 if k == 0 else self.decay / (self.decay + k)
         self.alpha = [(1 - lam) * a for a in self.alpha]
-        self.add(t, y)
+        super().mistake(t, y)
 
 
 class RBP(Twin):
@@ -291,7 +301,7 @@ class RBP(Twin):
     def mistake(self, t, y):
         if len(self.supports) == self.budget:
             self.drop(self.rng.randrange(self.budget))
-        self.add(t, y)
+        super().mistake(t, y)
 
 
 class LBP(Twin):
@@ -302,7 +312,7 @@ class LBP(Twin):
     def mistake(self, t, y):
         if len(self.supports) == self.budget:
             self.drop(0)
-        self.add(t, y)
+        super().mistake(t, y)
 
 
 class Forgetron(Twin):
@@ -315,9 +325,11 @@ class Forgetron(Twin):
         self.bound = bound
         self.running = 0.0
         self.Q = 0.0
+        self.M = 0.0  # weight of all mistakes
 
     def mistake(self, t, y):
-        self.add(t, y)
+        super().mistake(t, y)
+        self.M += self.w
         self.running = max(self.running, self.K[t][t])
         if len(self.supports) <= self.budget:
             return
@@ -336,7 +348,7 @@ class Forgetron(Twin):
             def psi(phi):
                 return (phi * sigma) ** 2 + 2 * phi * sigma * (1 - phi * mu)
 
-            allowed = 15 / 32 * self.mistakes
+            allowed = 15 / 32 * self.M
             if self.Q + psi(1.0) <= allowed:
                 phi = 1.0
             else:

@@ -26,7 +26,7 @@ class Cache(Carried):
 
     def most_redundant(self, least):
         """Number of the support to drop: the oldest of those that tie for the largest margin."""
-        margins, errors = [self.alpha, np.full(len(self.alpha), TIE)] * self.rest
+        margins, errors = [np.sign(self.alpha), np.full(len(self.alpha), TIE)] * self.rest
         counted = margins + errors >= least
         if not counted.any():
             return None
@@ -44,7 +44,7 @@ class CKS(Cache):
     def update(self, t, y):
         if len(self.supports) == self.budget:
             self.drop(self.most_redundant(-math.inf))
-        self.add(t, y)
+        self.add(t, self.w * y)
 
 
 class VariableCachePerceptron(Cache):
@@ -55,7 +55,7 @@ class VariableCachePerceptron(Cache):
         self.threshold = threshold
 
     def update(self, t, y):
-        self.add(t, y)
+        self.add(t, self.w * y)
         while (i := self.most_redundant(self.threshold)) is not None:
             self.drop(i)
 
@@ -64,7 +64,7 @@ class ROMMA(Carried):
     """Li and Long: the smallest f with y f(x) = 1 and <f, f_old> = ||f_old||^2, solved directly.
 
     The noise control adds delta to k(x, x) in learning only, for an example with itself, whenever
-    it comes.
+    it comes; with weights, delta / sqrt(v w) where it comes with the weights v and w.
     """
 
     def __init__(self, gram, aggressive, delta=0.0):
@@ -72,17 +72,17 @@ class ROMMA(Carried):
         self.aggressive = aggressive
         self.delta = delta
         self.same = np.arange(len(gram))
+        self.weights = []  # of the supports
 
     def recognise(self, examples):
         contents = [frozenset((k, v) for k, v in x.items() if v == v != 0) for x, _ in examples]
         first = {content: t for t, content in reversed([*enumerate(contents)])}
         self.same = np.array([first[content] for content in contents])
 
-    def noisy(self, s, t):
-        return self.K[s][t] + (self.delta if self.same[s] == self.same[t] else 0.0)
-
     def norm2(self):
-        alone = np.bincount(self.same[self.supports], self.alpha) if self.delta else np.zeros(0)
+        alone = np.zeros(0)
+        if self.delta:
+            alone = np.bincount(self.same[self.supports], self.alpha / np.sqrt(self.weights))
         return super().norm2() + self.delta * float(alone @ alone)
 
     def step(self, t, y):
@@ -93,17 +93,18 @@ class ROMMA(Carried):
         self.mistakes += y * score <= 0
         extra = 0.0
         if self.delta:
-            again = [a for s, a in self.pairs() if self.same[s] == self.same[t]]
-            extra = self.delta * math.fsum(again)
+            again = np.array(self.alpha)[self.same[self.supports] == self.same[t]]
+            weights = np.array(self.weights)[self.same[self.supports] == self.same[t]]
+            extra = self.delta * math.fsum(again / np.sqrt(weights * self.w))
         f, error = score + extra, error + TIE * abs(extra)
         if abs(f) <= error:
             f = 0.0
-        if self.noisy(t, t) and (y * f < 1 - error if self.aggressive else y * f <= 0):
-            self.solve(t, y, f, error)
+        own = self.K[t][t] + self.delta / self.w
+        if own and (y * f < 1 - error if self.aggressive else y * f <= 0):
+            self.solve(t, y, f, error, own)
         return score
 
-    def solve(self, t, y, f, error):
-        own = self.noisy(t, t)
+    def solve(self, t, y, f, error, own):
         norm2 = self.norm2()
         # With both constraints tight, f = c f_old + d k(x, .) solves two linear equations.
         within = 2 * error * abs(f) + TIE * own * norm2
@@ -116,7 +117,9 @@ class ROMMA(Carried):
             return
         self.scale(float(c))
         self.add(t, float(d))
+        self.weights.append(self.w)
 
     def restart(self, t, alpha):
         self.supports, self.alpha, self.rest = [], [], np.zeros((2, 0))
         self.add(t, alpha)
+        self.weights = [self.w]

@@ -1,7 +1,7 @@
 """Naive twins of the multiclass models; they share no code with drift.
 
 A twin keeps, for each support, a dict of coefficients by label. ``step(t, y)`` returns the scores
-of example `t` by label, before it learns that the label is `y`.
+of example `t` by label, before it learns that the label is `y`, with the weight `w`.
 """
 
 import math
@@ -16,8 +16,7 @@ BINARY = [{False, True}, {-1, 1}]  # 0 and 1 are False and True
 class MulticlassTwin:
     """A multiclass Perceptron; the others differ from it in `update`."""
 
-    threshold = 0.0
-    strict = False
+    w = 1.0  # weight of the examples learnt next
 
     def __init__(self, gram):
         self.K = np.array(gram)
@@ -70,7 +69,7 @@ class MulticlassTwin:
         return margin <= 0
 
     def update(self, t, y, rival, scores):
-        self.add(t, y, {y: 1.0, rival: -1.0})
+        self.add(t, y, {y: self.w, rival: -self.w})
 
     def add(self, t, y, tau):
         tau.pop(None, None)
@@ -132,7 +131,8 @@ class PassiveAggressive(MulticlassTwin):
         loss = max(0.0, 1 - sign * score)
         if loss > tie:
             own = self.K[t][t]
-            tau = sign * (min(self.C, loss / own) if own else self.C)
+            C = self.w * self.C
+            tau = sign * (min(C, loss / own) if own else C)
             self.add(t, y, dict(zip(self.two, (tau / 2, -tau / 2), strict=True)))
 
     def due(self, margin, tie, t):
@@ -141,7 +141,8 @@ class PassiveAggressive(MulticlassTwin):
     def update(self, t, y, rival, scores):
         loss = 1 - scores[y] + (scores[rival] if rival is not None else 0.0)
         own = 2 * self.K[t][t]
-        tau = min(self.C, loss / own) if own else self.C
+        C = self.w * self.C
+        tau = min(C, loss / own) if own else C
         self.add(t, y, {y: tau, rival: -tau})
 
 
@@ -191,6 +192,7 @@ class ProjectronPlusPlus(PassiveAggressive):
         left = sum(found[r][1] for r in measured)
         if margin <= 0 and left > self.limit + 1e-12 * len(measured) * self.K[t][t]:
             self.branches["added"] += 1
+            parts = {r: self.w * c for r, c in parts.items()}
             for r in parts:
                 if not found[r][1]:
                     self.add_projection(r, parts[r], found[r][0])
@@ -200,14 +202,14 @@ class ProjectronPlusPlus(PassiveAggressive):
                     self.spans[r].add(t)
                     self.mass[r].append(abs(c))
             return
-        tau = 1.0
+        tau = self.w
         if margin > 0:
             share = self.error(left) / self.eta if left else 0.0
             if loss - share <= tie:
                 self.branches["left alone"] += 1
                 return
             norm2 = sum(self.K[t, self.spans[r].held] @ found[r][0] for r in measured)
-            tau = min(loss / norm2, 2 * (loss - share) / norm2, 1.0)
+            tau = min(loss / norm2, 2 * (loss - share) / norm2, self.w)
         self.branches["small margin" if margin > 0 else "projected"] += 1
         for r, c in parts.items():
             self.add_projection(r, tau * c, found[r][0])
@@ -260,12 +262,12 @@ class MIRA(MulticlassTwin):
             self.drop(i)
 
     def solve(self, y, scores, own):
-        """tau_r = min([r = y], theta - D_r) with the theta for which they sum up to 0."""
+        """tau_r = min(w [r = y], theta - D_r) with the theta for which they sum up to 0."""
         D = {r: (s - self.beta * (r == y)) / own for r, s in scores.items()}
-        low, high = min(D.values()) - 1, max(D.values()) + 1 + 1 / len(D)
+        low, high = min(D.values()) - self.w, max(D.values()) + 2 * self.w
 
         def tau(theta):
-            return {r: min(float(r == y), theta - d) for r, d in D.items()}
+            return {r: min(self.w * (r == y), theta - d) for r, d in D.items()}
 
         for _ in range(200):
             middle = (low + high) / 2
@@ -277,7 +279,7 @@ class MIRA(MulticlassTwin):
             for r, v in found.items()
         }
         if not any(found.values()) and not self.supports:
-            return {r: 1.0 if r == y else -1 / (len(scores) - 1) for r in scores}
+            return {r: self.w * (1.0 if r == y else -1 / (len(scores) - 1)) for r in scores}
         return found
 
     def add(self, t, y, tau):

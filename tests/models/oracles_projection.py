@@ -97,11 +97,11 @@ class Projectron(Projecting):
         d, left = self.span.project(t)
         if left <= self.limit + 1e-12 * self.K[t, t]:
             self.branches["projected"] += 1
-            self.add_projection(y, d)
+            self.add_projection(self.w * y, d)
         else:
             self.branches["added"] += 1
             self.span.add(t)
-            self.add(t, y)
+            self.add(t, self.w * y)
 
     def margin_error(self, t, y, loss):
         rounding = self.rounding(t)
@@ -116,7 +116,7 @@ class Projectron(Projecting):
             return
         self.branches["small margin"] += 1
         norm2 = float(self.K[t, self.supports] @ d)
-        self.add_projection(y * min(loss / norm2, 2 * (loss - share) / norm2, 1.0), d)
+        self.add_projection(y * min(loss / norm2, 2 * (loss - share) / norm2, self.w), d)
 
 
 class ALMA2(Projecting, Carried):
@@ -132,7 +132,7 @@ class ALMA2(Projecting, Carried):
     def learn(self, t, y, score):
         alpha, B, C = self.constants
         length = math.sqrt(self.K[t][t])
-        gamma, rate = B / math.sqrt(self.k), C / math.sqrt(self.k)
+        gamma, rate = B / math.sqrt(self.k), self.w * C / math.sqrt(self.k)
         if y * score > (1 - alpha) * gamma * length + self.rounding(t):
             return
         self.k += 1

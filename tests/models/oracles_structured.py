@@ -47,6 +47,8 @@ def tagging_kernel(pair, other):
 class Rules:
     """When to do what; `project`, `absorb` and `insert` are the twin's own."""
 
+    w = 1.0  # weight of the examples learnt next
+
     def __init__(self, argmax, eta, *, squared=False):
         self.argmax = argmax
         self.eta = eta
@@ -73,12 +75,12 @@ class Rules:
                 self.branches["left alone"] += 1
                 return
             self.branches["small margin"] += 1
-            self.absorb(x, y, rival, min(loss / norm2, 2 * (loss - share) / norm2, 1.0))
+            self.absorb(x, y, rival, min(loss / norm2, 2 * (loss - share) / norm2, self.w))
         else:
             self.mistakes += 1
             projected = left <= self.limit + 1e-12 * (left + norm2)
             self.branches["projected" if projected else "added"] += 1
-            (self.absorb if projected else self.insert)(x, y, rival, 1.0)
+            (self.absorb if projected else self.insert)(x, y, rival, self.w)
         self.updates += 1
 
 
@@ -120,7 +122,7 @@ class Tagger(Rules):
         self.add(tau * self.coefficients(features(x, y) - features(x, rival)))
 
     def insert(self, x, y, rival, tau):
-        for r, sign in ((y, 1.0), (rival, -1.0)):
+        for r, sign in ((y, tau), (rival, -tau)):
             phi = features(x, r)
             d = self.coefficients(phi)
             left = phi - d @ self.rows
@@ -179,7 +181,7 @@ class Multiclass(Rules):
         self.add(rival, -tau * self.solve(rival, x)[0])
 
     def insert(self, x, y, rival, tau):
-        for r, sign in ((y, 1.0), (rival, -1.0)):
+        for r, sign in ((y, tau), (rival, -tau)):
             d, _, left = self.solve(r, x)
             if left:
                 self.held[r].append(x)

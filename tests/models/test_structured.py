@@ -53,13 +53,15 @@ repeats = st.lists(
 ).map(lambda examples: [(x, tuple(y[: len(x)])) for x, y in examples])
 
 
-def check(model, twin, examples, outputs):
-    for x, y in examples:
+def check(model, twin, examples, outputs, weights=None):
+    for t, (x, y) in enumerate(examples):
         for r in outputs(x):
             size = 1.0 + twin.size(x, r)
             assert model.decision_function_one(x, r) == pytest.approx(twin.f(x, r), abs=1e-8 * size)
-        model.learn_one(x, y)
-        twin.step(x, y)
+        twin.w = 1.0 if weights is None else weights[t]
+        model.learn_one(x, y, twin.w)
+        if twin.w:
+            twin.step(x, y)
         counts = model.n_mistakes, model.n_updates, model.n_supports
         assert counts == (twin.mistakes, twin.updates, twin.supports)
 

@@ -49,7 +49,7 @@ class InverseGram(Part):
     Parameters
     ----------
     ridge
-        What is added to the diagonal, at least 0.
+        What is added to the diagonal, at least 0; over its weight for a support that has one.
 
     Attributes
     ----------
@@ -61,6 +61,8 @@ class InverseGram(Part):
     _kept = frozenset({"_gram", "_inverse"})
 
     _ill_conditioned = False
+    _weight = 1.0  # of the support to insert
+    _heaviest = 1.0  # the largest weight so far, or 1
 
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge
@@ -80,20 +82,24 @@ class InverseGram(Part):
             setattr(self, name, wider)
         return True
 
-    def prepare(self, own: float) -> bool:
+    def prepare(self, own: float, weight: float = 1.0) -> bool:
         """Get ready for an insertion, and an eviction before it.
 
         Parameters
         ----------
         own
             Kernel between the example and itself.
+        weight
+            Weight of the example, positive.
 
         Returns
         -------
         bool
             Whether the inverse was computed afresh: what is kept up beside it should be, too.
         """
-        largest = self._gram.trace() + self.ridge + own
+        self._weight = weight
+        self._heaviest = max(self._heaviest, weight)
+        largest = self._heaviest * (self._gram.trace() + self.ridge / weight + own)
         self._ill_conditioned = bool(largest > _ILL_CONDITIONED * self.ridge)
         if self._ill_conditioned:  # products with what the update makes of them are needed in it
             self._gram, self._inverse = self._gram.copy("F"), self._inverse.copy("F")
@@ -116,8 +122,8 @@ class InverseGram(Part):
                 weights = weights + self.times(self._rest(row, weights))
         return weights
 
-    def spread(self, own: float, row: Array, weights: Array) -> float:
-        """``ridge + own - row . weights``, no less than it can be.
+    def spread(self, own: float, row: Array, weights: Array, weight: float = 1.0) -> float:
+        """``ridge / weight + own - row . weights``, no less than it can be.
 
         Parameters
         ----------
@@ -127,12 +133,14 @@ class InverseGram(Part):
             Kernel between it and the supports.
         weights
             ``times(row)``, refined.
+        weight
+            Weight of the point, positive.
         """
         if self._ill_conditioned:
             row = row + self._rest(row, weights)  # an error of the weights counts by its square
-        # It is ridge (1 + ||weights||^2) and the squared distance from the weighted supports.
-        least = self.ridge * (1.0 + float(weights @ weights))
-        return max(self.ridge + own - float(row @ weights), least)
+        # Without weights it is ridge (1 + ||weights||^2) and the squared distance from the sum.
+        least = self.ridge * (1.0 / weight + float(weights @ weights) / self._heaviest)
+        return max(self.ridge / weight + own - float(row @ weights), least)
 
     def _do(self, guard: Held, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Change a matrix at the end of the update; at once if it is a copy."""
@@ -160,7 +168,7 @@ class InverseGram(Part):
             The guard of the model.
         """
         column = np.where(self._gram.diagonal() != 0.0, row, 0.0)
-        column[slot] = self.ridge + row[slot]
+        column[slot] = self.ridge / self._weight + row[slot]
         self._do(guard, setitem, self._gram, (slot, slice(slot)), column[:slot])
         self._do(guard, setitem, self._gram, (slice(slot, None), slot), column[slot:])
         direction = weights.copy()

@@ -148,8 +148,13 @@ def within(tolerance: float, parts: Collection[Projection], *, squared: bool) ->
     return error - largest <= TIE * math.fsum((error, *(part.squared_norm for part in parts)))
 
 
-def margin_step(
-    loss: float, error: float, squared_norm: float, tolerance: float, rounding: float
+def margin_step(  # noqa: PLR0913, PLR0917 - the symbols of one formula
+    loss: float,
+    error: float,
+    squared_norm: float,
+    tolerance: float,
+    rounding: float,
+    weight: float = 1.0,
 ) -> float:
     """Step of Projectron++ for an example whose margin is positive but small; 0 for none.
 
@@ -165,11 +170,14 @@ def margin_step(
         ``eta``.
     rounding
         Losses up to this are rounding errors.
+    weight
+        The largest step.
 
     Returns
     -------
     float
-        ``tau``, the smallest of ``l / ||P k||^2``, ``2 (l - error / eta) / ||P k||^2`` and 1.
+        ``tau``, the smallest of ``l / ||P k||^2``, ``2 (l - error / eta) / ||P k||^2`` and the
+        weight.
 
     Examples
     --------
@@ -184,4 +192,4 @@ def margin_step(
     if excess <= rounding:
         return 0.0
     step = min(loss, 2.0 * excess)
-    return step / squared_norm if step < squared_norm else 1.0
+    return step / squared_norm if step < weight * squared_norm else weight

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from river.utils import dataframe
 
+from drift._checks import weight_of
 from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError
 from drift.models._store.features import is_missing
 from drift.models._store.rows import Row, Rows
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Table", "labels_of", "rows_of"]
+__all__ = ["Table", "labels_of", "rows_of", "weights_of"]
 
 
 #: The square of what is smaller, and sums of many such squares, are finite.
@@ -210,22 +212,45 @@ def _matrix(X: Any) -> Any:
 
 def labels_of(y: Any) -> tuple[list[Label], str | None]:
     """Return labels from a Series, an array or a list, and their name where they have one."""
-    if isinstance(y, (list, tuple)):
-        return list(y), None
-    if isinstance(y, np.ndarray):
-        if y.ndim != 1:
-            raise ParameterError(f"labels have one dimension, not the shape {y.shape}")
-        return y.tolist(), None
+    labels, series = _listed(y, "labels")
+    if series is not None and series.dtype == nw.Object:
+        _check_types(labels)
+    return labels, None if series is None else series.name
+
+
+def _listed(values: Any, what: str) -> tuple[list[Any], Any]:
+    """Return a column as a list, and as a Series where it came as one."""
+    if isinstance(values, (list, tuple)):
+        return list(values), None
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise ParameterError(f"{what} have one dimension, not the shape {values.shape}")
+        return values.tolist(), None
     try:
-        series = nw.from_native(y, series_only=True)
+        series = nw.from_native(values, series_only=True)
     except TypeError:
         raise ParameterError(
-            f"labels are a Series, a 1-d array or a list, not a {type(y).__name__}"
+            f"{what} are a Series, a 1-d array or a list, not a {type(values).__name__}"
         ) from None
-    labels = series.to_list()
-    if series.dtype == nw.Object:
-        _check_types(labels)
-    return labels, series.name
+    return series.to_list(), series
+
+
+def weights_of(w: Any, rows: int) -> list[float] | None:
+    """Return a weight for each row, from a number, a Series, an array or a list; None for 1."""
+    if w is None:
+        return None
+    if isinstance(w, Real):
+        return [weight_of(w)] * rows
+    values, _ = _listed(w, "weights")
+    if len(values) != rows:
+        raise ParameterError(f"X has {rows} rows and w {len(values)} weights")
+    weights = []
+    for i, value in enumerate(values):
+        try:
+            weights.append(weight_of(value))
+        except ParameterError as error:
+            raise ParameterError(f"row {i}: {error}") from None
+    return weights
 
 
 def _check_types(labels: Sequence[Label]) -> None:

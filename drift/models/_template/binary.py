@@ -22,6 +22,7 @@ from drift.models._store.guard import alone
 from drift.models._store.rows import Row, Rule
 from drift.models._store.supports import SupportSet
 from drift.models._template.labels import SIGNS, BinaryLabels, predicted
+from drift.models._template.river import ONE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -135,8 +136,8 @@ class KernelClassifier(BinaryLabels):
         return sign * score <= 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        """Change the hypothesis because of an example, and keep to the budget."""
-        self._supports.add(x, sign)
+        """Change the hypothesis because of an example of `_weight`, and keep to the budget."""
+        self._supports.add(x, self._weight * sign)
 
     def _evict(self, i: int) -> int:
         """Evict support number `i`; return the slot that it leaves."""
@@ -183,11 +184,11 @@ class KernelClassifier(BinaryLabels):
         if y is not None:  # as in a model of one class of several
             self._adopt(y)
 
-    def learn_one(self, x: Features, y: Label) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
         """Learn one example; see `OnlineClassifier`, which takes some calls more."""
         margin = self._update_margin
-        if margin is None or not self._plain:
-            self._guard.run(self._learn, x, y)
+        if margin is None or not self._plain or w is not ONE:
+            super().learn_one(x, y, w)
             return
         try:
             sign = SIGNS[self._kind][y]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import LabelError
 from drift.models._store.features import is_missing
-from drift.models._template.river import OnlineClassifier
+from drift.models._template.river import UNSEEN, OnlineClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,6 +127,8 @@ class BinaryLabels(OnlineClassifier):
             return [1.0 if label else -1.0 for label in labels]
         kind, known, signs = self._kind, self._labels, []
         for i, label in enumerate(labels):
+            if label is UNSEEN:
+                continue
             try:
                 signs.append(_sign_of(label, kind, known))
             except LabelError as error:

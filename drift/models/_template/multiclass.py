@@ -11,7 +11,7 @@ from drift.models._store.guard import alone
 from drift.models._store.rows import Rule
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.labels import refuse_real
-from drift.models._template.river import OnlineClassifier
+from drift.models._template.river import UNSEEN, OnlineClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -49,7 +49,8 @@ def check_classes(labels: Sequence[Label]) -> None:
     """Refuse a batch in which a label cannot name a class."""
     for i, label in enumerate(labels):
         try:
-            check_class(label)
+            if label is not UNSEEN:
+                check_class(label)
         except LabelError as error:
             raise LabelError(f"row {i}: {error}") from None
 

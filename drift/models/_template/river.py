@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from river import base
 
+from drift._checks import weight_of
 from drift.errors import DriftError, ParameterError
 from drift.models._store import supports
 from drift.models._store.guard import alone
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["Guarded", "ModelWrapper", "OnlineClassifier"]
+__all__ = ["ONE", "UNSEEN", "Guarded", "ModelWrapper", "OnlineClassifier"]
+
+#: The weight of examples without one: the very object, which says so in no time.
+ONE = 1.0
+#: Stands for the label of an example that is passed over.
+UNSEEN: Any = object()
 
 
 class ModelWrapper:
@@ -75,6 +81,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     #: models that have to see every example.
     _scan_rule: Rule | None = None
 
+    #: Weight of the example that is being learnt, for the hooks: not 1 while `_weigh` runs.
+    _weight: float = 1.0
+
     # --- what a model says ---------------------------------------------------------------------
 
     #: What keeps other threads out of the model, and takes back an update that fails.
@@ -117,6 +126,16 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         for i, (x, y) in enumerate(zip(table, labels, strict=True)):
             table.learnt = i
             predictions.append(self._learn(x, y))
+        return predictions
+
+    def _learn_weighted_rows(
+        self, table: Table, labels: list[Label], weights: list[float]
+    ) -> list[Label]:
+        """Do so with weights."""
+        predictions = []
+        for i, (x, y, w) in enumerate(zip(table, labels, weights, strict=True)):
+            table.learnt = i
+            predictions.append(self._learn_weighted(x, y, w))
         return predictions
 
     def _score_rows(self, table: Table) -> list[Any]:
@@ -171,7 +190,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Label) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
         """Learn one example.
 
         Parameters
@@ -180,9 +199,15 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
             Features by name.
         y
             Label; the class says which.
+        w
+            Weight, by which the coefficient that the example gets is multiplied unless the class
+            says otherwise. An example of weight 0 is passed over: nothing changes, no label or
+            count either, and `y` is not looked at.
 
         Raises
         ------
+        ParameterError
+            If `w` is neither 0 nor a number from 1e-100 to 1e100.
         LabelError
             If the label is none that can be learnt, or of another kind than those learnt before.
         FeatureError
@@ -190,7 +215,26 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         FeatureTypeError
             If a value is not a number, or `x` not a mapping.
         """
-        self._guard.run(self._learn, x, y)
+        if w is ONE:
+            self._guard.run(self._learn, x, y)
+        else:
+            self._guard.run(self._learn_weighted, x, y, weight_of(w))
+
+    def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
+        """Learn an example with a weight; return what was predicted before."""
+        if w == 0.0:
+            return self._predict(x)
+        if w == 1.0:
+            return self._learn(x, y)
+        label: Label = self._guard.update(self, self._weigh, w, self._learn, x, y)
+        return label
+
+    def _weigh(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
+        """Learn with a weight, within an update: whatever ends that takes the weight back, too."""
+        self._weight = w
+        result = learn(*example)
+        del self._weight
+        return result
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example.
@@ -238,7 +282,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
     # --- many examples -------------------------------------------------------------------------
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn a batch of examples, exactly as `learn_one` row by row would.
 
         Nothing of a batch is learnt if a label or a value in it is refused. Where the kernel has no
@@ -252,20 +296,22 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
             The columns of an array are the features 0, 1, 2, ...; NaN means absent.
         y
             Labels: Series, array or list.
+        w
+            Weights: Series, array or list, a number for all rows, or None for 1.
 
         Raises
         ------
-        LabelError, FeatureError, FeatureTypeError
-            As `learn_one` does, naming the row; ParameterError if the lengths differ.
+        LabelError, FeatureError, FeatureTypeError, ParameterError
+            As `learn_one` does, naming the row; ParameterError if the lengths differ, too.
         """
-        self._run(X, y)
+        self._run(X, y, w)
 
-    def predict_learn_many(self, X: Any, y: Any) -> Any:
+    def predict_learn_many(self, X: Any, y: Any, w: Any = None) -> Any:
         """Test, then train: predict each row before its label is used, and learn it.
 
         Parameters
         ----------
-        X, y
+        X, y, w
             As for `learn_many`.
 
         Returns
@@ -282,21 +328,26 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         >>> Perceptron().predict_learn_many(X, [True, False, True])
         array([False,  True,  True])
         """
-        table, name, predictions = self._run(X, y)
+        table, name, predictions = self._run(X, y, w)
         return table.series(predictions, name)
 
     @alone
-    def _run(self, X: Any, y: Any) -> tuple[Table, str | None, list[Label]]:
+    def _run(self, X: Any, y: Any, w: Any) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
-        from drift.models._template.batches import Table, labels_of  # noqa: PLC0415  (imports numpy)
+        from drift.models._template.batches import Table, labels_of, weights_of  # noqa: PLC0415
 
         table, (labels, name) = Table(X), labels_of(y)
         if len(labels) != len(table):
             raise ParameterError(f"X has {len(table)} rows and y {len(labels)} labels")
+        weights = weights_of(w, len(table))
+        if weights is not None:
+            labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
         try:
             checked = self._check_labels(labels)
             table.check(self._read)
-            return table, name, self._learn_rows(table, labels, checked)
+            if weights is None:
+                return table, name, self._learn_rows(table, labels, checked)
+            return table, name, self._learn_weighted_rows(table, labels, weights)
         except DriftError as error:
             error.rows_learnt = table.learnt
             raise
