@@ -103,12 +103,14 @@ class Scaling(Part):
         return self._unit(values, squared) if self.sparse else self._standardised(values)
 
     def _unit(self, values: dict[Hashable, float], squared: float) -> Point:
+        if not squared:  # no values, or such small ones that their squares vanish
+            return Point({}, 0.0, np.zeros(0, np.int64), np.zeros(0, np.float32), 0, {})
         norm = math.sqrt(squared)
         slots = np.array([hash_of(name) >> (64 - SLOT_BITS) for name in values], dtype=np.int64)
         unit = np.array(list(values.values())) / norm
         taken, place = np.unique(slots, return_inverse=True)
         shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
-        return Point(values, float(squared > 0.0), taken, shares, len(values), {})
+        return Point(values, 1.0, taken, shares, len(values), {})
 
     def _standardised(self, values: dict[Hashable, float]) -> Point:
         known = dict.fromkeys(self.names)
