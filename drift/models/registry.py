@@ -57,7 +57,7 @@ ENTRIES = [
     Entry("LBSOP", "second_order", 2, 1, 2, f"{_TRACKING}, section 4"),
     Entry("MIRA", "mira", 1, 1, 1, f"{_CACHES}, figures 1 to 3"),
     Entry("MRBP", "budget", 1, 1, 0, f"{_PROJECTRON}, section 7"),
-    Entry("PassiveAggressive", "passive_aggressive", 1, 1, 0, "Crammer et al. 2006"),
+    Entry("PassiveAggressive", "passive_aggressive", 1, 1, 1, "Crammer et al. 2006"),  # on a budget
     Entry("Perceptron", "perceptron", 1, 1, 0, f"{_TRACKING}, section 4"),
     Entry("Projectron", "projectron", 2, 1, 2, f"{_PROJECTRON}, section 3"),
     Entry("ProjectronPlusPlus", "projectron", 2, 1, 2, f"{_PROJECTRON}, sections 4 and 5"),

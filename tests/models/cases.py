@@ -100,6 +100,19 @@ CASES = {
         lambda k, B: PassiveAggressive(0.01, kernel=k),
         lambda g, k, B: oracles.PassiveAggressive(g, 0.01),
     ),
+    "PassiveAggressive-budget": Case(
+        lambda k, B: PassiveAggressive(kernel=k, budget=B),
+        lambda g, k, B: oracles_margin.BudgetedPassiveAggressive(g, 1.0, B),
+        feeds_back=True,
+    ),
+    "PassiveAggressive-budget-timid": Case(
+        lambda k, B: PassiveAggressive(0.01, k, B),
+        lambda g, k, B: oracles_margin.BudgetedPassiveAggressive(g, 0.01, B),
+    ),
+    "PassiveAggressive-one": Case(
+        lambda k, B: PassiveAggressive(kernel=k, budget=1),
+        lambda g, k, B: oracles_margin.BudgetedPassiveAggressive(g, 1.0, 1),
+    ),
     "SOP": Case(lambda k, B: SOP(0.7, kernel=k), lambda g, k, B: oracles.SOP(g, 0.7)),
     "RBSOP": Case(
         lambda k, B: RBSOP(B, 1.0, kernel=k, seed=3),

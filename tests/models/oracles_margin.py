@@ -1,9 +1,9 @@
-"""Naive twins of the learners with a margin: caches and ROMMA."""
+"""Naive twins of the learners with a margin: caches, ROMMA, passive-aggressive on a budget."""
 
 import math
 
 import numpy as np
-from oracles import Carried
+from oracles import Carried, PassiveAggressive
 
 TIE = 2.0**-40  # share of the sum of its terms' sizes within which a sum is rounding error
 
@@ -123,3 +123,39 @@ class ROMMA(Carried):
         self.supports, self.alpha, self.rest = [], [], np.zeros((2, 0))
         self.add(t, alpha)
         self.weights = [self.w]
+
+
+def merging(gram, supports, sizes):
+    """What goes over a budget: its number, and the number and share of what takes it over.
+
+    It is the smallest one but the newest, and what takes it over is the one that it has the largest
+    projection on. First come, first served.
+    """
+    gone = int(np.flatnonzero(sizes[:-1] <= min(sizes[:-1]) * (1 + TIE))[0])
+    row = gram[supports[gone], supports]
+    own = gram[supports, supports]
+    others = (np.arange(len(own)) != gone) & (own > 0)
+    lengths = np.where(others, row * row / np.where(others, own, 1), 0.0)
+    if not lengths.any():
+        return gone, gone, 0.0
+    heir = int(np.flatnonzero(lengths >= max(lengths) * (1 - TIE))[0])
+    return gone, heir, row[heir] / own[heir]
+
+
+def added(a, b):
+    return 0.0 if abs(a + b) <= TIE * (abs(a) + abs(b)) else a + b
+
+
+class BudgetedPassiveAggressive(PassiveAggressive):
+    """PA-I whose smallest coefficient goes over the budget, projected onto the nearest support."""
+
+    def __init__(self, gram, C, budget):
+        super().__init__(gram, C)
+        self.budget = budget
+
+    def add(self, t, alpha):
+        super().add(t, alpha)
+        if len(self.supports) > self.budget:
+            gone, heir, share = merging(self.K, self.supports, np.abs(self.alpha))
+            self.alpha[heir] = added(self.alpha[heir], share * self.alpha[gone])
+            self.drop(gone)

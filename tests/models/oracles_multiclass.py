@@ -8,6 +8,7 @@ import math
 import random
 
 import numpy as np
+from oracles_margin import added, merging
 from oracles_projection import Span
 
 BINARY = [{False, True}, {-1, 1}]  # 0 and 1 are False and True
@@ -144,6 +145,23 @@ class PassiveAggressive(MulticlassTwin):
         C = self.w * self.C
         tau = min(C, loss / own) if own else C
         self.add(t, y, {y: tau, rival: -tau})
+
+
+class BudgetedPassiveAggressive(PassiveAggressive):
+    """The same, where the smallest column goes over the budget, projected onto the nearest."""
+
+    def __init__(self, gram, C, budget):
+        super().__init__(gram, C)
+        self.budget = budget
+
+    def add(self, t, y, tau):
+        super().add(t, y, tau)
+        if len(self.supports) > self.budget:
+            sizes = np.array([math.hypot(*c.values()) for c in self.tau])
+            gone, heir, share = merging(self.K, self.supports, sizes)
+            for r, c in self.tau[gone].items():
+                self.tau[heir][r] = added(self.tau[heir].get(r, 0.0), share * c)
+            self.drop(gone)
 
 
 class ProjectronPlusPlus(PassiveAggressive):

@@ -44,6 +44,7 @@ FAST = [
     *("RBP", "Forgetron", "VotedPerceptron", "RBSOP", "ALMA2-projected", "CKS", "ROMMA-noise"),
     *("ProjectronPlusPlus", "OneVsRest(LBP)", "OneVsRest(SOP)", "Averaged(RBP)"),
     *("OneVsRest(Averaged)", "MIRA-fixed, classes", "ProjectronPlusPlus, classes"),
+    *("OneVsRest(PassiveAggressive-budget)", "PassiveAggressive-budget, classes"),
 ]
 SOURCES = str(Path(drift.models.__file__).parent)
 #: Between its lines the interpreter handles no signal; a tracer would raise where none can.

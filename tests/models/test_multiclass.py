@@ -61,6 +61,14 @@ CASES = {
         lambda k: PassiveAggressive(0.05, kernel=k),
         lambda g: oracles.PassiveAggressive(g, 0.05),
     ),
+    "PassiveAggressive-budget": (
+        lambda k: PassiveAggressive(0.5, k, budget=12),
+        lambda g: oracles.BudgetedPassiveAggressive(g, 0.5, 12),
+    ),
+    "PassiveAggressive-one": (
+        lambda k: PassiveAggressive(kernel=k, budget=1),
+        lambda g: oracles.BudgetedPassiveAggressive(g, 1.0, 1),
+    ),
     "ProjectronPlusPlus": (
         lambda k: ProjectronPlusPlus(1.0, k),
         lambda g: oracles.ProjectronPlusPlus(g, 1.0),

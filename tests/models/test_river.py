@@ -176,8 +176,8 @@ def test_a_bias_is_a_zero_instance_with_coefficient_1(model_class):
 @pytest.mark.parametrize(
     ("powers", "names"),
     [
-        ((1, 1, 0), "ALMA2 Forgetron LBP MRBP PassiveAggressive Perceptron RBP ROMMA SPA"),
-        ((1, 1, 1), "CKS MIRA VariableCachePerceptron VotedPerceptron"),
+        ((1, 1, 0), "ALMA2 Forgetron LBP MRBP Perceptron RBP ROMMA SPA"),
+        ((1, 1, 1), "CKS MIRA PassiveAggressive VariableCachePerceptron VotedPerceptron"),
         ((2, 1, 2), "LBSOP Projectron ProjectronPlusPlus RBSOP SOP"),  # an inverse
     ],
 )

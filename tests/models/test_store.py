@@ -78,6 +78,22 @@ class TwoStores(RuleBasedStateMachine):
         for store in (self.fast, self.plain):
             store.remove(slot)
 
+    @precondition(lambda self: len(self.held) > 1)
+    @rule(data=st.data())
+    def merge(self, data):
+        if self.fast.slots() == self.plain.slots():  # a checkpoint without the order loses it
+            assert self.fast.least() == self.plain.least()
+        slot = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
+        parts = []
+        for store in (self.fast, self.plain):
+            target, share = store.nearest(slot, array("i", self.held))
+            row = array("d", bytes(8 * 3000))
+            store.fill_row(row)
+            parts.append(share * row[target])  # squared norm of the projection
+        assert parts[0] == pytest.approx(parts[1], rel=1e-9, abs=1e-9)
+        for store in (self.fast, self.plain):
+            store.merge(slot, target, share)
+
     @rule(steps=st.lists(st.one_of(examples, st.integers(0, 99), st.floats(-2, 2)), max_size=30))
     def take_an_update_back(self, steps):
         """An example comes, a support goes, all are scaled, in any order, and nothing has been."""
@@ -259,13 +275,39 @@ def test_adding_to_coefficients_by_hand():
     assert freed == 1
 
 
+@pytest.mark.usefixtures("tolerance")
+def test_merging_by_hand():
+    supports = SupportSet(Linear(), wide=True)
+    for x, coefficient in [
+        ({"a": 2.0}, 3.0),
+        ({"b": 1.0, "c": 1.0}, -0.5),
+        ({"b": 4.0}, 0.5),
+        ({}, 0.0),
+    ]:
+        supports.read(x)
+        supports.add(x, coefficient)
+    assert supports.least() == 1  # of two the older one, and the newest does not count
+    assert supports.least(array("d", [1.0, 2.0, 0.5, 0.0])) == 2
+    assert supports.nearest(0) == (-1, 0.0)
+    assert supports.nearest(1) == (2, 0.25)  # 4 of 16
+    supports.merge(1, 2, 0.25)
+    assert [coefficient for _, coefficient in supports] == [3.0, 0.375, 0.0]
+    supports.merge(2, 0, -8.0 + 1e-14)
+    assert [coefficient for _, coefficient in supports] == [0.0, 0.0]  # what cancels is 0
+
+
 @needs_compiled
 def test_buffers_shorter_than_the_slots_are_refused():
     supports = SupportSet(Linear())
     for name in "ab":
         supports.read({name: 1.0})
         supports.add({name: 1.0}, 1.0)
-    for call in (supports.fill_row, supports.coefficients, supports.add_coefficients):
+    for call in (
+        supports.fill_row,
+        supports.coefficients,
+        supports.add_coefficients,
+        supports.least,
+    ):
         with pytest.raises(ValueError, match="2 slots and room for 1"):
             call(array("d", [3.0]))
     assert [coefficient for _, coefficient in supports] == [1.0, 1.0]

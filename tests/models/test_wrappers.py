@@ -43,7 +43,7 @@ def points(stream, kernel):
 
 
 @pytest.mark.covering(2)
-@pytest.mark.parametrize("case", [*BINARY, "VotedPerceptron"])
+@pytest.mark.parametrize("case", [*BINARY, "VotedPerceptron", "PassiveAggressive-budget"])
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("stream", ["words", "degenerate"])
 def test_each_class_learns_as_its_own_twin(case, kernel, stream, tolerance):

@@ -21,7 +21,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffe
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.math cimport exp, fabs, frexp, ldexp, log, sqrt
+from libc.math cimport INFINITY, exp, fabs, frexp, ldexp, log, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset

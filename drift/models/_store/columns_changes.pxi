@@ -154,6 +154,76 @@ cdef class Changes(Screens):
         self.share[slot] = self.share_of(0.0)
         return n_emptied
 
+    # --- merging -------------------------------------------------------------------------------
+
+    def least(self, sizes=None):
+        """Slot of the support of the smallest size but the newest; of equals the oldest.
+
+        `sizes` is a buffer of doubles by slot; without one they are those of the coefficients.
+        """
+        cdef Py_buffer view
+        cdef const double *size = self.weight
+        cdef double smallest = INFINITY
+        cdef int k
+        PyObject_GetBuffer(sizes if sizes is not None else b"", &view, PyBUF_SIMPLE)
+        try:
+            if sizes is not None:
+                self.check_room(&view)
+                size = <double *>view.buf
+            for k in range(self.size - 1):
+                smallest = min(smallest, fabs(size[self.order[k]]))
+            for k in range(self.size - 1):
+                if fabs(size[self.order[k]]) <= smallest * (1.0 + self.tie):
+                    return self.order[k]
+        finally:
+            PyBuffer_Release(&view)
+        raise IndexError("no support but the newest")
+
+    def nearest(self, int slot, slots=None):
+        """Take a support as the point; return the slot of the nearest other, and what it is worth.
+
+        The nearest is the one at the smallest angle, of equals the first; the projection of
+        ``k(x_i, .)`` onto its ``k(x_j, .)`` is ``k(x_i, x_j) / k(x_j, x_j)`` of that, which comes
+        second; -1 and 0.0 where every other is orthogonal. `slots` is a buffer of those to choose
+        from, int32; without one it is all supports, the oldest first.
+        """
+        cdef Py_buffer view
+        cdef const int32_t *chosen = self.order
+        cdef double *own = NULL
+        cdef double largest = 0.0
+        cdef int k, j, n = self.size
+        self.read_support(slot)
+        self.compute_row()
+        PyObject_GetBuffer(slots if slots is not None else b"", &view, PyBUF_SIMPLE)
+        try:
+            if slots is not None:
+                chosen, n = <int32_t *>view.buf, <int>(view.len // sizeof(int32_t))
+            own = <double *>grown(NULL, self.used * sizeof(double))
+            self.compute_own(own)
+            for k in range(n):
+                j = chosen[k]
+                if j != slot and own[j] > 0.0:
+                    largest = max(largest, self.row[j] / own[j] * self.row[j])
+            for k in range(n):
+                j = chosen[k]
+                if j != slot and own[j] > 0.0 and self.row[j] / own[j] * self.row[j] >= largest * (1.0 - self.tie) > 0.0:
+                    return j, self.row[j] / own[j]
+            return -1, 0.0
+        finally:
+            free(own)
+            PyBuffer_Release(&view)
+
+    def merge(self, int slot, int target, double share):
+        """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
+        cdef double more, after
+        if share != 0.0:
+            more = share * self.weight[slot]
+            after = self.weight[target] + more
+            if fabs(after) <= self.tie * (fabs(self.weight[target]) + fabs(more)):
+                after = 0.0
+            self.weight[target] = after
+        self.remove(slot)
+
     # --- an update, whole or none --------------------------------------------------------------
 
     def begin(self):

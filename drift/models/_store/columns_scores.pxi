@@ -179,15 +179,30 @@ cdef class Scores(Point):
         """Apply a kernel that is not ours to the inner products in `row`."""
         import numpy as np
 
+        cdef bytes dots = (<char *>self.row)[:self.used * sizeof(double)]
+        cdef int n
+        self.take_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.row)
+        for n in range(self.used, self.padded()):
+            self.row[n] = 0.0
+        return 0
+
+    cdef object norms(self):
+        """Squared norm by slot, for a kernel that is not ours; it need not have a value at norm 0."""
+        import numpy as np
+
+        norms = np.frombuffer(bytearray((<char *>self.squared)[:self.used * sizeof(double)]))
+        if self.free_slots.size:
+            norms[listed(&self.free_slots)] = 1.0
+        return norms
+
+    cdef int take_kernel(self, dots, norms, other, double *out) except -1:
+        """Write what a kernel that is not ours gives for each slot."""
+        import numpy as np
+
         cdef int n = self.used
         cdef long serial = self.serial
         cdef Py_buffer view
-        cdef bytes dots = (<char *>self.row)[:n * sizeof(double)]
-        norms = np.frombuffer(bytearray((<char *>self.squared)[:n * sizeof(double)]))
-        if self.free_slots.size:
-            norms[listed(&self.free_slots)] = 1.0  # a kernel need not have a value at norm 0
-        result = self.kernel(np.frombuffer(dots), norms, self.point_squared)
-        result = np.ascontiguousarray(result, dtype=np.float64)
+        result = np.ascontiguousarray(self.kernel(dots, norms, other), dtype=np.float64)
         if result.shape != (n,):
             raise ParameterError(
                 f"the kernel {self.kernel!r} gave an array of shape {result.shape} for {n} supports"
@@ -196,10 +211,20 @@ cdef class Scores(Point):
             raise RuntimeError(IN_USE)
         PyObject_GetBuffer(result, &view, PyBUF_SIMPLE)
         if n:
-            memcpy(self.row, view.buf, n * sizeof(double))
+            memcpy(out, view.buf, n * sizeof(double))
         PyBuffer_Release(&view)
-        for n in range(self.used, self.padded()):
-            self.row[n] = 0.0
+        return 0
+
+    cdef int compute_own(self, double *own) except -1:
+        """Write the kernel between each support and itself; in a free slot anything."""
+        cdef int slot
+        if self.kind == DRIFT_CUSTOM:
+            norms = self.norms()
+            return self.take_kernel(norms, norms, norms, own)
+        for slot in range(self.used):
+            own[slot] = 1.0
+            if self.kind != DRIFT_RBF:
+                own[slot] = drift_power((1.0 if self.cosine else self.squared[slot]) + self.coef0, self.degree)
         return 0
 
     cpdef double score(self) except? -1.0:

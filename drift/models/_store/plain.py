@@ -295,6 +295,33 @@ class ColumnStore:
         self.squared[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
 
+    def least(self, sizes: Any = None) -> int:
+        """Slot of the support of the smallest size but the newest; of equals the oldest."""
+        values = self.weight if sizes is None else sizes
+        pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
+        smallest = min(size for _, size in pairs)
+        return next(slot for slot, size in pairs if size <= smallest * (1.0 + self.tie))
+
+    def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
+        """Take a support as the point; slot and worth of the nearest other."""
+        self.read_support(slot)
+        row, chosen = self._row(), self.order if slots is None else slots
+        owns = {j: self._own_kernel(self.squared[j]) for j in chosen if j != slot}
+        shares = {j: row[j] / own for j, own in owns.items() if own > 0.0}
+        largest = max((share * row[j] for j, share in shares.items()), default=0.0)
+        for j, share in shares.items():
+            if share * row[j] >= largest * (1.0 - self.tie) > 0.0:
+                return j, share
+        return -1, 0.0
+
+    def merge(self, slot: int, target: int, share: float) -> None:
+        """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
+        if share != 0.0:
+            before, more = self.weight[target], share * self.weight[slot]
+            cancels = abs(before + more) <= self.tie * (abs(before) + abs(more))
+            self.weight[target] = 0.0 if cancels else before + more
+        self.remove(slot)
+
     @property
     def size(self) -> int:
         """Number of supports."""

@@ -242,6 +242,27 @@ class SharedSupports(Part):
                 shared.slot = -1
         return slot
 
+    def least(self) -> int:
+        """Slot of the support of the smallest coefficient but the newest; of equals the oldest."""
+        slots = np.frombuffer(self._slots, np.intc)[:-1]
+        sizes = np.abs(self._shared.matrix[self._number, slots])
+        return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])
+
+    def nearest(self, slot: int) -> tuple[int, float]:
+        """Take a support as the point; slot and worth of the nearest other; see the store."""
+        self._at_support = True
+        return self._shared.store.nearest(slot, self._slots)
+
+    def merge(self, slot: int, target: int, share: float) -> None:
+        """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
+        if share:
+            weights = self._shared.matrix[self._number]
+            self.guard.keep(self._shared.matrix, target)
+            before, more = weights[target], share * weights[slot]
+            cancels = abs(before + more) <= self.tie * (abs(before) + abs(more))
+            weights[target] = 0.0 if cancels else before + more
+        self.remove(self._order.index(slot))
+
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""
         return self._factor * float(self._shared.matrix[self._number, self._order[i]])

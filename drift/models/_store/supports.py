@@ -145,6 +145,12 @@ class SupportSet:
         self.set_coefficients = store.set_coefficients
         #: Add a number to the coefficient of each slot; see the store.
         self.add_coefficients = store.add_coefficients
+        #: Slot of the support of the smallest size but the newest; see the store.
+        self.least = store.least
+        #: Take a support as the point; slot and worth of the nearest other; see the store.
+        self.nearest = store.nearest
+        #: Forget a support and add a share of its coefficient to another's; see the store.
+        self.merge = store.merge
         #: Multiply every coefficient by a number, in constant time.
         self.scale = store.scale_all
         #: Score rows until one has a margin of at most a threshold; see the store.

@@ -111,6 +111,20 @@ class Prototypes(Part):
             if k >= 0:
                 self.matrix[k, slot] = coefficient
 
+    def sizes(self) -> Array:
+        """Squared norm, by slot, of a support's coefficients."""
+        squares: Array = np.square(self.matrix[: len(self.labels)]).sum(axis=0)
+        return squares
+
+    def merge(self, slot: int, target: int, share: float, supports: SupportSet) -> None:
+        """Forget the coefficients of a support and add a share to another's; what cancels is 0."""
+        if share:
+            supports.guard.keep(self.matrix, target)
+            before, more = self.matrix[:, target], share * self.matrix[:, slot]
+            cancels = np.abs(before + more) <= supports.tie * (np.abs(before) + np.abs(more))
+            self.matrix[:, target] = np.where(cancels, 0.0, before + more)
+        self.drop(slot, supports)
+
     def drop(self, slot: int, supports: SupportSet) -> None:
         """Forget the coefficients of a support."""
         supports.guard.keep(self.matrix, slot)
