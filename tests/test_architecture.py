@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,19 @@ def test_no_file_imports_itself_through_others():
         for name, tree in trees.items()
     }
     assert {file.removeprefix("drift.") for file in circles(edges)} == CIRCLES
+
+
+def test_the_models_packages_import_downwards():
+    order = ["_template", "_linalg", "_store"]
+    trees = dict(modules())
+    wrong = [
+        f"{name} imports {other}"
+        for name, tree in trees.items()
+        for other in imported(tree, name.split("."), trees.keys())
+        for above, below in combinations(order, 2)
+        if name.startswith(f"drift.models.{below}") and other.startswith(f"drift.models.{above}")
+    ]
+    assert not wrong
 
 
 def test_circles_are_seen():

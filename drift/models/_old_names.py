@@ -1,4 +1,4 @@
-"""Modules under the names that they had in drift 0.1.0, which its pickles go on asking for."""
+"""The module names of drift 0.1.0, which its pickles ask for, and where the modules are now."""
 
 from __future__ import annotations
 

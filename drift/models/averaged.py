@@ -73,8 +73,8 @@ class Averaged(ModelWrapper, OnlineClassifier):
     def __init__(self, model: KernelClassifier) -> None:
         if not issubclass(type(model), KernelClassifier):  # as which a pipeline would pass
             raise ParameterError(
-                "model must be a classifier of drift.models that is no wrapper, not "
-                f"{type(model).__name__}: transformers go in front of Averaged"
+                "model must be a classifier of drift.models and not a wrapper, not "
+                f"{type(model).__name__}: put transformers in front of Averaged"
             )
         self.model: KernelClassifier = model
         self._n_examples = 0.0  # sum of their weights

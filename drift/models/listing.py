@@ -45,7 +45,7 @@ def listing() -> Table:
             for name, parameter in parameters.items()
             if name != "kernel"
         ]
-        orders = [_order(count, power) for power in (entry.memory, entry.prediction, entry.update)]
+        orders = [_growth(count, power) for power in (entry.memory, entry.prediction, entry.update)]
         table.add_row(entry.name, ", ".join(shown), *orders, entry.paper)
     return table
 
@@ -54,5 +54,5 @@ def _short(default: object) -> str:
     return f"{default:.4g}" if isinstance(default, float) else repr(default)
 
 
-def _order(count: str, power: int) -> str:
+def _growth(count: str, power: int) -> str:
     return ("1", count, f"{count}^2")[power]

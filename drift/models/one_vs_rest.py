@@ -79,8 +79,8 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
         if not issubclass(type(model), OnlineClassifier) or not model._learns_signs:
             raise ParameterError(
                 f"model must be a binary classifier of drift.models, not {type(model).__name__}: "
-                "transformers go in front of OneVsRest, what learns several classes needs none, "
-                "and for others there is river.multiclass.OneVsRestClassifier"
+                "put transformers in front of OneVsRest; multiclass models need no wrapper, "
+                "and for other models there is river.multiclass.OneVsRestClassifier"
             )
         super().__init__()
         self.model: KernelClassifier = model

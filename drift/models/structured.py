@@ -69,7 +69,7 @@ class StructuredProjectron(Guarded, base.Estimator):
     ParameterError
         If `joint_kernel` or `argmax` cannot be called or `tolerance` is not a number of at least 0;
         when learning or predicting, if the kernel returns no finite number, or the argmax the
-        excluded output or one that has no hash.
+        excluded output or one that is unhashable.
 
     Notes
     -----
@@ -157,7 +157,7 @@ class StructuredProjectron(Guarded, base.Estimator):
             hash(rival)
         except TypeError:
             raise ParameterError(
-                f"argmax returned {rival!r:.80}, which has no hash: return a string or a tuple"
+                f"argmax returned {rival!r:.80}, which is unhashable: return a string or a tuple"
             ) from None
         if rival == y:
             raise ParameterError(f"argmax returned {rival!r:.80}, which it was told to exclude")
@@ -181,7 +181,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         Raises
         ------
         LabelError
-            If `y` has no hash, or is None.
+            If `y` is None or unhashable.
         ParameterError
             If `w` is no weight, or the kernel or the argmax returns what it must not; the model
             stays as it was.

@@ -29,7 +29,7 @@ def new_core(plan: Plan, scale: str, seed: int) -> Any:
         from drift.models._store.columns import TrackerCore  # noqa: PLC0415
     else:
         from drift.models._tracker.plain import TrackerCore  # type: ignore[assignment]  # noqa: PLC0415
-    return TrackerCore(plan, scale, seed, stores.float64_columns())
+    return TrackerCore(plan, scale, seed, stores.column_type() == "float64")
 
 
 class Tracker(OnlineClassifier):

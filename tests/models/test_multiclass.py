@@ -184,12 +184,12 @@ def test_before_learning_there_are_no_classes(model_class):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (["news"], "list, which has no hash"),
-        (None, "names no class"),
-        (float("nan"), "no class"),
-        (pd.NA, "names no class"),
-        (Decimal("nan"), "names no class"),
-        (np.datetime64("NaT"), "names no class"),
+        (["news"], "list, which is unhashable"),
+        (None, "is missing"),
+        (float("nan"), "is missing"),
+        (pd.NA, "is missing"),
+        (Decimal("nan"), "is missing"),
+        (np.datetime64("NaT"), "is missing"),
     ],
 )
 def test_a_label_that_names_no_class_is_refused(case, y, message):

@@ -101,10 +101,10 @@ def test_labels_of_two_kinds(model):
     if isinstance(model, MulticlassKernelClassifier):
         pytest.skip("learns any label that names a class: see test_multiclass")
     before = pickle.dumps(model)
-    with pytest.raises(LabelError, match=r"-1 does not go with .*False and True"):
+    with pytest.raises(LabelError, match=r"-1 does not match .*False and True"):
         model.learn_one({"f0": 1.0}, -1)
     assert pickle.dumps(model) == before
-    with pytest.raises(LabelError, match="does not go with"):
+    with pytest.raises(LabelError, match="does not match"):
         Perceptron().learn_many([{}, {}], [0, -1])
 
 
@@ -168,8 +168,8 @@ def test_a_value_that_float32_cannot_hold_is_learnt_all_the_same():
         (lambda: LBP(kernel=RBF), r"an instance, such as RBF\(\), not the class"),
         (lambda: MIRA(cache="full"), "cache must be one of"),
         (lambda: MIRA(budget=5, cache="fixed", distill_margin=-3), "distill_margin must be a num"),
-        (lambda: OneVsRest(StandardScaler() | LBP()), "not Pipeline: transformers go in front of"),
-        (lambda: Averaged(StandardScaler() | LBP()), "not Pipeline: transformers go in front of"),
+        (lambda: OneVsRest(StandardScaler() | LBP()), "not Pipeline: put transformers in front of"),
+        (lambda: Averaged(StandardScaler() | LBP()), "not Pipeline: put transformers in front of"),
         (lambda: OneVsRest(MIRA()), "not MIRA: .* learns several classes needs none"),
     ],
 )

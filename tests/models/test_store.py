@@ -518,5 +518,5 @@ def test_a_damaged_state_is_refused(damage):
     state = model._supports.__getstate__()
     [(name, change)] = damage.items()
     state["store"] = state["store"] | {name: change(state["store"][name])}
-    with pytest.raises(ValueError, match="does not hold together"):
+    with pytest.raises(ValueError, match="is inconsistent"):
         SupportSet.__new__(SupportSet).__setstate__(state)

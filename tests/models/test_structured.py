@@ -316,14 +316,14 @@ def with_argmax(value):
 @pytest.mark.parametrize(
     ("broken", "y", "error", "message"),
     [
-        ({}, ["p"], LabelError, "is a list, which has no hash: take a string or a tuple"),
-        ({}, None, LabelError, "names no class"),
+        ({}, ["p"], LabelError, "is a list, which is unhashable: use a string or a tuple"),
+        ({}, None, LabelError, "is missing"),
         (with_kernel(math.nan), "p", ParameterError, "must return a finite number.*nan"),
         (with_kernel(-math.inf), "p", ParameterError, "must return a finite number.*inf"),
         (with_kernel(10**400), "p", ParameterError, "must return a finite number"),
         (with_kernel(None), "p", ParameterError, "must return a finite number.*None"),
         (with_kernel((1.0, 2.0)), "p", ParameterError, "must return a finite number"),
-        (with_argmax(["q"]), "p", ParameterError, "'q'.*no hash: return a string or a tuple"),
+        (with_argmax(["q"]), "p", ParameterError, "'q'.*unhashable: return a string or a tuple"),
         (with_argmax("p"), "p", ParameterError, "'p', which it was told to exclude"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Linear algebra over the supports: Gram matrices, projections, scores without one support."""
+"""Linear algebra over the supports: Gram matrices, projections, leave-one-out scores."""

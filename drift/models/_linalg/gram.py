@@ -1,4 +1,4 @@
-"""The supports' Gram matrix, inverted or factored, kept up while supports come and go."""
+"""The inverse and the Cholesky factor of the Gram matrix, updated as supports come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hypothesis over pairs of an input and an output, as an argmax sees it."""
+"""Scores of pairs of an input and an output under a joint kernel, as an argmax asks for them."""
 
 from __future__ import annotations
 

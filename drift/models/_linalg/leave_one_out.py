@@ -1,4 +1,4 @@
-"""What each support would score without its own share, kept up under insertions and evictions."""
+"""Leave-one-out scores: each support's under all the others, updated as they come and go."""
 
 from __future__ import annotations
 

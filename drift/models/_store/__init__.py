@@ -1,1 +1,1 @@
-"""The supports and what keeps them whole: features by column, one thread, updates taken back."""
+"""The column store under every model, with its supports, its guard and its checks."""

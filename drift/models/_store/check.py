@@ -1,4 +1,4 @@
-"""What a column store's state must be, for compiled code to stay within its memory.
+"""Checks of a stored column store, for compiled code to stay within its memory.
 
 The store reads and writes memory at the slots and columns that its state names, so every one of
 them is checked before a store is built: a damaged pickle or checkpoint is an error, never a crash.
@@ -22,7 +22,7 @@ _LANES = 64
 
 def _check(holds: Any, problem: str) -> None:
     if not holds:
-        raise ValueError(f"the state of a column store does not hold together: {problem}")
+        raise ValueError(f"the state of a column store is inconsistent: {problem}")
 
 
 def distinct(numbers: Sequence[Any], below: int) -> set[int]:
@@ -33,15 +33,15 @@ def distinct(numbers: Sequence[Any], below: int) -> set[int]:
     ValueError
         If they are not.
     """
-    _check(type(numbers) is list, "no list of numbers")
-    _check(all(type(n) is int and 0 <= n < below for n in numbers), "a number out of its range")
+    _check(type(numbers) is list, "not a list of numbers")
+    _check(all(type(n) is int and 0 <= n < below for n in numbers), "a number out of range")
     found = set(numbers)
-    _check(len(found) == len(numbers), "a number that comes twice")
+    _check(len(found) == len(numbers), "a duplicate number")
     return found
 
 
 def check_budget(budget: Any) -> None:
-    """Refuse, with ValueError, what is no budget and not None either."""
+    """Refuse, with ValueError, what is neither a budget nor None."""
     _check(budget is None or (type(budget) is int and 1 <= budget <= _MOST), "the budget")
 
 
@@ -64,10 +64,10 @@ def check_store(state: dict[str, Any], order: tuple[list[int], list[int], int] |
     _check(sizes.dtype == np.int32 and ids.dtype == np.int32, "the type of its numbers")
     for name in ("values", "weight", "scale", "squared"):
         _check(np.asarray(state[name]).dtype == np.float64, "the type of its numbers")
-        _check(name == "values" or len(state[name]) == used, "slots without number")
+        _check(name == "values" or len(state[name]) == used, "an array of another length")
     # Doubling leaves less than as much again unused.
     capacity = state["capacity"]
-    _check(type(capacity) is int and used <= capacity <= 2 * used + _LANES, "room for its supports")
+    _check(type(capacity) is int and used <= capacity <= 2 * used + _LANES, "the capacity")
     _check((sizes >= 0).all() and sizes.sum() == len(ids) == len(values), "the sizes of supports")
     _check(((ids >= 0) & (ids < columns)).all(), "columns out of range")
     with np.errstate(over="ignore", under="ignore"):
@@ -75,15 +75,15 @@ def check_store(state: dict[str, Any], order: tuple[list[int], list[int], int] |
     _check((np.isfinite(narrow) & (narrow != 0)).all(), "values that vanish")
     cells = np.repeat(np.arange(used), sizes) * columns + ids
     cells.sort()
-    _check((cells[1:] != cells[:-1]).all(), "a feature that a support has twice")
+    _check((cells[1:] != cells[:-1]).all(), "a duplicate feature of a support")
     _check_columns(state, np.bincount(ids, minlength=columns))
     free = distinct(state["free_slots"], used)
-    _check(not sizes[list(free)].any(), "features of no support")
+    _check(not sizes[list(free)].any(), "features in free slots")
     if order is not None:
         slots, serials, n_added = order
         live = set(range(used)) - free
         _check(distinct(slots, _MOST) == live, "supports that are not in the store")
-        _check(len(distinct(serials, 2**63)) == len(live), "supports without number")
+        _check(len(distinct(serials, 2**63)) == len(live), "the serial numbers")
         _check(type(n_added) is int and 0 <= n_added < 2**63, "the number of supports")
 
 
@@ -94,7 +94,7 @@ def _check_columns(state: dict[str, Any], held: Any) -> None:
     _check(type(names) is list and all(names[j] is None for j in free), "names of free columns")
     _check(all(bool(n) != (j in free) for j, n in enumerate(held.tolist())), "empty columns")
     _check(len({name for j, name in enumerate(names) if j not in free}) == columns - len(free),
-           "a name that comes twice")  # fmt: skip
+           "a duplicate name")  # fmt: skip
     # A column stays dense down to a sixteenth of the slots: what is asked for bounds the memory.
     dense = sorted(distinct(state["dense"], columns))
     _check((held[dense] >= state["capacity"] // 16).all(), "a dense column of few values")
@@ -113,7 +113,7 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     counted = np.zeros(room, dtype=np.int64)
     distinct([part._number for part in parts], len(parts))  # noqa: SLF001
     orders = {id(part._order) for part in parts}  # noqa: SLF001
-    _check(len(orders) == len(parts), "supports of two classes in one list")
+    _check(len(orders) == len(parts), "two classes that share a list of supports")
     for part in parts:
         check_budget(part.budget)
         _check(type(part._factor) is float, "a factor")  # noqa: SLF001
@@ -121,4 +121,4 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     live = np.ones(used, dtype=bool)
     live[state["free_slots"]] = False
     _check((counted == shared.users).all(), "the users")
-    _check(((counted[:used] > 0) == live).all(), "supports that no class holds")
+    _check(((counted[:used] > 0) == live).all(), "supports without a class")

@@ -1,4 +1,5 @@
-/* The arithmetic of the column store, once per precision: this file is included with REAL set.
+/* The arithmetic of the column store, once per precision: this file is included with REAL set. It is
+   longer than 300 lines because each precision includes all of it.
 
    Every loop treats each slot by itself, in the order of the columns, and the one sum over slots has
    a fixed number of lanes: the vector width changes the speed and never a bit of the result.

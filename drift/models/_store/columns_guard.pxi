@@ -1,4 +1,4 @@
-# Who may work on a model, and that an update is whole or none.
+# The guard: one thread at a time in a model, and atomic updates.
 
 cdef struct Place:
     # A place of an array of one or two dimensions, a slot of its last axis or all of it, and what

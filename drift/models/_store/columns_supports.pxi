@@ -1,4 +1,5 @@
-# What is kept of the supports: columns by feature, slots, names and coefficients.
+# What is kept of the supports: columns by feature, slots, names and coefficients. One class, whose
+# fields all methods share: it is longer than 300 lines because a class is one file here.
 
 cdef void *grown(void *block, Py_ssize_t size) except NULL:
     cdef void *result = realloc(block, size if size else 1)

@@ -1,4 +1,4 @@
-"""One thread at a time in a model, and updates that are whole or none, without compiled code."""
+"""The guard in plain Python: one thread at a time in a model, and atomic updates."""
 
 from __future__ import annotations
 

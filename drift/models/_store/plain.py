@@ -1,7 +1,8 @@
 """The contract of the compiled column store in plain Python.
 
 It is the oracle of the store's tests, and what runs, slowly, where the extension is missing. Values
-and sums are double throughout, whatever `wide` says.
+and sums are double throughout, whatever `wide` says. It is longer than 300 lines because it is one
+class: the whole contract, to be read from top to bottom.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class SharedStore(Part):
     _kept = frozenset({"matrix", "users", "example", "scores", "row", "votes"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
-        self.store = supports.ColumnStore(kernel, wide or supports.float64_columns())
+        self.store = supports.ColumnStore(kernel, wide or supports.column_type() == "float64")
         #: Coefficients by hypothesis and slot, each row up to its hypothesis's factor.
         self.matrix = np.zeros((0, 0))
         self.users = np.zeros(0, dtype=np.int64)  # hypotheses that hold a slot's support

@@ -35,7 +35,7 @@ except ImportError:  # built without a C compiler
             stacklevel=2,
         )
 
-__all__ = ["ColumnStore", "Guard", "SupportSet", "column_type", "compiled", "float64_columns"]
+__all__ = ["ColumnStore", "Guard", "SupportSet", "column_type", "compiled"]
 
 #: Whether the compiled extension is in use.
 compiled: bool = ColumnStore.__module__ == "drift.models._store.columns"
@@ -81,11 +81,6 @@ def column_type(name: str | None = None) -> str:
     return before
 
 
-def float64_columns() -> bool:
-    """Whether stores made from now on have float64 columns."""
-    return _column_type == "float64"
-
-
 column_type(os.environ.get("DRIFT_COLUMNS") or None)
 
 
@@ -107,7 +102,7 @@ class SupportSet:
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
         self.kernel = kernel
         self.budget = budget
-        self._bind(ColumnStore(kernel, wide or float64_columns(), self._limit))
+        self._bind(ColumnStore(kernel, wide or column_type() == "float64", self._limit))
 
     @property
     def _limit(self) -> int | None:

@@ -1,7 +1,7 @@
-"""What an update may change, so that one that fails can be taken back: the guards' part of it.
+"""What a guard rolls back when an update fails: the parts of a model, by their type.
 
-A guard takes the content of a model and of its parts before an update, and gives it back where the
-update ends by an exception. What is content, each type says here.
+A guard saves the content of a model and of its parts before an update, and restores it if the
+update raises.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What every algorithm fills in: River's contract, one example, batches, labels, classes."""
+"""The template that every algorithm fills in: River's contract, batches, labels, classes."""

@@ -1,4 +1,4 @@
-"""Batches of examples: the only module that knows dataframes and arrays.
+"""Batches of examples: the only module that knows data frames and arrays.
 
 DataFrames, lists of dicts, numpy arrays and sparse matrices come in, rows go to the model, and
 results go out in the library that came in.

@@ -1,4 +1,4 @@
-"""Random draws that an update may take back."""
+"""Random draws that a failed update can roll back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of a binary model: three kinds of pairs, of which the first labels learnt decide one."""
+"""Labels of binary models: bool, 0/1 or -1/+1, as the first labels learnt decide."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
     except (KeyError, TypeError):
         pass
     if is_missing(y):
-        raise LabelError(f"label {y!r} tells nothing: leave out examples without a label")
+        raise LabelError(f"label {y!r} is missing: leave out examples without a label")
     refuse_real(y)
     if not isinstance(y, Hashable) or y not in SIGNS["any"]:
         raise LabelError(
@@ -67,8 +67,7 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
             "two, wrap this model in drift.models.OneVsRest"
         )
     raise LabelError(
-        f"label {y!r:.80} does not go with the labels learnt so far, "
-        f"{labels[0]!r} and {labels[1]!r}"
+        f"label {y!r:.80} does not match the labels learnt so far, {labels[0]!r} and {labels[1]!r}"
     )
 
 

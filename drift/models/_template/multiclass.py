@@ -32,16 +32,16 @@ def check_class(y: Label) -> None:
     --------
     >>> check_class(["news"])
     Traceback (most recent call last):
-    drift.errors.LabelError: label ['news'] is a list, which has no hash: take a string or a tuple
+    drift.errors.LabelError: label ['news'] is a list, which is unhashable: use a string or a tuple
     """
     try:
         hash(y)
     except TypeError:
         raise LabelError(
-            f"label {y!r:.80} is a {type(y).__name__}, which has no hash: take a string or a tuple"
+            f"label {y!r:.80} is a {type(y).__name__}, which is unhashable: use a string or a tuple"
         ) from None
     if is_missing(y):
-        raise LabelError(f"label {y!r} names no class: leave out examples without a label")
+        raise LabelError(f"label {y!r} is missing: leave out examples without a label")
     refuse_real(y)
 
 

@@ -1,4 +1,4 @@
-"""What the models share that evict the supports which the others classify well."""
+"""Models that evict the most redundant support: the one that the others classify best."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Caching"]
 
 
 class Caching(KernelClassifier):
-    """Classifier that knows each support's scores without its own share."""
+    """Classifier that keeps the leave-one-out scores of its supports."""
 
     _rest: Any = None  # a RestScores, from the first support on: it imports numpy
 

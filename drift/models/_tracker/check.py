@@ -24,7 +24,7 @@ _COUNTS = ("n_examples", "n_values", "n_learnt")
 
 def _check(holds: Any, problem: str) -> None:
     if not holds:
-        raise ValueError(f"the state of a tracker does not hold together: {problem}")
+        raise ValueError(f"the state of a tracker is inconsistent: {problem}")
 
 
 def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
