@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 __all__ = ["Features", "Label", "Stream"]
 
-#: One example's features by name. Values are numbers; NaN means absent.
-Features: TypeAlias = Mapping[Hashable, Any]
+#: One example's features by hashable name. Values are numbers; NaN means absent. Names
+#: are `Any` since a mapping's keys are invariant: Hashable would refuse a dict[str, float].
+Features: TypeAlias = Mapping[Any, Any]
 
 #: What a classifier predicts: bool, 0/1 or -1/+1 for the binary ones.
 Label: TypeAlias = Any

@@ -170,7 +170,7 @@ def test_a_value_that_float32_cannot_hold_is_learnt_all_the_same():
         (lambda: MIRA(budget=5, cache="fixed", distill_margin=-3), "distill_margin must be a num"),
         (lambda: OneVsRest(StandardScaler() | LBP()), "not Pipeline: put transformers in front of"),
         (lambda: Averaged(StandardScaler() | LBP()), "not Pipeline: put transformers in front of"),
-        (lambda: OneVsRest(MIRA()), "not MIRA: .* learns several classes needs none"),
+        (lambda: OneVsRest(MIRA()), "not MIRA: .* multiclass models need no wrapper"),
     ],
 )
 def test_parameters_are_refused_by_name(make, message):
