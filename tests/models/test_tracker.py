@@ -226,7 +226,7 @@ def test_a_weight_of_0_changes_nothing():
 def test_other_weights_are_refused(w):
     model = Tracker(4)
     before = pickle.dumps(model)
-    with pytest.raises(ParameterError, match="^weight "):
+    with pytest.raises(ParameterError, match=r"^weight "):
         model.learn_one({"a": 1.0}, True, w)
     assert pickle.dumps(model) == before
 
