@@ -166,6 +166,7 @@ def _named(name: str) -> Callable[..., Any]:
     known: dict[str, Callable[..., Any]] = {
         **MODELS,
         **{wrapper.__name__: wrapper for wrapper in (models.OneVsRest, models.Averaged)},
+        "Tracker": models.Tracker,
         **{kind.__name__: kind for kind in (kernels.Linear, kernels.Polynomial, kernels.RBF)},
     }
     if name not in known:

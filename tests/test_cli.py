@@ -44,7 +44,7 @@ def test_help_names_the_command(drift):
 def test_models_lists_each_on_one_line(drift):
     shown = drift("models")
     lines = shown.stdout.splitlines()
-    assert [line.split()[0] for line in lines[1 : len(MODELS) + 1]] == list(MODELS)
+    assert [line.split()[0] for line in lines[1 : len(MODELS) + 2]] == ["Tracker", *MODELS]
     rbp = "RBP budget=100, seed=None B B 1 Cavallanti, Cesa-Bianchi, Gentile 2007, section 3"
     assert rbp in [" ".join(line.split()) for line in lines]
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from drift.models.averaged import Averaged
 from drift.models.one_vs_rest import OneVsRest
 from drift.models.registry import ENTRIES
+from drift.models.tracker import Tracker
 
 __all__ = ["listing"]
 
@@ -19,8 +20,8 @@ def listing() -> Table:
     Returns
     -------
     rich.table.Table
-        Name, parameters but the kernel, which all have, memory, time of a prediction and of an
-        update, and paper; ``m`` is the number of supports and ``B`` the budget.
+        Name, parameters but the kernel, which all but the first have, memory, time of a prediction
+        and of an update, and paper; ``m`` is the number of supports and ``B`` the budget.
 
     Examples
     --------
@@ -32,10 +33,13 @@ def listing() -> Table:
         box=None,
         pad_edge=False,
         caption="m supports, budget B; times k for k classes. "
-        "A kernel row is m inner products. Wrappers of any of them: "
+        "A kernel row is m inner products. Wrappers of any but Tracker: "
         f"{OneVsRest.__name__}(model), {Averaged.__name__}(model).",
         caption_justify="left",
     )
+    budget = inspect.signature(Tracker).parameters["budget"].default
+    tracker = f"budget={budget}; kernels of its own, nothing to tune"
+    table.add_row(Tracker.__name__, tracker, "B", "B", "B", "docs/tracker.md")
     for entry in ENTRIES:
         parameters = inspect.signature(entry.model).parameters
         bounded = "budget" in parameters and parameters["budget"].default is not None

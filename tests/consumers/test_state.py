@@ -33,6 +33,7 @@ from drift.models import (
     Perceptron,
     Projectron,
     ProjectronPlusPlus,
+    Tracker,
 )
 from drift.models._store import plain, supports
 
@@ -79,7 +80,7 @@ def assert_goes_on(original, examples, before):
     copy = decode(encode(original))
     assert canonical(copy) == canonical(original)
     for x, y in examples[before:]:
-        assert copy.decision_function_one(x) == original.decision_function_one(x)
+        assert copy.predict_proba_one(x) == original.predict_proba_one(x)
         original.learn_one(x, y)
         copy.learn_one(x, y)
     assert canonical(copy) == canonical(original)
@@ -105,6 +106,8 @@ WRAPPERS = {
     "mira-variable": MIRA(cache="variable"),
     "mrbp": MRBP(6, seed=2),
     "projected-multiclass": ProjectronPlusPlus(0.5),
+    "tracker": Tracker(6),
+    "tracker-sparse": Tracker(6, scale="sparse"),
 }
 
 
@@ -136,7 +139,7 @@ def test_models_of_several_classes_go_on(name):
     assert_goes_on(WRAPPERS[name].clone(), topics(drifting_stream(120)), 60)
 
 
-@pytest.mark.parametrize("name", ["shared", "unshared", "mrbp"])
+@pytest.mark.parametrize("name", ["shared", "unshared", "mrbp", "tracker"])
 @pytest.mark.parametrize("store", ["plain", "float64"])
 def test_other_stores_go_on(name, store, monkeypatch):
     if store == "plain":
@@ -348,6 +351,10 @@ def trained():
     yield model
     model = RBP(4, seed=1)
     for x, y in drifting_stream(40):
+        model.learn_one(x, y)
+    yield model
+    model = Tracker(4)
+    for x, y in topics(drifting_stream(40)):
         model.learn_one(x, y)
     yield model
 

@@ -22,7 +22,7 @@ from test_multiclass import CASES as MULTICLASS
 
 import drift.models
 from drift.errors import FeatureError
-from drift.models import LBP, Averaged, Forgetron, OneVsRest
+from drift.models import LBP, Averaged, Forgetron, OneVsRest, Tracker
 
 pytestmark = [
     pytest.mark.usefixtures("tolerance"),
@@ -37,14 +37,16 @@ WRAPPED = {
     for name, make in BINARY_MODELS.items()
 }
 WRAPPED["OneVsRest(Averaged)"] = lambda k: OneVsRest(Averaged(LBP(BUDGET, kernel=k)))
+TRACKERS = {"Tracker, classes": lambda _: Tracker(BUDGET)}
 CLASSES = {f"{name}, classes": make for name, (make, _) in MULTICLASS.items()}
-MODELS = BINARY_MODELS | WRAPPED | CLASSES
+MODELS = BINARY_MODELS | WRAPPED | CLASSES | TRACKERS
 #: What the fast suite has of them: every way of learning, every part that is not in `SupportSet`.
 FAST = [
     *("RBP", "Forgetron", "VotedPerceptron", "RBSOP", "ALMA2-projected", "CKS", "ROMMA-noise"),
     *("ProjectronPlusPlus", "OneVsRest(LBP)", "OneVsRest(SOP)", "Averaged(RBP)"),
     *("OneVsRest(Averaged)", "MIRA-fixed, classes", "ProjectronPlusPlus, classes"),
     *("OneVsRest(PassiveAggressive-budget)", "PassiveAggressive-budget, classes"),
+    "Tracker, classes",
 ]
 SOURCES = str(Path(drift.models.__file__).parent)
 #: Between its lines the interpreter handles no signal; a tracer would raise where none can.
@@ -155,6 +157,8 @@ def at_calls(model, learn, at):
 @pytest.mark.parametrize("places", [at_lines, at_calls])
 @pytest.mark.parametrize(("name", "most"), ALL)
 def test_an_example_that_is_interrupted_is_learnt_or_not(name, most, places):
+    if name in TRACKERS and places is at_calls:
+        pytest.skip("it calls no kernel")
     model, rest = learnt(name, Failing() if places is at_calls else None)
     for x, y in rest[:3] + rest[-1:]:
         model = check_whole(model, partial(type(model).learn_one, x=x, y=y), places, most)
@@ -223,7 +227,9 @@ def at_moments(model, learn, delay):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-@pytest.mark.parametrize("name", ["LBP", "RBP", "Forgetron", "Averaged(RBP)", "MRBP, classes"])
+@pytest.mark.parametrize(
+    "name", ["LBP", "RBP", "Forgetron", "Averaged(RBP)", "MRBP, classes", *TRACKERS]
+)
 def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
     model, rest = learnt(name)
     for i in range(150):
@@ -236,7 +242,7 @@ def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
         assert content(model) in states
 
 
-@pytest.mark.parametrize("name", ["LBP", "RBSOP", "OneVsRest(LBP)", "MRBP, classes"])
+@pytest.mark.parametrize("name", ["LBP", "RBSOP", "OneVsRest(LBP)", "MRBP, classes", *TRACKERS])
 def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name):
     testing = pytest.importorskip("_testcapi", reason="an interpreter without its own tests")
     model, rest = learnt(name)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles_tracker import Tracker as Twin
+from river import checks
 from streams import as_arrays, degenerate_stream, drifting_stream, random_stream
 from test_batches import FORMS, loop
 from test_multiclass import clusters
@@ -208,6 +209,17 @@ def test_the_seed_decides():
         model.learn_many(X, y)
         states.append([tuple(x.items()) for x in model.supports])
     assert states[0] == states[1] != states[2]
+
+
+RIVER = list(checks.yield_checks(Tracker()))
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("scale", ["auto", "sparse"])
+@pytest.mark.parametrize("check", RIVER, ids=[check.__name__ for check in RIVER])
+def test_river_check(check, scale):
+    random.seed(1)  # the checks shuffle features
+    check(Tracker(30, scale=scale))
 
 
 # --- weights, labels, memory --------------------------------------------------------------------
