@@ -63,7 +63,6 @@ class RBP(Drawing, KernelClassifier):
     """
 
     _shares_supports = True
-    _needs_score = False
 
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, seed: int | None = None
@@ -116,7 +115,6 @@ class LBP(KernelClassifier):
     """
 
     _shares_supports = True
-    _needs_score = False
 
     def __init__(self, budget: int = 100, kernel: Kernel | None = None) -> None:
         budget = check_integer("budget", budget)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._store.guard import alone
-from drift.models._store.rows import Classes
+from drift.models._store.rows import BEST, Classes
 from drift.models._template.multiclass import check_class, check_classes, softmax
 from drift.models._template.river import Guarded, ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
@@ -16,9 +16,8 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from drift.models._store.rows import Rows
     from drift.models._store.shared_supports import SharedStore
-    from drift.models._template.ahead import Batch
-    from drift.models._template.batches import Table
     from drift.models._template.binary import KernelClassifier
     from drift.types import Features, Label
 
@@ -173,39 +172,18 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
             model._supports.add(x, coefficient)
         return model
 
-    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
-        if table.array is None or self.model._scan_rule is None:
-            return super()._learn_rows(table, labels, checked)
-        from drift.models._template.classes import learn_rows  # noqa: PLC0415  (imports numpy)
-
-        return learn_rows(self, self.models, table, labels)
-
-    def _pass_over(self, batch: Batch, start: int, targets: Any) -> int:
-        """Pass over rows that no class learns; return the number of the first that one may."""
-        if self._shared is None:
-            return start
+    def _pass_over(
+        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+    ) -> None:
         rule = self.model._scan_rule
-        assert rule is not None  # noqa: S101
-        return batch.scan(self._shared, start, targets, self._shared_classes(), rule)
-
-    def _shared_classes(self) -> Classes:
-        assert self._shared is not None  # noqa: S101
+        if self._shared is None or rule is None:
+            return
+        rule = BEST if labels is None else rule
         supports: Any = [model._supports for model in self.models.values()]
         factors = array("d", [one.factor for one in supports])
-        return Classes(self._shared.matrix[: len(factors)], factors)
-
-    def _decide_rows(self, table: Table) -> Sequence[Any]:
-        scores = None
-        if table.array is not None and self._shared is not None and self.model._scan_rule:
-            from drift.models._template.classes import decide_rows  # noqa: PLC0415
-
-            classes = self._shared_classes()
-            scores = decide_rows(table.array, self._shared, classes, self._scores_of)
-        return self._score_rows(table) if scores is None else scores
-
-    def _scores_of(self, x: Features) -> Any:
-        self._read(x)
-        return self._score()
+        numbers = {label: k for k, label in enumerate(self.models)}
+        classes = Classes(numbers, self._shared.matrix[: len(factors)], factors)
+        self._shared.store.scan_classes(rows, predictions, labels, classes, rule)
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
         check_classes(labels)

@@ -57,7 +57,6 @@ class Perceptron(KernelClassifier):
     """
 
     _shares_supports = True
-    _needs_score = False
 
     def __init__(
         self,
@@ -198,7 +197,6 @@ class SPA(KernelClassifier):
     """
 
     _shares_supports = True
-    _needs_score = False
 
     def __init__(self, decay: float = 1.0, kernel: Kernel | None = None) -> None:
         check_number("decay", decay, above=True)

@@ -14,7 +14,7 @@ from scipy import sparse
 from streams import STREAMS, as_arrays, drifting_stream
 
 from drift.errors import LabelError
-from drift.kernels import RBF, Linear
+from drift.kernels import RBF, Linear, Polynomial
 from drift.models import LBP, MIRA, MRBP
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -96,6 +96,29 @@ def test_arrays_and_dicts_agree_on_every_store(case):
     )
     assert many.predict_learn_many(sparse.csr_array(X), y).tolist() == expected
     assert many.n_mistakes == one.n_mistakes
+
+
+@pytest.mark.parametrize("kind", ["ties", "constant", "half empty"])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.2), Polynomial(4, normalize="rows")], ids=str)
+@pytest.mark.parametrize("case", ["Perceptron", "SPA", "RBP", "LBP", "PassiveAggressive"])
+def test_dense_rows_on_which_rounding_could_decide(case, kernel, kind):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(160, 9)) + 0.3
+    if kind == "ties":  # the same few rows again and again, and zeros
+        X = rng.integers(-2, 3, size=(6, 9))[rng.integers(6, size=160)].astype(float)
+        X[80] = 0.0
+    elif kind == "constant":  # roundings that all go the same way
+        X = np.full((160, 9), 0.1) + 1e-9 * rng.normal(size=(160, 9))
+    else:
+        X[rng.random(X.shape) < 0.6] = 0.0
+    y = (X @ rng.normal(size=9) + 0.3 * rng.normal(size=160) > 0.0).tolist()
+    one, many = (CASES[case].model(kernel, 30) for _ in range(2))
+    examples = [dict(enumerate(x)) for x in X.tolist()]
+    expected = loop(one, zip(examples, y, strict=True))
+    predictions = [*many.predict_learn_many(X[:40], y[:40])]
+    assert predictions + many.predict_learn_many(X[40:], y[40:]).tolist() == expected
+    assert pickle.dumps(many) == pickle.dumps(one)
+    assert many.predict_many(X).tolist() == [one.predict_one(x) for x in examples]
 
 
 @pytest.mark.parametrize("stream", STREAMS)

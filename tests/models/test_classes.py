@@ -19,9 +19,7 @@ from drift.models import (
     Perceptron,
     ProjectronPlusPlus,
     VotedPerceptron,
-    compiled,
 )
-from drift.models._template import ahead
 
 KERNELS = {
     "linear": Linear(),
@@ -79,19 +77,8 @@ def loop(model, X, y):
     return predictions
 
 
-@pytest.fixture(params=["blocks", "rows"])
-def _way(request, monkeypatch):
-    """Decide rows ahead, in small blocks, or one by one."""
-    blocks = request.param == "blocks"  # the plain store goes row by row all the same
-    monkeypatch.setattr(ahead, "LEAST_SUPPORTS", 3 if blocks else 10**9)
-    monkeypatch.setattr(ahead, "LEAST_ROWS", 2)
-    monkeypatch.setattr(ahead, "LEAST_DENSITY", 0.0)
-    monkeypatch.setattr(ahead, "BLOCK", 7)
-    monkeypatch.setattr(ahead, "RESUME", 9)
-
-
 @pytest.mark.covering(2)
-@pytest.mark.usefixtures("tolerance", "_way")
+@pytest.mark.usefixtures("tolerance")
 @pytest.mark.parametrize("kind", ["again", "ties", "sparse", "constant"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", MODELS)
@@ -133,26 +120,39 @@ def test_predictions_have_the_names_under_which_classes_were_first_met():
     assert [repr(y) for y in predictions.tolist()] == ["1", "2", "1", "2"]
 
 
-@pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 @pytest.mark.parametrize("name", ["Perceptron", "ROMMA-aggressive", "MIRA"])
 @pytest.mark.parametrize("kernel", ["linear", "quartic", "rbf"])
-def test_blocks_decide_most_rows(name, kernel, monkeypatch):
+def test_most_rows_are_predicted_in_compiled_code(name, kernel):
     X, y = batch("clusters", n=600)
-    model = MODELS[name](KERNELS[kernel])
+    model, asked = MODELS[name](KERNELS[kernel]), []
     model.learn_many(X, y)
-    passed = []
-    scan = ahead.Ahead.scan
-
-    def counted(self, start, *rest):
-        stop = scan(self, start, *rest)
-        passed.append(stop - start)
-        return stop
-
-    monkeypatch.setattr(ahead, "LEAST_SUPPORTS", 3)
-    monkeypatch.setattr(ahead.Ahead, "scan", counted)
+    predict = model._predict
+    model._predict = lambda x: asked.append(1) or predict(x)
     predictions = model.predict_many(X + 0.01)
-    assert sum(passed) > 0.95 * len(X)
+    assert len(asked) < 0.05 * len(X)
     assert (predictions == [model.predict_one(dict(enumerate(x))) for x in X + 0.01]).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MIRA(kernel=Polynomial(5, normalize=True)),
+        MIRA(cache="fixed", budget=80, kernel=RBF(0.01)),
+        OneVsRest(VotedPerceptron(Polynomial(2))),
+    ],
+    ids=lambda model: repr(model)[:30],
+)
+def test_rows_of_more_columns_than_are_summed_at_once(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1600))
+    X[rng.random(X.shape) > np.linspace(0.05, 1.5, 1600)] = 0.0  # of every density
+    y = rng.integers(4, size=200)  # which nobody can learn
+    one, many = model.clone(), model.clone()
+    expected = loop(one, X, y.tolist())
+    predictions = [*many.predict_learn_many(X[:150], y[:150])]
+    predictions += [*many.predict_learn_many(X[150:], y[150:])]
+    assert predictions == expected
+    assert pickle.dumps(many) == pickle.dumps(one)
 
 
 def test_classes_that_began_with_a_store_each_go_on_so(monkeypatch):

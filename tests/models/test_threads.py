@@ -31,7 +31,6 @@ from drift.models import (
     VotedPerceptron,
 )
 from drift.models._store.guard import IN_USE
-from drift.models._template import ahead
 from drift.models._template.binary import KernelClassifier
 
 pytestmark = pytest.mark.usefixtures("tolerance")  # on each store
@@ -325,9 +324,7 @@ def test_the_models_of_several_classes_under_threads():
     assert all(len(binary.supports) <= 10 for binary in model.models.values())
 
 
-def test_another_thread_is_kept_out_of_rows_that_are_decided_ahead(monkeypatch):
-    monkeypatch.setattr(ahead, "LEAST_SUPPORTS", 3)
-    monkeypatch.setattr(ahead, "LEAST_ROWS", 2)
+def test_another_thread_is_kept_out_between_rows_that_are_passed_over():
     X = np.random.default_rng(1).normal(size=(60, 4))
     y = [int(k) for k in X.argmax(axis=1)]
     model = OneVsRest(Perceptron())

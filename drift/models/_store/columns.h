@@ -57,7 +57,6 @@ static inline void *drift_grow(void *old, size_t before, size_t after) {
 #define DRIFT_LANES 16 /* slots come in multiples of this, so that no loop over slots has a tail */
 #define DRIFT_CHUNK 1024 /* columns that are looked at together */
 #define DRIFT_AHEAD 4 /* sparse columns that are asked for before their turn */
-#define DRIFT_PATCH 2048 /* bytes of a column that rows of a window see one after the other */
 
 enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
 
@@ -186,36 +185,6 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict row, const double *
 #undef DRIFT_CASE
 }
 
-/* Bound on what an error of one in every inner product does to a score under
-   (<a, b> + c * share) ** degree, as long as that is no larger than `error`. */
-DRIFT_CLONES static double drift_slope(const double *weight, const float *dots, const double *scale,
-                                      double point, const double *share, double c, int n, int degree,
-                                      double error) {
-    double sum[DRIFT_LANES] = {0};
-    for (int first = 0; first < n; first += DRIFT_LANES)
-        for (int lane = 0; lane < DRIFT_LANES; lane++) {
-            double s = scale[first + lane] * point;
-            double base = fabs(dots[first + lane] * s + c * share[first + lane]) + error * s, power = 1.0;
-            for (int k = 1; k < degree; k++) power *= base;
-            sum[lane] += fabs(weight[first + lane]) * power * s;
-        }
-    for (int lane = 1; lane < DRIFT_LANES; lane++) sum[0] += sum[lane];
-    return degree * sum[0];
-}
-
-/* A column of floats, NULL for an empty one, into a line with a place for each slot. */
-static void drift_spread(const DriftColumn *c, float *line, int n) {
-    const DriftCell_float *cells;
-    if (c && drift_is_dense(c)) {
-        memcpy(line, c->block, (size_t)n * sizeof *line);
-        return;
-    }
-    memset(line, 0, (size_t)n * sizeof *line);
-    if (!c) return;
-    cells = c->room == 1 ? &c->one : (const DriftCell_float *)c->block;
-    for (int e = 0; e < c->size; e++) line[cells[e].slot] = cells[e].value;
-}
-
 /* exp(x) for x <= 0: 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
    8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
 #define DRIFT_EXP(terms)                                                                            \
@@ -292,11 +261,11 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_EIGHT(k) (DRIFT_FOUR(k) + DRIFT_FOUR((k) + 4))
 #define DRIFT_AXPY(name, count, SUM)                                                                \
     DRIFT_CLONES static void DRIFT_NAME(name)(REAL *__restrict acc, const REAL *const *columns,     \
-                                              const REAL *weights, int first, int n) {              \
+                                              const REAL *weights, int n) {                         \
         const REAL *c[count];                                                                       \
         REAL u[count];                                                                              \
         for (int k = 0; k < count; k++) {                                                           \
-            c[k] = columns[k] + first;                                                              \
+            c[k] = columns[k];                                                                      \
             u[k] = weights[k];                                                                      \
         }                                                                                           \
         for (int i = 0; i < n; i++) acc[i] += SUM;                                                  \
@@ -310,62 +279,30 @@ DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
 #undef DRIFT_TWO
 
 /* Few dense columns: four at a time, added one by one. */
-DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int first,
-                                                int n) {
-    const REAL *__restrict c0 = c[0] + first, *__restrict c1 = c[1] + first;
-    const REAL *__restrict c2 = c[2] + first, *__restrict c3 = c[3] + first;
+DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int n) {
+    const REAL *__restrict c0 = c[0], *__restrict c1 = c[1], *__restrict c2 = c[2], *__restrict c3 = c[3];
     REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
     for (int i = 0; i < n; i++)
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
 }
 
-/* Dense columns, of which there is room for three more, over `n` slots, from `first` on, where `acc` is. */
-static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *weight, int count, int first, int n) {
+/* Dense columns, of which there is room for three more. */
+static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *weight, int count, int n) {
     int k = 0, many = count >= DRIFT_MANY;
     for (; count & 3; count++) { /* nothing times a column at hand is nothing */
         dense[count] = dense[0];
         weight[count] = 0;
     }
     if (!many) {
-        for (; k < count; k += 4) DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, first, n);
+        for (; k < count; k += 4) DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, n);
         return;
     }
-    for (; count - k >= 16; k += 16) DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, first, n);
+    for (; count - k >= 16; k += 16) DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, n);
     if (count - k >= 8) {
-        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, first, n);
+        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, n);
         k += 8;
     }
-    if (count > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, first, n);
-}
-
-/* A point's dense columns and what they are multiplied by; their number. */
-static int DRIFT_NAME(drift_take_dense)(const DriftColumn *columns, const int32_t *ids, const double *values, int count,
-                                       const void **dense, void *weight) {
-    int n_dense = 0;
-    for (int t = 0; t < count; t++) {
-        const DriftColumn *c = &columns[ids[t]];
-        dense[n_dense] = c->block;
-        ((REAL *)weight)[n_dense] = (REAL)values[t];
-        n_dense += c->room == 0;
-    }
-    return n_dense;
-}
-
-/* The dense columns of many points, a patch of slots at a time, which the second-level cache keeps
-   until the last point has seen it. Each slot's sum is the one that drift_add_dense makes alone. The
-   lists of point p, with room for three more columns, begin at starts[p]. */
-static void DRIFT_NAME(drift_add_windows)(void *out, int stride, const void **dense, void *weight, const int *starts,
-                                         const int *counts, int points, int n) {
-    int patch = DRIFT_PATCH / (int)sizeof(REAL);
-    for (int first = 0; first < n; first += patch) {
-        int stop = first + patch < n ? first + patch : n;
-        for (int p = 0; p < points; p++) {
-            REAL *acc = (REAL *)out + (size_t)p * (size_t)stride + first;
-            memset(acc, 0, (size_t)(stop - first) * sizeof *acc);
-            DRIFT_NAME(drift_add_dense)(acc, (const REAL **)dense + starts[p], (REAL *)weight + starts[p], counts[p],
-                                        first, stop - first);
-        }
-    }
+    if (count > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
 }
 
 DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict row, const REAL *__restrict acc,
@@ -415,10 +352,9 @@ static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST li
 
 /* Add the inner products over at most DRIFT_CHUNK columns. Dense ones come first, then sparse ones,
    then single cells, each kind in the point's order: what a column is changes from one to the next,
-   and a loop over all of them would stumble each time. With `stale`, the dense ones are in already
-   but for those lanes. */
+   and a loop over all of them would stumble each time. */
 static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const int32_t *ids,
-                                       const double *values, int count, int n, const int32_t *stale, int n_stale) {
+                                       const double *values, int count, int n) {
     const REAL *dense[DRIFT_CHUNK + 3];
     REAL weight[DRIFT_CHUNK + 3];
     DRIFT_LIST lists[DRIFT_CHUNK + DRIFT_AHEAD];
@@ -434,12 +370,7 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
         singles[n_singles] = t;
         n_singles += c->room == 1;
     }
-    if (!stale) DRIFT_NAME(drift_add_dense)(acc, dense, weight, n_dense, 0, n);
-    for (int k = 0; k < n_stale; k++) {
-        int first = stale[k] * DRIFT_LANES;
-        memset(acc + first, 0, DRIFT_LANES * sizeof *acc);
-        DRIFT_NAME(drift_add_dense)(acc + first, dense, weight, n_dense, first, DRIFT_LANES);
-    }
+    DRIFT_NAME(drift_add_dense)(acc, dense, weight, n_dense, n);
     for (int k = 0; k < DRIFT_AHEAD; k++) {
         lists[n_lists + k] = (DRIFT_LIST){(const DRIFT_CELL *)acc, 0, 0};
         DRIFT_PREFETCH(lists[k].cells);
@@ -457,19 +388,13 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
 }
 
 /* work[slot] = <support in slot, point>, for the point's sorted columns, both as scaled. There is a
-   place before the first slot. `ready`, where it is not NULL, is the dense columns' share of those of
-   at most DRIFT_CHUNK columns, but for the lanes in `stale`. */
+   place before the first slot. */
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
-                                  void *work, int n, const void *ready, const int32_t *stale, int n_stale) {
-    if (ready) {
-        memcpy(work, ready, (size_t)n * sizeof(REAL));
-        DRIFT_NAME(drift_add_chunk)((REAL *)work, columns, ids, values, count, n, stale, n_stale);
-        return;
-    }
+                                  void *work, int n) {
     if (n) memset(work, 0, (size_t)n * sizeof(REAL)); /* without slots there is no block */
     for (int t = 0; t < count; t += DRIFT_CHUNK)
         DRIFT_NAME(drift_add_chunk)((REAL *)work, columns, ids + t, values + t,
-                                    count - t < DRIFT_CHUNK ? count - t : DRIFT_CHUNK, n, NULL, 0);
+                                    count - t < DRIFT_CHUNK ? count - t : DRIFT_CHUNK, n);
 }
 
 static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {

@@ -40,43 +40,21 @@ class ColumnStore:
     def scan_classes(
         self,
         rows: Rows,
-        start: int,
-        targets: Any,
+        predictions: list[Any],
+        labels: list[Any] | None,
         classes: Classes,
         rule: Rule,
-    ) -> int: ...
-    def self_kernel(self) -> float: ...
-    def scan(self, rows: Rows, start: int, signs: Any, scores: Any, threshold: float) -> int: ...
-    tile: int
-    def fill_tiles(self, out: Any, width: int) -> None: ...
-    def refill_tile(self, out: Any, width: int, slot: int) -> None: ...
-    def tile_dots(
-        self, tiles: Any, width: int, rows: Any, dots: Any, start: int, first: int, stop: int
     ) -> None: ...
-    def screen_classes(
+    def self_kernel(self) -> float: ...
+    def score_rows(self, rows: Rows) -> list[float]: ...
+    def learn_rows(
         self,
-        dots: Any,
-        squares: Any,
-        start: int,
-        targets: Any,
-        classes: Classes,
-        rule: Rule,
-        error: float,
-    ) -> int: ...
-    screens: bool
-    normalizes: bool
-    def matrix(self, out: Any, width: int) -> int: ...
-    def screen(
-        self,
-        dots: Any,
-        squares: Any,
+        rows: Rows,
+        predictions: list[Any],
+        labels: list[Any],
         signs: Any,
-        scores: Any,
-        start: int,
-        stop: int,
-        threshold: float,
-        error: float,
-    ) -> int: ...
+        model: Any,
+    ) -> None: ...
     def add(self, x: Features, coefficient: float) -> int: ...
     def remove(self, slot: int) -> None: ...
     def least(self, sizes: Any = ...) -> int: ...

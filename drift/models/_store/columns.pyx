@@ -9,8 +9,8 @@ Rows lie in the columns at unit norm where the kernel looks at their direction a
 a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits; `scale`
 takes the slot back. Everything else (norms, coefficients, kernel values) is double.
 
-The store is one class in six steps, each upon the one before: what is kept of the supports, the
-point, its scores, batches of points, screens of batches, changes. They are one translation unit.
+The store is one class in five steps, each upon the one before: what is kept of the supports, the
+point, its scores, batches of points, changes. They are one translation unit.
 """
 
 cimport cython
@@ -41,7 +41,6 @@ include "columns_supports.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
 include "columns_batches.pxi"
-include "columns_screens.pxi"
 include "columns_changes.pxi"
 
 
@@ -72,8 +71,6 @@ cdef class ColumnStore(Changes):
         size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
         size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
         size += self.old_room * (2 * sizeof(double) + sizeof(int32_t))
-        if self.window != NULL:
-            size += self.window_size(self.window_stride)
         size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
         return object.__sizeof__(self) + size
 

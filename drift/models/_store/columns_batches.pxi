@@ -25,42 +25,60 @@ cdef bint goes_by(
     return True
 
 
+cdef int best_class(const double *scores, const double *factors, int count) noexcept:
+    cdef int c, best = 0
+    for c in range(1, count):
+        if factors[c] * scores[c] > factors[best] * scores[best]:
+            best = c
+    return best
+
+
 cdef class Batches(Scores):
     """Scores of rows until one is an update, and of the classes that share the supports."""
 
-    def scan(self, rows, int start, signs, scores, double threshold):
-        """Score rows until one has ``sign * score <= threshold``; return its number.
-
-        `scores` gets the score of each row up to and with that one. Without such a row the result is
-        the number of rows. `rows` is a `drift.models._template.batches.Rows`; `signs` are int8, or None to score all rows.
-        """
-        cdef Py_buffer indptr, indices, data, out, sign
-        cdef int i = start, stop = <int>len(rows)
-        cdef double value
+    def score_rows(self, rows):
+        """Score of each row of a `drift.models._store.rows.Rows`."""
+        cdef RowsView view
+        cdef int i
+        cdef list scores = []
         self.guard.check()
         self.index(rows.width)
-        PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
-        PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
-        PyObject_GetBuffer(rows.data, &data, PyBUF_SIMPLE)
-        PyObject_GetBuffer(scores, &out, PyBUF_WRITABLE)
-        PyObject_GetBuffer(signs if signs is not None else b"", &sign, PyBUF_SIMPLE)
+        open_rows(rows, &view)
         try:
-            while i < stop:
-                self.read_row(
-                    <int32_t *>indices.buf + (<int64_t *>indptr.buf)[i],
-                    <double *>data.buf + (<int64_t *>indptr.buf)[i],
-                    <int>((<int64_t *>indptr.buf)[i + 1] - (<int64_t *>indptr.buf)[i]),
-                )
-                self.note_row(rows, i)
-                value = self.score()
-                (<double *>out.buf)[i] = value
-                if signs is not None and (<int8_t *>sign.buf)[i] * value <= threshold:
-                    break
-                i += 1
+            for i in range(<int>len(rows)):
+                self.read_row_at(&view, i)
+                scores.append(self.score())
         finally:
-            PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
-            PyBuffer_Release(&out); PyBuffer_Release(&sign)
-        return i
+            close_rows(&view)
+        return scores
+
+    def learn_rows(self, rows, list predictions, list labels, signs, model):
+        """Learn rows as `learn` does, from the one on whose number is that of the predictions.
+
+        What is predicted, one of ``model._labels``, is appended once the row is learnt; an update is
+        where ``sign * score <= model._update_margin``. `signs` are those of the labels, int8.
+        """
+        cdef RowsView view
+        cdef Py_buffer sign
+        cdef int i
+        cdef double value, margin = model._update_margin
+        self.guard.check()
+        self.index(rows.width)
+        open_rows(rows, &view)
+        PyObject_GetBuffer(signs, &sign, PyBUF_SIMPLE)
+        try:
+            for i in range(<int>len(predictions), <int>len(rows)):
+                self.read_row_at(&view, i)
+                value = self.score()
+                known, y = model._labels, labels[i]
+                if (<int8_t *>sign.buf)[i] * value <= margin:
+                    self.guard.update(model, model._change, Row(rows, i), y, <double>(<int8_t *>sign.buf)[i], value)
+                elif type(y) is not bool or model._kind == "any":
+                    model._adopt(y)
+                predictions.append((<tuple>known)[1 if value > 0.0 else 0])
+        finally:
+            close_rows(&view)
+            PyBuffer_Release(&sign)
 
     def class_scores(self, weights, scores, roundings):
         """Score the point under several sets of coefficients, with one kernel row.
@@ -101,44 +119,52 @@ cdef class Batches(Scores):
             finite &= rounding[c] - rounding[c] == 0.0  # of terms that are infinite the sum may be 0
         return finite
 
-    def scan_classes(self, rows, int start, targets, classes, rule):
-        """Score rows under several classes until one might be an update; return its number.
+    def scan_classes(self, rows, list predictions, list labels, classes, rule):
+        """Append what is predicted of rows up to the first that might be an update.
 
-        Without such a row the result is the number of rows.
+        It begins with the row whose number is that of the predictions.
 
         Parameters
         ----------
         rows
-            A `drift.models._template.batches.Rows`.
-        targets
-            Number of each row's own class, int32; below 0 for a row at which to stop in any case.
+            A `drift.models._store.rows.Rows`.
+        labels
+            Label of each row; None to predict all rows whose class is beyond rounding.
         classes
-            A `drift.models._store.features.Classes`.
+            A `drift.models._store.rows.Classes`.
         rule
-            A `drift.models._store.features.Rule`.
+            A `drift.models._store.rows.Rule`.
         """
-        cdef Py_buffer target, weight, factor
-        cdef int i, stop = <int>len(rows), count = <int>len(classes.factors)
+        cdef RowsView view
+        cdef Py_buffer weight, factor
+        cdef int i, own, stop = <int>len(rows), count = <int>len(classes.factors)
         cdef Py_ssize_t width
         cdef double threshold = rule.threshold
         cdef bint rivals = rule.rivals, wary = rule.wary
+        cdef dict numbers = classes.numbers
+        cdef list names = list(numbers)
         cdef double *scores = <double *>grown(NULL, 2 * count * sizeof(double))
-        PyObject_GetBuffer(targets, &target, PyBUF_SIMPLE)
+        self.index(rows.width)
+        open_rows(rows, &view)
         PyObject_GetBuffer(classes.weights, &weight, PyBUF_SIMPLE)
         PyObject_GetBuffer(classes.factors, &factor, PyBUF_SIMPLE)
         try:
             width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
-            for i in range(start, stop):
-                self.read_row_of(rows, i)
-                if not (
-                    self.score_classes(<double *>weight.buf, count, width, scores, scores + count)
-                    and goes_by(scores, scores + count, <double *>factor.buf, count, (<int32_t *>target.buf)[i], threshold, rivals)
-                    and not (wary and self.may_be_held())
-                ):
-                    return i
-            return stop
+            for i in range(<int>len(predictions), stop):
+                own = -1 if labels is None else numbers.get(labels[i], count)
+                self.read_row_at(&view, i)
+                if not self.score_classes(<double *>weight.buf, count, width, scores, scores + count):
+                    break
+                if own < 0:
+                    own = best_class(scores, <double *>factor.buf, count)
+                if not goes_by(scores, scores + count, <double *>factor.buf, count, own, threshold, rivals):
+                    break
+                if wary and self.may_be_held():
+                    break
+                predictions.append(names[own])
         finally:
-            PyBuffer_Release(&target); PyBuffer_Release(&weight); PyBuffer_Release(&factor)
+            close_rows(&view)
+            PyBuffer_Release(&weight); PyBuffer_Release(&factor)
             free(scores)
 
     cdef bint may_be_held(self) noexcept:

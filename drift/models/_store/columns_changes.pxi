@@ -4,7 +4,7 @@
 # slot until the update is finished, so that taking it back needs no memory and none of the
 # caller's code.
 
-cdef class Changes(Screens):
+cdef class Changes(Batches):
     """Supports in order of insertion."""
 
     # What was before the update: sizes, and the coefficients and the order of the supports.
@@ -76,7 +76,6 @@ cdef class Changes(Screens):
         self.order[self.size] = slot
         self.serials[self.size] = self.n_added
         self.size += 1
-        self.mark_stale(slot)
         return slot
 
     cdef int put_unknown(self, int slot) except -1:
@@ -280,7 +279,6 @@ cdef class Changes(Screens):
             memcpy(self.order, self.old_order, self.size * sizeof(int32_t))
             memcpy(self.serials, self.old_serials, self.size * sizeof(int64_t))
         self.scored = self.filled = self.current = False
-        self.window_stop = 0
 
     def finish(self):
         """Let the supports go that the update has removed; return what their names' code raises."""

@@ -51,10 +51,9 @@ cdef class Guard:
     cdef list parts, stores, deferred
     cdef Place *places
     cdef int n_places, room
-    cdef list readers  # stores that have a batch's rows ready
 
     def __cinit__(self):
-        self.parts, self.stores, self.deferred, self.readers = [], [], [], []
+        self.parts, self.stores, self.deferred = [], [], []
 
     def __dealloc__(self):
         free(self.places)
@@ -74,9 +73,6 @@ cdef class Guard:
     cpdef release(self):
         """Let other threads in again; as often as `hold` was called."""
         self.holds -= 1
-        if self.holds == 0:
-            while self.readers:
-                self.readers.pop().forget_batch()
 
     def run(self, method, *args, **kwargs):
         """Call a method while other threads are kept out."""

@@ -2,10 +2,6 @@
 
 cdef extern from *:
     """
-    #define WINDOW 64 /* rows of one, at most */
-    #define LARGEST_WINDOW (1 << 23) /* bytes */
-    #define LEAST_SLOTS 512
-    #define LEAST_DENSE (1 << 21) /* bytes of a row's dense columns: fewer the second-level cache keeps */
     #define REAL float
     #include "columns.h"
     #include "vocabulary.h"
@@ -13,7 +9,6 @@ cdef extern from *:
     #define REAL double
     #include "columns.h"
     #undef REAL
-    #include "ahead.h"
     """
     ctypedef struct DriftColumn:
         void *block
@@ -38,8 +33,7 @@ cdef extern from *:
     uint32_t drift_fold(Py_hash_t) nogil
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, uint32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
-    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_CHUNK
-    enum: WINDOW, LARGEST_WINDOW, LEAST_SLOTS, LEAST_DENSE
+    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
     void drift_prefetch_rest(const DriftColumn *) nogil
@@ -49,16 +43,10 @@ cdef extern from *:
     void drift_rbf(double *, const double *, double, double, int) nogil
     void drift_rbf_exact(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
-    void drift_dots_float(DriftColumn *, const int32_t *, const double *, int, void *, int, const void *, const int32_t *, int) nogil
-    void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int, const void *, const int32_t *, int) nogil
-    int drift_take_dense_float(const DriftColumn *, const int32_t *, const double *, int, const void **, void *) nogil
-    int drift_take_dense_double(const DriftColumn *, const int32_t *, const double *, int, const void **, void *) nogil
-    void drift_add_windows_float(void *, int, const void **, void *, const int *, const int *, int, int) nogil
-    void drift_add_windows_double(void *, int, const void **, void *, const int *, const int *, int, int) nogil
+    void drift_dots_float(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
+    void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
     double drift_score_float(const double *, const float *, const double *, double, const double *, double, int, int, double, double *) nogil
     double drift_score_double(const double *, const double *, const double *, double, const double *, double, int, int, double, double *) nogil
-    double drift_slope(const double *, const float *, const double *, double, const double *, double, int, int, double) nogil
-    void drift_spread(const DriftColumn *, float *, int) nogil
     void drift_widen_float(double *, const float *, const double *, double, int) nogil
     void drift_widen_double(double *, const double *, const double *, double, int) nogil
     int drift_put_float(DriftColumn *, int, double, int) nogil
@@ -73,10 +61,3 @@ cdef extern from *:
     int drift_make_sparse_double(DriftColumn *, int) nogil
     int drift_widen_dense_float(DriftColumn *, int, int) nogil
     int drift_widen_dense_double(DriftColumn *, int, int) nogil
-    enum: DRIFT_TILE, DRIFT_AT_ONCE
-    void drift_tile_dots(float *, const float *, const int32_t *, const float *, int) nogil
-    void drift_into_tiles_float(DriftColumn *, float *, size_t, int) nogil
-    void drift_into_tiles_double(DriftColumn *, float *, size_t, int) nogil
-    void drift_rough_polynomial(double *, double *, const float *, const double *, double, const double *, double, int, int, double, double) nogil
-    void drift_rough_rbf(double *, double *, const double *, double, int, double, double, double) nogil
-    void drift_rough_score(const double *, const double *, const double *, int, double *, double *) nogil

@@ -13,6 +13,22 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
     sum.total = total
 
 
+cdef struct RowsView:
+    # The arrays of a `drift.models._store.rows.Rows`.
+    Py_buffer indptr, indices, data
+
+
+cdef int open_rows(rows, RowsView *view) except -1:
+    PyObject_GetBuffer(rows.indptr, &view.indptr, PyBUF_SIMPLE)
+    PyObject_GetBuffer(rows.indices, &view.indices, PyBUF_SIMPLE)
+    PyObject_GetBuffer(rows.data, &view.data, PyBUF_SIMPLE)
+    return 0
+
+
+cdef void close_rows(RowsView *view) noexcept:
+    PyBuffer_Release(&view.indptr); PyBuffer_Release(&view.indices); PyBuffer_Release(&view.data)
+
+
 cdef class Point(Supports):
     """The example read last, and who may read one."""
 
@@ -42,9 +58,6 @@ cdef class Point(Supports):
     cdef bint ordered  # whether sorted_ids are its
     cdef bint was_scored, was_filled  # for the point read before
     cdef unsigned long reader  # thread of the point
-    # Rows of a batch, read one after the other.
-    cdef object batch  # of the row read last, while the batch is held
-    cdef int point_row, last_row  # number in it of the point, -1 for none, and of the row before
 
     def __cinit__(self):
         self.reserve_point(64)
@@ -63,14 +76,6 @@ cdef class Point(Supports):
         if self.reader != PyThread_get_thread_ident():
             raise RuntimeError(IN_USE)
         return 0
-
-    def forget_batch(self):
-        """Let go of the rows of a batch, and what was computed of them ahead."""
-        self.batch = None
-        free(self.window); free(self.stale)
-        self.window = NULL
-        self.stale = NULL
-        self.window_stop = self.n_stale = 0
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -107,7 +112,6 @@ cdef class Point(Supports):
         self.last_norm2 = self.point_norm2
         self.count = self.read_size = self.n_unknown = 0
         self.plain = self.by_index = False
-        self.point_row = -1
         self.serial += 1
         self.scored = self.filled = self.current = self.ordered = False
         return 0
@@ -329,32 +333,33 @@ cdef class Point(Supports):
         return 0
 
     cdef int read_row_of(self, rows, int i) except -1:
-        """Read a row of a `drift.models._template.batches.Rows`."""
-        cdef Py_buffer indptr, indices, data
-        cdef int64_t start, stop
+        """Read a row of a `drift.models._store.rows.Rows`."""
+        cdef RowsView view
         self.index(rows.width)
-        PyObject_GetBuffer(rows.indptr, &indptr, PyBUF_SIMPLE)
-        PyObject_GetBuffer(rows.indices, &indices, PyBUF_SIMPLE)
-        PyObject_GetBuffer(rows.data, &data, PyBUF_SIMPLE)
-        start, stop = (<int64_t *>indptr.buf)[i], (<int64_t *>indptr.buf)[i + 1]
+        open_rows(rows, &view)
         try:
-            self.read_row(<int32_t *>indices.buf + start, <double *>data.buf + start, <int>(stop - start))
+            self.read_row_at(&view, i)
         finally:
-            PyBuffer_Release(&indptr); PyBuffer_Release(&indices); PyBuffer_Release(&data)
-        self.note_row(rows, i)
+            close_rows(&view)
         return 0
 
-    cdef int note_row(self, rows, int i) except -1:
-        """Note that the point is a row of a batch."""
-        if self.guard.holds:
-            if rows is not self.batch:
-                if self.batch is None:
-                    self.guard.readers.append(self)
-                self.batch = rows
-                self.last_row = i
-                self.window_stop = 0
-            self.point_row = i
-        return 0
+    cdef int read_row_at(self, RowsView *view, int i) except -1:
+        """Read a row of an array for whose width the store is prepared; nothing if it is the point."""
+        cdef int64_t start = (<int64_t *>view.indptr.buf)[i]
+        cdef int size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
+        cdef int32_t *indices = <int32_t *>view.indices.buf + start
+        cdef double *data = <double *>view.data.buf + start
+        if (
+            self.current
+            and self.by_index
+            and size == self.read_size
+            and memcmp(self.indices, indices, size * sizeof(int32_t)) == 0
+            and memcmp(self.numbers, data, size * sizeof(double)) == 0
+        ):
+            self.guard.check()
+            self.reader = PyThread_get_thread_ident()
+            return 0
+        return self.read_row(indices, data, size)
 
     def read_support(self, int slot):
         """Take a support as the point."""

@@ -3,7 +3,6 @@
 cdef class Scores(Point):
     """The kernel row of the point, and its score."""
 
-    cdef double streak  # mean of 1 / distance between rows of a batch that were scored
     cdef double last_score, last_rounding
     cdef object own_kernel  # of an example with the squared norm own_norm2, and itself
     cdef double own_norm2
@@ -25,82 +24,12 @@ cdef class Scores(Point):
     cdef int compute_dots(self) except -1:
         """Fill `work` with the inner products of the point and every slot, both as scaled."""
         cdef int n = self.padded()
-        cdef const void *ready = self.ready(n) if self.point_row >= 0 else NULL
         self.sort_point()
         if self.wide:
-            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, ready, self.stale, self.n_stale)
+            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
         else:
-            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, ready, self.stale, self.n_stale)
+            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
         return n
-
-    # Where rows have many dense columns, the one loop waits for memory: each row sees all of them. A
-    # window of rows sees a patch of them after the other, and has the same sums, bit by bit.
-
-    cdef const void *ready(self, int n) except? NULL:
-        """Dense columns' share of the point's inner products, if rows are scored one after the other."""
-        cdef int i = self.point_row, gap = i - self.last_row, real = sizeof(double) if self.wide else sizeof(float)
-        # A row inside a window may have more known columns by now than when the window was opened:
-        # supports have brought their names since.
-        if n < LEAST_SLOTS or self.count > DRIFT_CHUNK or <Py_ssize_t>self.count * n * real < LEAST_DENSE:
-            return NULL
-        if gap:
-            self.streak = self.streak + (1.0 / gap - self.streak) / 8.0 if gap > 0 else 0.0
-            self.last_row = i
-        if not self.window_start <= i < self.window_stop:
-            self.window_stop = 0
-            if self.streak < 0.5 or <Py_ssize_t>self.n_dense() * n * real < LEAST_DENSE:
-                return NULL
-            self.open_window(n)
-        return <char *>self.window + <Py_ssize_t>(i - self.window_start) * self.window_stride * real
-
-    cdef int n_dense(self) noexcept:
-        cdef int k, count = 0
-        for k in range(self.count):
-            count += drift_is_dense(&self.columns[self.ids[k]])
-        return count
-
-    cdef Py_ssize_t window_size(self, int stride) noexcept:
-        cdef Py_ssize_t row = stride * (sizeof(double) if self.wide else sizeof(float))
-        return max(min(WINDOW * row, LARGEST_WINDOW) // row, 1) * row
-
-    cdef int open_window(self, int n) except -1:
-        """Sum the dense columns of the point, a row of a batch, and of the rows behind it."""
-        cdef int first = self.point_row, points = 0, real = sizeof(double) if self.wide else sizeof(float)
-        cdef int starts[WINDOW]
-        cdef int counts[WINDOW]
-        cdef Py_ssize_t end = 0, most
-        cdef const void **dense = NULL
-        cdef char *weight = NULL
-        rows = self.batch
-        most = min(self.window_size(self.capacity) // (self.capacity * real), len(rows) - first, n // 64)
-        try:
-            while points < most and self.count <= DRIFT_CHUNK:  # as the first row is
-                self.sort_point()
-                dense = <const void **>grown(dense, (end + self.count + 4) * sizeof(void *))
-                weight = <char *>grown(weight, (end + self.count + 4) * real)
-                starts[points] = <int>end
-                counts[points] = (drift_take_dense_double if self.wide else drift_take_dense_float)(
-                    self.columns, self.sorted_ids, self.sorted_values, self.count, dense + end, weight + end * real
-                )
-                end += counts[points] + 3
-                points += 1
-                if points < most:
-                    try:
-                        self.read_row_of(rows, first + points)
-                    except FeatureError:  # told when its turn comes
-                        break
-            self.window = grown(self.window, self.window_size(self.capacity))
-            self.stale = <int32_t *>grown(self.stale, <Py_ssize_t>WINDOW * sizeof(int32_t))
-            self.window_stride = self.capacity
-            (drift_add_windows_double if self.wide else drift_add_windows_float)(
-                self.window, self.window_stride, dense, weight, starts, counts, points, n
-            )
-        finally:
-            free(dense)
-            free(weight)
-        self.window_start, self.window_stop, self.n_stale = first, first + points, 0
-        self.read_row_of(rows, first)
-        return 0
 
     cdef int compute_score(self) except -1:
         """Fill `last_score` for the point."""

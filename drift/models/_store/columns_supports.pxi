@@ -104,11 +104,6 @@ cdef class Supports:
     cdef int least_free  # fewest free columns so far
     # What of the point below holds until the supports change: last_score, row, ids.
     cdef bint scored, filled, current
-    # Dense columns' share of the inner products of a window of rows, see _columns_scores.pxi.
-    cdef void *window
-    cdef int window_start, window_stop, window_stride
-    cdef int32_t *stale  # lanes that have changed since
-    cdef int n_stale
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -146,7 +141,7 @@ cdef class Supports:
         free(self.rows); free(self.row_size)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
         drift_free(self.share)
-        drift_free(self.row); drift_free(self.work_block); free(self.window); free(self.stale)
+        drift_free(self.row); drift_free(self.work_block)
 
     def coefficient(self, int slot):
         """Coefficient of a support."""
@@ -279,10 +274,8 @@ cdef class Supports:
 
     cdef void note_turn(self, int j, bint dense) noexcept:
         """Take note that a column may have become sparse, if it was dense, or dense."""
-        if dense != drift_is_dense(&self.columns[j]):
-            self.window_stop = 0
-            if self.logging and self.turned.size < self.turned.room:
-                push(&self.turned, ~j if dense else j)
+        if dense != drift_is_dense(&self.columns[j]) and self.logging and self.turned.size < self.turned.room:
+            push(&self.turned, ~j if dense else j)
 
     cdef int make_dense(self, int j, bint dense) except -1:
         cdef DriftColumn *column = &self.columns[j]
@@ -410,17 +403,4 @@ cdef class Supports:
         memset(self.rows + before, 0, fresh * sizeof(void *))
         memset(self.row_size + before, 0, fresh * sizeof(int32_t))
         self.capacity = after
-        self.window_stop = 0
         return 0
-
-    cdef void mark_stale(self, int slot) noexcept:
-        """Have a new support's slot summed again by the window's rows; of a free one nothing counts."""
-        cdef int k, lanes = slot // DRIFT_LANES
-        for k in range(self.n_stale):
-            if self.stale[k] == lanes:
-                return
-        if self.n_stale == min(WINDOW, self.used // 64):
-            self.window_stop = self.n_stale = 0
-        elif self.window_stop:
-            self.stale[self.n_stale] = lanes
-            self.n_stale += 1

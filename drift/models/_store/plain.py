@@ -34,8 +34,6 @@ _FAR = 2.0**36
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
-    screens = False  # see the compiled store
-    tile = 0
     tie = 2.0**-40  # share of sum |coefficient * kernel| within which a score is rounding error
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
@@ -153,24 +151,27 @@ class ColumnStore:
     def scan_classes(
         self,
         rows: Rows,
-        start: int,
-        targets: Any,
+        predictions: list[Any],
+        labels: list[Any] | None,
         classes: Classes,
         rule: Rule,
-    ) -> int:
-        """Score rows under several classes until one might be an update; see the compiled store."""
-        weights, factors = classes
+    ) -> None:
+        """Append predictions of rows up to one that might be an update; see the compiled store."""
+        numbers, weights, factors = classes
+        names = list(numbers)
         scores, errors = [0.0] * len(factors), [0.0] * len(factors)
-        for i in range(start, len(rows)):
+        for i in range(len(predictions), len(rows)):
             self.read(rows.row(i))
             try:
                 self.class_scores(weights, scores, errors)
             except FeatureError:
-                return i  # whoever learns the row meets it again
+                break  # whoever learns the row meets it again
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
-            if not _goes_by(pairs, targets[i], rule) or (rule.wary and self._may_be_held()):
-                return i
-        return len(rows)
+            best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
+            own = best if labels is None else numbers.get(labels[i], len(names))
+            if not _goes_by(pairs, own, rule) or (rule.wary and self._may_be_held()):
+                break
+            predictions.append(names[own])
 
     def _may_be_held(self) -> bool:
         own = self.point[1]
@@ -241,14 +242,24 @@ class ColumnStore:
         """Kernel between the point and itself."""
         return self._own_kernel(self.point[1])
 
-    def scan(self, rows: Rows, start: int, signs: Any, scores: Any, threshold: float) -> int:
-        """Score rows until one has ``sign * score <= threshold``; return its number."""
-        for i in range(start, len(rows)):
-            self.read(rows.row(i))
-            scores[i] = self.score()
-            if signs is not None and signs[i] * scores[i] <= threshold:
-                return i
-        return len(rows)
+    def score_rows(self, rows: Rows) -> list[float]:
+        """Score of each row."""
+        return [self.score_of(rows.row(i)) for i in range(len(rows))]
+
+    def learn_rows(
+        self,
+        rows: Rows,
+        predictions: list[Any],
+        labels: list[Any],
+        signs: Any,
+        model: Any,
+    ) -> None:
+        """Learn rows as `learn` does; see the compiled store."""
+        for i in range(len(predictions), len(rows)):
+            known, margin = model._labels, model._update_margin  # noqa: SLF001
+            score = self.learn(rows.row(i), float(signs[i]), margin, model, labels[i])
+            model._adopt(labels[i])  # noqa: SLF001
+            predictions.append(known[score > 0.0])
 
     # --- changing the supports -----------------------------------------------------------------
 

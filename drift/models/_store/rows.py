@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["INDEXED_WIDTH", "Classes", "Row", "Rows", "Rule"]
+__all__ = ["BEST", "INDEXED_WIDTH", "Classes", "Row", "Rows", "Rule"]
 
 #: Arrays with at most this many columns get a table from column to place in the store (4 bytes a
 #: column); wider ones, hashed to 2^31 say, are looked up by name.
@@ -78,12 +78,15 @@ class Classes(NamedTuple):
 
     Parameters
     ----------
+    numbers
+        Number of each class by its label, in their order.
     weights
         A row for each, as `ColumnStore.class_scores` takes them.
     factors
         What each one's scores are to be multiplied by; doubles.
     """
 
+    numbers: dict[Any, int]
     weights: Any
     factors: Any
 
@@ -105,3 +108,7 @@ class Rule(NamedTuple):
     threshold: float
     rivals: bool = False
     wary: bool = False
+
+
+#: A class is sure to be the one predicted if it scores above all others.
+BEST = Rule(0.0, rivals=True)

@@ -80,14 +80,6 @@ class SharedStore(Part):
             self.store.class_scores(matrix, scores, roundings)
         return scores, roundings
 
-    @property
-    def newest(self) -> int:
-        """Slot of the support that the example read last became; below 0 if it became none."""
-        return self.slot
-
-    def __len__(self) -> int:
-        return int(np.count_nonzero(self.users))
-
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.store.kernel,

@@ -132,6 +132,8 @@ class SupportSet:
         self.self_kernel = store.self_kernel
         #: Write the kernel between the point and each slot into a buffer; see the store.
         self.fill_row = store.fill_row
+        #: Predict rows up to one that might be an update of some class; see the store.
+        self.scan_classes = store.scan_classes
         #: Score of the point under several sets of coefficients; see the store.
         self.class_scores = store.class_scores
         #: Write the coefficient of each slot into a buffer; see the store.
@@ -148,8 +150,10 @@ class SupportSet:
         self.merge = store.merge
         #: Multiply every coefficient by a number, in constant time.
         self.scale = store.scale_all
-        #: Score rows until one has a margin of at most a threshold; see the store.
-        self.scan = store.scan
+        #: Score of each row of an array.
+        self.score_rows = store.score_rows
+        #: Learn the rows of an array, and let a model do so; see the store.
+        self.learn_rows = store.learn_rows
 
     def __len__(self) -> int:
         return self._store.size
@@ -182,11 +186,6 @@ class SupportSet:
     def slots(self) -> list[int]:
         """The supports' slots, the oldest first."""
         return self._store.slots()
-
-    @property
-    def newest(self) -> int:
-        """Slot of the newest support; below 0 if there is none."""
-        return self._store.slot(-1) if len(self) else -1
 
     @property
     def serials(self) -> list[int]:

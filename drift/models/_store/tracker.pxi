@@ -416,10 +416,10 @@ cdef class TrackerCore(Scaling):
             self.support_values[k] = store.get(&store.columns[ids[k]], slot)
         if store.wide:
             work = <double *>self.work_block + DRIFT_LANES
-            drift_dots_double(store.columns, ids, self.support_values, count, work, n, NULL, NULL, 0)
+            drift_dots_double(store.columns, ids, self.support_values, count, work, n)
         else:
             work = <float *>self.work_block + DRIFT_LANES
-            drift_dots_float(store.columns, ids, self.support_values, count, work, n, NULL, NULL, 0)
+            drift_dots_float(store.columns, ids, self.support_values, count, work, n)
         self.widen(work, store.scale[slot], n)
         return 0
 

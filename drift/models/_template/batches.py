@@ -78,16 +78,10 @@ class Table:
         self._frame: nw.DataFrame[Any] | None = None
         self._rows: Rows | None = None
         self._dicts: list[Features] | None = None
-        #: Number of rows learnt so far.
-        self.learnt = 0
-        #: The rows as an array, where they came as one.
-        self.dense: NDArray[Any] | None = None
         if isinstance(X, (list, tuple)) and all(isinstance(x, Mapping) for x in X):
             self._dicts = list(X)
         elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
-            X = _matrix(X)
-            self._rows = rows_of(X)
-            self.dense = X if isinstance(X, np.ndarray) else None
+            self._rows = rows_of(_matrix(X))
         else:
             try:
                 self._frame = nw.from_native(X, eager_only=True)

@@ -13,24 +13,24 @@ An algorithm is its parameters in ``__init__`` and the hooks it needs to differ 
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._store.guard import alone
-from drift.models._store.rows import Row, Rule
+from drift.models._store.rows import Rule
 from drift.models._store.supports import SupportSet
-from drift.models._template.labels import SIGNS, BinaryLabels, predicted
+from drift.models._template.labels import SIGNS, BinaryLabels
 from drift.models._template.river import ONE
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable
 
     import numpy as np
     from numpy.typing import NDArray
 
     from drift.models._store.guard import Held
+    from drift.models._store.rows import Rows
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
@@ -73,9 +73,6 @@ class KernelClassifier(BinaryLabels):
     #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which
     #: rounding of kernel values would pile up.
     _wide: ClassVar[bool] = False
-
-    #: Whether `_update` needs the score to the last bit; a rough one of the right sign may do.
-    _needs_score: ClassVar[bool] = True
 
     #: Whether scores and labels are those of this class, so that the short ways are the same.
     _plain: ClassVar[bool] = True
@@ -233,66 +230,20 @@ class KernelClassifier(BinaryLabels):
 
     # --- many examples -------------------------------------------------------------------------
 
-    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
-        rows, threshold = table.array, self._update_margin
-        if rows is None or threshold is None or checked is None:
-            return super()._learn_rows(table, labels, checked)
-        kind, known = self._kind, self._labels
-        scores = self._scan(table, labels, checked, threshold)
-        self._adopt_all(labels)
-        return predicted(labels, scores, kind, known)
+    def _pass_over(
+        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+    ) -> None:
+        if self._update_margin is None:
+            return
+        if labels is None:
+            predictions += map(self._label_of, self._supports.score_rows(rows))
+        elif checked is not None:
+            self._supports.learn_rows(rows, predictions, labels, checked, self)
 
     def _score_rows(self, table: Table) -> list[float]:
         if table.array is None or self._update_margin is None:
             return super()._score_rows(table)
-        scores = array("d", bytes(8 * len(table)))
-        self._supports.scan(table.array, 0, None, scores, 0.0)
-        return list(scores)
-
-    def _decide_rows(self, table: Table) -> Sequence[float]:
-        if table.array is None or self._update_margin is None:
-            return self._score_rows(table)
-        return self._scan(table, (), None, self._update_margin)
-
-    def _scan(
-        self,
-        table: Table,
-        labels: Sequence[Label],
-        signs: Sequence[float] | None,
-        threshold: float,
-    ) -> Sequence[float]:
-        """Score of each row, of the right sign; it is learnt after that if there are signs."""
-        from drift.models._template import blocks  # noqa: PLC0415  (imports numpy)
-
-        if blocks.pays(table, self._supports):
-
-            def learn(x: Row, i: int, score: float | None) -> None:
-                assert signs is not None  # noqa: S101
-                self._learn_block_row(x, labels[i], signs[i], score)
-
-            return list(blocks.scan(table, self._supports, signs, threshold, learn).tolist())
-        rows, supports, stop = table.array, self._supports, 0
-        assert rows is not None  # noqa: S101
-        scores = array("d", bytes(8 * len(rows)))
-        numbers = None if signs is None else array("b", map(int, signs))
-        while stop < len(rows):
-            start, stop = stop, supports.scan(rows, stop, numbers, scores, threshold)
-            if signs is None or stop == len(rows):
-                continue
-            self._adopt_all(labels[start:stop])
-            table.learnt = stop
-            x, y, sign = Row(rows, stop), labels[stop], signs[stop]
-            supports.guard.update(self, self._change, x, y, sign, scores[stop])
-            stop += 1
-        return scores
-
-    def _learn_block_row(self, x: Row, y: Label, sign: float, score: float | None) -> None:
-        """Learn a row of a block that may be an update; without a score, find it out."""
-        if score is None or self._needs_score:
-            self._step(x, sign, y)
-            return
-        self._supports.read(x)
-        self._supports.guard.update(self, self._change, x, y, sign, score)
+        return self._supports.score_rows(table.array)
 
     # --- the supports ---------------------------------------------------------------------------
 

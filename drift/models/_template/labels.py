@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Hashable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["SIGNS", "BinaryLabels", "predicted", "refuse_real"]
+__all__ = ["SIGNS", "BinaryLabels", "refuse_real"]
 
 #: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
@@ -83,20 +84,6 @@ def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple
     return kind, labels if kind == "-1/+1" else (0, 1)  # 1 may turn out to go with 0 or with -1
 
 
-def predicted(
-    labels: Sequence[Label], scores: Sequence[float], kind: str, known: tuple[Label, Label]
-) -> list[Label]:
-    """What is predicted of rows, each in the kind of the labels before it."""
-    if kind != "any" and set(map(type, labels)) == {bool}:
-        negative, positive = known
-        return [positive if score > 0.0 else negative for score in scores]
-    predictions = []
-    for label, score in zip(labels, scores, strict=True):
-        predictions.append(known[score > 0.0])
-        kind, known = _after(label, kind, known)
-    return predictions
-
-
 class BinaryLabels(OnlineClassifier):
     """Predicts in the kind of label that was learnt: bool, 0/1 or -1/+1; bool before that."""
 
@@ -114,22 +101,16 @@ class BinaryLabels(OnlineClassifier):
         if kind != self._kind or labels is not self._labels:  # (0, 1) equals (False, True)
             self.__dict__.update(_kind=kind, _labels=labels)  # at once, or an interrupt parts them
 
-    def _adopt_all(self, labels: Sequence[Label]) -> None:
-        """Do so for rows that change nothing else."""
-        if self._kind == "any" or set(map(type, labels)) != {bool}:
-            for label in labels:
-                self._adopt(label)
-
-    def _check_labels(self, labels: Sequence[Label]) -> list[float] | None:
+    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
         """Return the labels' signs; None keeps the batch out of compiled code."""
         if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
-            return [1.0 if label else -1.0 for label in labels]
-        kind, known, signs = self._kind, self._labels, []
+            return array("b", [1 if label else -1 for label in labels])
+        kind, known, signs = self._kind, self._labels, array("b")
         for i, label in enumerate(labels):
             if label is UNSEEN:
                 continue
             try:
-                signs.append(_sign_of(label, kind, known))
+                signs.append(int(_sign_of(label, kind, known)))
             except LabelError as error:
                 raise LabelError(f"row {i}: {error}") from None
             kind, known = _after(label, kind, known)

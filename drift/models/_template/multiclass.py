@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drift.errors import LabelError
 from drift.models._store.features import is_missing
 from drift.models._store.guard import alone
-from drift.models._store.rows import Rule
+from drift.models._store.rows import BEST, Rule
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.labels import refuse_real
 from drift.models._template.river import UNSEEN, OnlineClassifier
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Hashable, Sequence
 
     from drift.kernels import Kernel
-    from drift.models._template.ahead import Batch
-    from drift.models._template.batches import Table
+    from drift.models._store.rows import Rows
     from drift.models._template.prototypes import Array, Prototypes
     from drift.types import Features, Label
 
@@ -178,38 +178,15 @@ class MulticlassKernelClassifier(KernelClassifier):
             self._update_class(x, k, rival, scores)
         return predicted
 
-    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
-        if checked is not None or table.array is None or self._class_margin is None:
-            return super()._learn_rows(table, labels, checked)
-        from drift.models._template.classes import learn_rows  # noqa: PLC0415  (imports numpy)
-
-        first: list[Label] = []
-        while self._prototypes is None and len(first) < len(table):
-            table.learnt = len(first)
-            first.append(self._learn(table.row(len(first)), labels[len(first)]))
+    def _pass_over(
+        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+    ) -> None:
         if self._prototypes is None:
-            return first
-        known = self._prototypes.labels
-        return learn_rows(self, known, table, labels, first)
-
-    def _pass_over(self, batch: Batch, start: int, targets: Any) -> int:
-        """Pass over rows that surely are no update; return the number of the first other one."""
-        prototypes, margin = self._prototypes, self._class_margin
-        assert prototypes is not None and margin is not None  # noqa: S101, PT018
-        rule = Rule(margin, rivals=True)
-        return batch.scan(self._supports, start, targets, prototypes.classes, rule)
-
-    def _decide_rows(self, table: Table) -> Sequence[Any]:
-        rows, prototypes, scores = table.array, self._prototypes, None
-        if rows is not None and prototypes is not None and self._class_margin is not None:
-            from drift.models._template.classes import decide_rows  # noqa: PLC0415
-
-            scores = decide_rows(rows, self._supports, prototypes.classes, self._scores_of)
-        return super()._decide_rows(table) if scores is None else scores
-
-    def _scores_of(self, x: Features) -> Any:
-        self._read(x)
-        return self._score()
+            super()._pass_over(rows, predictions, labels, checked)
+        elif self._class_margin is not None:
+            rule = BEST if labels is None else Rule(self._class_margin, rivals=True)
+            classes = self._prototypes.classes
+            self._supports.scan_classes(rows, predictions, labels, classes, rule)
 
     def _is_binary(self, y: Label) -> bool:
         try:
@@ -278,7 +255,7 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     # --- what labels and scores mean -----------------------------------------------------------
 
-    def _check_labels(self, labels: Sequence[Label]) -> list[float] | None:
+    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
         if self._prototypes is None:
             with contextlib.suppress(LabelError):
                 return super()._check_labels(labels)

@@ -81,7 +81,7 @@ class Prototypes(Part):
     def classes(self) -> Classes:
         """The hypotheses as the store takes them."""
         n = len(self.labels)
-        return Classes(self.matrix[:n], np.ones(n))
+        return Classes(self._numbers, self.matrix[:n], np.ones(n))
 
     def by_label(self, scores: Array) -> dict[Label, float]:
         """Scores with the classes' names."""

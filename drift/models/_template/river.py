@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._store.guard import Held
-    from drift.models._store.rows import Rule
+    from drift.models._store.rows import Rows, Rule
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
@@ -109,7 +109,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         """Refuse a batch in which a label cannot be learnt after those before it.
 
-        What it returns is for `_learn_rows`; the model stays as it is.
+        What it returns is for `_pass_over`; the model stays as it is.
         """
 
     @abstractmethod
@@ -120,23 +120,38 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     def _probabilities(self, score: Any) -> dict[Label, float]:
         """Probability by label."""
 
-    def _learn_rows(self, table: Table, labels: list[Label], checked: Any) -> list[Label]:
-        """Learn rows that nothing refuses; return what was predicted before each."""
-        predictions = []
-        for i, (x, y) in enumerate(zip(table, labels, strict=True)):
-            table.learnt = i
-            predictions.append(self._learn(x, y))
-        return predictions
+    def _go_through(
+        self,
+        table: Table,
+        predictions: list[Label],
+        labels: list[Label] | None = None,
+        weights: list[float] | None = None,
+        checked: Any = None,
+    ) -> None:
+        """Predict each row of a batch, and learn it then if there are labels."""
+        rows = table.array if weights is None else None
+        while len(predictions) < len(table):
+            if rows is not None:
+                self._pass_over(rows, predictions, labels, checked)
+            if (i := len(predictions)) == len(table):
+                break
+            x = table.row(i)
+            if labels is None:
+                label = self._predict(x)
+            elif weights is None:
+                label = self._learn(x, labels[i])
+            else:
+                label = self._learn_weighted(x, labels[i], weights[i])
+            predictions.append(label)
 
-    def _learn_weighted_rows(
-        self, table: Table, labels: list[Label], weights: list[float]
-    ) -> list[Label]:
-        """Do so with weights."""
-        predictions = []
-        for i, (x, y, w) in enumerate(zip(table, labels, weights, strict=True)):
-            table.learnt = i
-            predictions.append(self._learn_weighted(x, y, w))
-        return predictions
+    def _pass_over(
+        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+    ) -> None:
+        """Go through rows in compiled code up to one that needs `_predict` or `_learn`.
+
+        It begins where the predictions end, and appends to them. `checked` is what `_check_labels`
+        returned; without labels nothing is learnt. Rows that have weights do not come here.
+        """
 
     def _score_rows(self, table: Table) -> list[Any]:
         """Score of each row, as `_score` gives it."""
@@ -145,10 +160,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
             self._read(x)
             scores.append(self._score())
         return scores
-
-    def _decide_rows(self, table: Table) -> Sequence[Any]:
-        """Score of each row, which need not be more than what `_label_of` takes it for."""
-        return self._score_rows(table)
 
     def _output_rows(self, table: Table) -> list[Any]:
         """Score of each row, as `_output` gives it."""
@@ -342,15 +353,15 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         weights = weights_of(w, len(table))
         if weights is not None:
             labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
+        predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
             table.check(self._read)
-            if weights is None:
-                return table, name, self._learn_rows(table, labels, checked)
-            return table, name, self._learn_weighted_rows(table, labels, weights)
+            self._go_through(table, predictions, labels, weights, checked)
         except DriftError as error:
-            error.rows_learnt = table.learnt
+            error.rows_learnt = len(predictions)
             raise
+        return table, name, predictions
 
     def _table(self, X: Any) -> Table:
         from drift.models._template.batches import Table  # noqa: PLC0415
@@ -391,8 +402,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         Series or ndarray of shape (n_rows,)
             Labels of the kind learnt.
         """
-        table = self._table(X)
-        return table.series([self._label_of(score) for score in self._decide_rows(table)])
+        table, predictions = self._table(X), list[Any]()
+        self._go_through(table, predictions)
+        return table.series(predictions)
 
     @alone
     def predict_proba_many(self, X: Any) -> Any:
