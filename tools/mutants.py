@@ -5,7 +5,8 @@
 Draws N mutants of Cosmic Ray's: N places of the models, streams, experiments and consumers, and one
 of the changes that its operators make at each. They are made in a copy of the tree. First the tests
 that execute the changed line run, the shortest first, as many as take a few seconds. Of a mutant
-that these let pass, the fast tests and doctests of its part of drift run, all of them.
+that these let pass and nobody has judged, the fast tests and doctests of its part of drift run, all
+of them.
 
 The results say what became of each mutant, and are written after each: a run that was stopped goes
 on from them. A mutant that was caught is tried again when its module changes; one that survived,
@@ -268,6 +269,8 @@ def known(path: Path, mutants: list[MutationSpec]) -> list[dict[str, str]]:
         row = old.get(tuple(new.values())[:4], {})
         settled = row.get("fate") == "caught" or row.get("judgement")
         holds = ["module_state"] if settled else ["module_state", "tests_state"]
+        if row.get("fate") == "open" and row["judgement"]:
+            row["fate"] = "survived"  # minutes of tests would tell no more
         found.append(row if row and all(row[one] == new[one] for one in holds) else new)
     return found
 

@@ -128,6 +128,11 @@ def test_the_legend_of_five_learners_with_long_names_is_in_the_figure(trained):
     assert legend.x1 <= figure.bbox.x1
 
 
+def test_what_is_saved_is_against_supports_where_there_are_several_budgets(swept):
+    assert list(swept.figures) == ["against_supports"]
+    assert list(replace(swept, series={}).figures) == ["over_time"]
+
+
 def test_a_figure_that_there_is_not(swept):
     with pytest.raises(ParameterError, match="no figure 'error': choose among time, supports"):
         swept.plot("error")
