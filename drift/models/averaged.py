@@ -108,7 +108,13 @@ class Averaged(ModelWrapper, OnlineClassifier):
         self.model._share_guard(guard)
 
     def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
-        """Learn one example, as the model does; see `OnlineClassifier`."""
+        """Learn one example, as the model does.
+
+        Parameters
+        ----------
+        x, y, w
+            Features, label and weight, as the model takes them.
+        """
         if w is ONE:
             self._guard.update(self, self._follow_one, self.model.learn_one, x, y)
         else:

@@ -7,9 +7,10 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
+from drift.models._store.class_labels import check_class, check_classes
 from drift.models._store.guard import alone
 from drift.models._store.rows import BEST, Classes
-from drift.models._template.multiclass import check_class, check_classes, softmax
+from drift.models._template.multiclass import softmax
 from drift.models._template.river import Guarded, ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
 

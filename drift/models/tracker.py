@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import check_integer, check_number, check_seed
 from drift.errors import ParameterError
 from drift.models._store import supports as stores
+from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
-from drift.models._template.multiclass import check_classes
 from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.plan import Plan
 

@@ -1,4 +1,5 @@
-# The tracker: experts over one list of supports, linear ones, and the mixture of them all.
+# The tracker: experts over one list of supports, linear ones, and the mixture of them all. One class,
+# and so one file, longer than 300 lines.
 
 cdef class TrackerCore(Scaling):
     """State of a tracker, and how it learns: the contract of `drift.models._tracker.plain`.
@@ -251,7 +252,7 @@ cdef class TrackerCore(Scaling):
                 return number
         except TypeError:
             pass
-        from drift.models._template.multiclass import check_class
+        from drift.models._store.class_labels import check_class
 
         check_class(y)
         return -1

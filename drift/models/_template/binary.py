@@ -8,7 +8,8 @@
                       n_mistakes += margin <= 0          # a zero score is a mistake
                       if _should_update(x, sign, score): _update(x, sign, score)
 
-An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in.
+An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in. The template is
+one class, of more than 300 lines with its docstrings.
 """
 
 from __future__ import annotations
@@ -182,7 +183,29 @@ class KernelClassifier(BinaryLabels):
             self._adopt(y)
 
     def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
-        """Learn one example; see `OnlineClassifier`, which takes some calls more."""
+        """Learn one example.
+
+        Parameters
+        ----------
+        x
+            Features by name: numbers, NaN for an absent one.
+        y
+            Label: bool, 0/1 or -1/+1.
+        w
+            Weight, by which the coefficient that the example gets is multiplied unless the class
+            says otherwise. An example of weight 0 changes nothing.
+
+        Raises
+        ------
+        LabelError
+            If `y` is no such label, or of another kind than those learnt before.
+        FeatureError
+            If a value is infinite or too large for the kernel.
+        FeatureTypeError
+            If a value is not a number, or `x` not a mapping.
+        ParameterError
+            If `w` is neither 0 nor a number from 1e-100 to 1e100.
+        """
         margin = self._update_margin
         if margin is None or not self._plain or w is not ONE:
             super().learn_one(x, y, w)
@@ -222,7 +245,20 @@ class KernelClassifier(BinaryLabels):
         return self._output()
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example; see `OnlineClassifier`, which takes two calls more."""
+        """Predict the label of one example.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        **kwargs
+            Ignored; River passes them on.
+
+        Returns
+        -------
+        label
+            Of the kind of label learnt; bool before that.
+        """
         if self._plain:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
         label: Label = self._guard.run(self._predict, x)

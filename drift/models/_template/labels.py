@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Hashable
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
+from drift.models._store.class_labels import UNSEEN, refuse_real
 from drift.models._store.features import is_missing
-from drift.models._template.river import UNSEEN, OnlineClassifier
+from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from drift.types import Label
 
-__all__ = ["SIGNS", "BinaryLabels", "refuse_real"]
+__all__ = ["SIGNS", "BinaryLabels"]
 
 #: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
@@ -25,24 +25,6 @@ SIGNS: dict[str, dict[Label, float]] = {
     "0/1": {0: -1.0, 1: 1.0},
     "-1/+1": {-1: -1.0, 1: 1.0},
 }
-
-
-def refuse_real(y: Any) -> None:
-    """Refuse a label that is a number and not a whole one, as the target of a regression is.
-
-    >>> refuse_real(1.0)
-    >>> refuse_real(1.5)
-    Traceback (most recent call last):
-    drift.errors.LabelError: label 1.5 is a real number, and drift classifies: make a class of it,
-    as y > 0 is, or take one of River's regressors
-    """
-    if type(y) is str or not isinstance(y, Real) or isinstance(y, Integral):
-        return
-    if not float(y).is_integer():
-        raise LabelError(
-            f"label {y!r:.80} is a real number, and drift classifies: make a class of it, as y > 0 "
-            "is, or take one of River's regressors"
-        )
 
 
 def _probability(score: float) -> float:

@@ -6,12 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError
-from drift.models._store.features import is_missing
+from drift.models._store.class_labels import check_class, check_classes
 from drift.models._store.guard import alone
 from drift.models._store.rows import BEST, Rule
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.labels import refuse_real
-from drift.models._template.river import UNSEEN, OnlineClassifier
+from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:
     from array import array
@@ -22,37 +21,7 @@ if TYPE_CHECKING:
     from drift.models._template.prototypes import Array, Prototypes
     from drift.types import Features, Label
 
-__all__ = ["MulticlassKernelClassifier", "check_class", "softmax"]
-
-
-def check_class(y: Label) -> None:
-    """Refuse a label that cannot name a class.
-
-    Examples
-    --------
-    >>> check_class(["news"])
-    Traceback (most recent call last):
-    drift.errors.LabelError: label ['news'] is a list, which is unhashable: use a string or a tuple
-    """
-    try:
-        hash(y)
-    except TypeError:
-        raise LabelError(
-            f"label {y!r:.80} is a {type(y).__name__}, which is unhashable: use a string or a tuple"
-        ) from None
-    if is_missing(y):
-        raise LabelError(f"label {y!r} is missing: leave out examples without a label")
-    refuse_real(y)
-
-
-def check_classes(labels: Sequence[Label]) -> None:
-    """Refuse a batch in which a label cannot name a class."""
-    for i, label in enumerate(labels):
-        try:
-            if label is not UNSEEN:
-                check_class(label)
-        except LabelError as error:
-            raise LabelError(f"row {i}: {error}") from None
+__all__ = ["MulticlassKernelClassifier", "softmax"]
 
 
 def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:

@@ -1,6 +1,7 @@
 """River's contract around every model: one example, batches, predictions, probabilities.
 
-A model says how it learns one example and what a score means; the rest is written here, once.
+A model says how it learns one example and what a score means; the rest is written here, once: the
+public methods of one class and their docstrings, which take more than 300 lines.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from river import base
 from drift._checks import weight_of
 from drift.errors import DriftError, ParameterError
 from drift.models._store import supports
+from drift.models._store.class_labels import UNSEEN
 from drift.models._store.guard import alone
 from drift.models._store.undo import Part
 
@@ -27,12 +29,10 @@ if TYPE_CHECKING:
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["ONE", "UNSEEN", "Guarded", "ModelWrapper", "OnlineClassifier"]
+__all__ = ["ONE", "Guarded", "ModelWrapper", "OnlineClassifier"]
 
 #: The weight of examples without one: the very object, which says so in no time.
 ONE = 1.0
-#: Stands for the label of an example that is passed over.
-UNSEEN: Any = object()
 
 
 class ModelWrapper:

@@ -1,7 +1,7 @@
 """The tracker in numpy: what runs where the compiled core is missing, and what that is tested by.
 
-It works on the store's public contract. An update is whole or none by the guard, which copies what
-changes.
+It works on the store's public contract. Updates are atomic by the guard, which copies what changes.
+One class has the whole contract of the compiled core, in more than 300 lines.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._store import supports as stores
+from drift.models._store.class_labels import check_class
 from drift.models._store.undo import Part
-from drift.models._template.multiclass import check_class
 from drift.models._tracker.check import check_tracker
 from drift.models._tracker.mixture import TIE, Mixture, gradients, softmax_of
 from drift.models._tracker.plan import DRAWS, LINEAR

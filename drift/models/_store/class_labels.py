@@ -1,0 +1,67 @@
+"""Labels of classes: which can name one, and which are refused."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import LabelError
+from drift.models._store.features import is_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from drift.types import Label
+
+__all__ = ["UNSEEN", "check_class", "check_classes", "refuse_real"]
+
+#: Stands for the label of an example that is passed over.
+UNSEEN: Any = object()
+
+
+def refuse_real(y: Any) -> None:
+    """Refuse a label that is a number and not a whole one, as the target of a regression is.
+
+    >>> refuse_real(1.0)
+    >>> refuse_real(1.5)
+    Traceback (most recent call last):
+    drift.errors.LabelError: label 1.5 is a real number, and drift classifies: make a class of it,
+    as y > 0 is, or take one of River's regressors
+    """
+    if type(y) is str or not isinstance(y, Real) or isinstance(y, Integral):
+        return
+    if not float(y).is_integer():
+        raise LabelError(
+            f"label {y!r:.80} is a real number, and drift classifies: make a class of it, as y > 0 "
+            "is, or take one of River's regressors"
+        )
+
+
+def check_class(y: Label) -> None:
+    """Refuse a label that cannot name a class.
+
+    Examples
+    --------
+    >>> check_class(["news"])
+    Traceback (most recent call last):
+    drift.errors.LabelError: label ['news'] is a list, which is unhashable: use a string or a tuple
+    """
+    try:
+        hash(y)
+    except TypeError:
+        raise LabelError(
+            f"label {y!r:.80} is a {type(y).__name__}, which is unhashable: use a string or a tuple"
+        ) from None
+    if is_missing(y):
+        raise LabelError(f"label {y!r} is missing: leave out examples without a label")
+    refuse_real(y)
+
+
+def check_classes(labels: Sequence[Label]) -> None:
+    """Refuse a batch in which a label cannot name a class."""
+    for i, label in enumerate(labels):
+        try:
+            if label is not UNSEEN:
+                check_class(label)
+        except LabelError as error:
+            raise LabelError(f"row {i}: {error}") from None
