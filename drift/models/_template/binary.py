@@ -8,8 +8,7 @@
                       n_mistakes += margin <= 0          # a zero score is a mistake
                       if _should_update(x, sign, score): _update(x, sign, score)
 
-An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in. The template is
-one class, of more than 300 lines with its docstrings.
+An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in.
 """
 
 from __future__ import annotations
