@@ -1,5 +1,4 @@
-# Supports that come and go, and the log from which an update that fails is taken back. One class, and
-# so one file, longer than 300 lines.
+# Supports that come and go, and the log from which an update that fails is taken back.
 #
 # While an update is under way a support that goes only loses its coefficient: its row stays in its
 # slot until the update is finished, so that taking it back needs no memory and none of the
