@@ -66,6 +66,7 @@ class CKS(_CachePerceptron):
     --------
     VariableCachePerceptron : The same criterion, without a fixed budget.
     RBP, LBP : Random and oldest evictions.
+    PassiveAggressive : What to take on noisy labels.
 
     Notes
     -----
@@ -73,8 +74,12 @@ class CKS(_CachePerceptron):
     memory; columns are float64 whatever `column_type` says. Of margins that are equal but for
     rounding errors, the oldest support's counts as the largest.
 
-    Noisy examples have the smallest margins, and are never evicted: on noisy labels or a drifting
-    target they come to fill the budget.
+    **It keeps noise.** Noisy examples have the smallest margins, and are never evicted: on noisy
+    labels or a drifting target they come to fill the budget. On the first 10,000 examples of a9a,
+    at a budget of 100, it errs on 34.1 %; the majority class has 23.8, `LBP` 24.8 and
+    ``PassiveAggressive(0.02, budget=100)`` 16.9. On two classes that a plane separates it has 11.6
+    (`LBP` 12.4, passive-aggressive 5.5), with a tenth of the labels turned 36.8 (28.8, 16.4; the
+    majority 33.1). Take `PassiveAggressive` unless labels are clean and the target stays.
 
     References
     ----------
