@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-#: Columns that leave each model on a line of its own; a narrower terminal breaks it.
+#: Columns of a table of experiments, each on a line of its own, and of any terminal.
 _WIDE = 200
+_NARROW = 80
 
 _Number = TypeVar("_Number", int, float)
 
@@ -75,12 +76,12 @@ def _options(
 
 @app.command()
 def models() -> None:
-    """List the models: parameters, memory, time of a prediction and of an update, paper."""
+    """Say which model to take, and list them: parameters, memory, time of an update, paper."""
     from rich.console import Console  # noqa: PLC0415
 
     from drift.models.listing import listing  # noqa: PLC0415
 
-    Console(width=_WIDE).print(listing())
+    Console(width=_NARROW).print(listing())
 
 
 @app.command()

@@ -41,12 +41,14 @@ def test_help_names_the_command(drift):
     assert "track" in drift("--help").stdout
 
 
-def test_models_lists_each_on_one_line(drift):
-    shown = drift("models")
-    lines = shown.stdout.splitlines()
-    assert [line.split()[0] for line in lines[1 : len(MODELS) + 2]] == ["Tracker", *MODELS]
-    rbp = "RBP budget=100, seed=None B B 1 Cavallanti, Cesa-Bianchi, Gentile 2007, section 3"
-    assert rbp in [" ".join(line.split()) for line in lines]
+def test_models_says_which_to_take_and_lists_each(drift):
+    lines = drift("models").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("Take Tracker(budget=300): ")
+    names = [line.split()[0] for line in lines if line.strip()]
+    listed = names[names.index("model") + 1 :]
+    assert [name for name in listed if name in {"Tracker", *MODELS}] == ["Tracker", *MODELS]
+    assert "RBP budget, seed B 1 Cavallanti 2007" in [" ".join(line.split()) for line in lines]
 
 
 def test_starting_up_imports_nothing_heavy():
