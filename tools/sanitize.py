@@ -26,10 +26,10 @@ from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-#: The state machine over both stores, interrupts, batches that grow, blocks, and each twin.
+#: The state machine over both stores, interrupts, batches that grow or are dense, and each twin.
 SAMPLE = (
-    "test_store or (test_interrupts and compiled) or test_growing or (test_blocks and gaussian)"
-    " or (test_batches and csr) or (test_twins and float32 and not real)"
+    "test_store or (test_interrupts and compiled) or test_growing"
+    " or (test_batches and (csr or dense_rows)) or (test_twins and float32 and not real)"
 )
 UPDATES = 1_000_000
 
