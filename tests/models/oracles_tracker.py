@@ -3,84 +3,18 @@
 import math
 
 import numpy as np
+from oracles_tracker_parts import GOLDEN, Linear, SecondOrderGate, dot, first, hashed, kernel, mix
 
-SGD, ADAGRAD = [0.3, 3.0], [0.25]
+LINEAR = [("sgd", 0.3), ("sgd", 3.0), ("adagrad", 0.25), ("kalman", 1.0)]
 GATES = [0.1, 0.5]
-SURPRISE, CLIP, VOTE, DRAWN, SLOTS, NAMES = 0.25, 1e-3, 0.2, 16, 2**14, 4096
-GOLDEN = 0x9E3779B97F4A7C15
-BIAS = object()  # a name that no feature has
-
-
-def mix(z):
-    """Finaliser of SplitMix64."""
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
-    return z ^ z >> 31
-
-
-def hashed(name):
-    if isinstance(name, tuple):
-        return chained([hashed(item) for item in name], len(name))
-    if isinstance(name, (int, float)):
-        return mix((hash(name) + GOLDEN) % 2**64)
-    text = name if isinstance(name, bytes) else str(name).encode("utf-8", "surrogatepass")
-    words = [int.from_bytes(text[i : i + 8], "little") for i in range(0, len(text), 8)]
-    return chained(words, len(text))
-
-
-def chained(words, length):
-    state = mix((length + GOLDEN) % 2**64)
-    for word in words:
-        state = mix(state ^ word)
-    return state
-
-
-def dot(a, b):
-    return sum(a[name] * b[name] for name in a.keys() & b.keys())
-
-
-def kernel(width, dots, distances):
-    return dots if width == 0 else np.exp(-width * distances)
-
-
-def first(values, tolerance):
-    """Number of the first value that is not below the largest by more than that."""
-    return int(np.argmax(np.asarray(values) >= max(values) - tolerance))
-
-
-class Linear:
-    """A linear model over the features, or over the slots that they are hashed to."""
-
-    def __init__(self, rule, rate):
-        self.rule, self.rate = rule, rate
-        self.rows, self.squares = [{}], [{}]  # by feature; a row for each score
-
-    def scores(self, x):
-        return [dot(x | {BIAS: 1.0}, row) for row in self.rows]
-
-    def learn(self, x, residuals, mean_square):
-        for row, squares, u in zip(self.rows, self.squares, residuals, strict=True):
-            for name, value in (x | {BIAS: 1.0}).items():
-                step = u * value
-                if self.rule == "sgd":
-                    step /= mean_square
-                else:
-                    squares[name] = squares.get(name, 0.0) + step**2
-                    step /= math.sqrt(squares[name]) + 1e-6
-                row[name] = row.get(name, 0.0) + self.rate * step
-
-    def split(self):
-        [row], [squares] = self.rows, self.squares
-        self.rows = [{k: half * v for k, v in row.items()} for half in (-0.5, 0.5)] + [{}]
-        self.squares = [squares, dict(squares), {}]
-
-    def meet(self):
-        self.rows.append(dict(self.rows[-1]))
-        self.squares.append(dict(self.squares[-1]))
+SURPRISE, CLIP, VOTE, DRAWN, NAMES = 0.25, 1e-3, 0.2, 16, 4096
 
 
 class Tracker:
-    """`look(x)` leaves in attributes what is known of an example before its label."""
+    """`look(x)` leaves in attributes what is known of an example before its label.
+
+    `doubtful` says whether a decision was so close that float32 could turn it, and all after it.
+    """
 
     def __init__(
         self,
@@ -98,14 +32,15 @@ class Tracker:
         self.state = seed % 2**64
         self.widths = kernels
         self.experts = [(k, r, a) for k in kernels for r in rates for a in forgetting]
-        self.classes, self.looked = [], None
+        self.classes, self.looked, self.doubtful = [], None, False
         self.sparse = scale == "sparse"
         self.means, self.spreads, self.sum_z = {}, {}, 0.0
         self.nonzero = self.n = 0
         self.forget_rows()
         self.n_members = len(self.experts) + len(self.linear)
-        n = self.n_members + len(GATES)
-        self.gates = np.full((len(GATES), self.n_members), 1 / self.n_members)
+        n = self.n_members + len(GATES) + 1
+        self.gates = np.full((len(GATES) + 1, self.n_members), 1 / self.n_members)
+        self.filter = SecondOrderGate(self.n_members)
         self.weights, self.votes, self.last = np.full(n, 1 / n), np.full(n, 1 / n), np.full(2, 0.5)
         self.losses, self.errors = [], np.zeros(n)  # a row of losses for each example
         self.log_loss = self.mistakes = self.total = 0.0
@@ -116,11 +51,7 @@ class Tracker:
         self.supports, self.squares = [], np.zeros(0)  # the oldest first
         rows = 1 if len(self.classes) < 3 else len(self.classes) + 1
         self.alpha = np.zeros((len(self.experts), rows, 0))
-        self.linear = [Linear("sgd", rate) for rate in SGD]
-        self.linear += [Linear("adagrad", rate) for rate in ADAGRAD]
-        for model in self.linear:
-            model.rows = [{} for _ in range(rows)]
-            model.squares = [{} for _ in range(rows)]
+        self.linear = [Linear(*of, rows) for of in LINEAR]
         self.sum_squares = self.n_squares = 0
 
     # --- features ---
@@ -195,6 +126,13 @@ class Tracker:
         self.mixed = self.weights @ self.p
         self.known = max(len(self.classes), 1)
         self.choices = np.array([self.choice(f) for f in self.scores])
+        sizes = [
+            abs(a) @ abs(rows[k]) for a, (k, _, _) in zip(self.alpha, self.experts, strict=True)
+        ]
+        sizes += [model.sizes(self.phi) for model in self.linear]
+        sizes += [*(abs(self.gates) @ np.minimum(sizes, 6.0))]
+        for scores, size in zip(self.scores, sizes, strict=True):
+            self.doubt_choice(scores, max(size))
         ballots = [self.votes[self.choices == k].sum() for k in range(self.known)]
         self.candidates = np.array([first(self.mixed[: self.known], 1e-6), first(ballots, 1e-9)])
         vote = self.decide == "vote" and self.last[1] > self.last[0] + 1e-9
@@ -213,9 +151,14 @@ class Tracker:
         self.p = clip + (1 - n * clip) * self.raw
 
     def choice(self, scores):
-        if len(scores) == 1:
-            return int(scores[0] > 1e-6 and self.known > 1)
-        return first(scores[: self.known], 1e-6)
+        rivals = [0.0, scores[0]] if len(scores) == 1 else scores
+        return first(rivals[: self.known], 1e-6)
+
+    def doubt_choice(self, scores, size):
+        """Doubt a choice where a class before the best one is not surely within the tolerance."""
+        rivals = np.array([0.0, scores[0]] if len(scores) == 1 else scores)[: self.known]
+        gaps = rivals.max() - rivals[: rivals.argmax()]
+        self.doubtful |= bool(np.any(abs(gaps - 1e-6) < 1e-6 * size))
 
     def predict(self, x):
         self.look(x)
@@ -237,14 +180,18 @@ class Tracker:
         if k == len(self.classes):
             self.meet(y)
         n_scores, first_linear = self.alpha.shape[1], len(self.experts)
-        residuals = w * self.residuals(k)[:, -n_scores:]
+        residuals = self.residuals(k)[:, -n_scores:]
+        chances = self.raw[:, -n_scores:]
         self.sum_squares += self.square + 1.0
         self.n_squares += 1
-        for model, u in zip(self.linear, residuals[first_linear:], strict=False):
-            model.learn(self.phi, u, self.sum_squares / self.n_squares)
+        for e, model in enumerate(self.linear, first_linear):
+            mean_square = self.sum_squares / self.n_squares
+            model.learn(self.phi, w, residuals[e], chances[e], mean_square)
         turns = self.keep_scale()
-        if w * loss > SURPRISE * self.mean_loss / self.mean_count and not turns:
-            self.insert(residuals)
+        surprise = w * loss / (self.mean_loss / self.mean_count)
+        self.doubtful |= abs(surprise - SURPRISE) < 1e-5
+        if surprise > SURPRISE and not turns:
+            self.insert(w * residuals)
 
     def residuals(self, k):
         """Minus the gradient of the log loss in the scores, before the probabilities' clipping."""
@@ -257,9 +204,7 @@ class Tracker:
         loss = -math.log(self.mixed[k] if known else CLIP)
         factors = np.exp(-w * losses) if known else None
         if known:
-            residuals = self.residuals(k)[self.n_members :, -self.alpha.shape[1] :]
-            rates = w / self.n_members * np.array(GATES)
-            self.gates += rates[:, np.newaxis] * (residuals @ self.clipped.T)
+            self.turn_gates(k, w)
             self.weights = self.shared(self.weights * factors)
         self.votes = self.shared(self.votes * np.exp(-VOTE * w * (self.choices != k)))
         self.last = self.shared(self.last * np.exp(-VOTE * w * (self.candidates != k)))
@@ -271,6 +216,19 @@ class Tracker:
         self.mean_loss = 0.999 * self.mean_loss + w * loss
         self.mean_count = 0.999 * self.mean_count + 1.0
         return loss
+
+    def turn_gates(self, k, w):
+        rows = self.alpha.shape[1]
+        residuals = self.residuals(k)[self.n_members : -1, -rows:]
+        rates = w / self.n_members * np.array(GATES)
+        self.gates[:-1] += rates[:, np.newaxis] * (residuals @ self.clipped.T)
+        if rows == 1:
+            z = self.clipped[:, 0] * (1 if k else -1)
+        else:
+            rivals = [r for r in range(rows - 1) if r != k]
+            rival = max(rivals, key=self.scores[-1].__getitem__)
+            z = self.clipped[:, k] - self.clipped[:, rival]
+        self.gates[-1] += self.filter.step(self.gates[-1], w, z)
 
     def shared(self, weights):
         return (1 - self.share) * weights / weights.sum() + self.share / len(weights)

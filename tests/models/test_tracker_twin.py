@@ -1,7 +1,8 @@
 """The Tracker gives the probabilities, predictions and bound of a naive twin, on either store.
 
 No prediction hangs on a last bit: scores, probabilities and votes within a tolerance are ties,
-which the first class wins in the twin as well.
+which the first class wins in the twin as well. Where scores differ by that tolerance itself, or a
+loss lies at the threshold of insertion, the comparison ends.
 """
 
 import random
@@ -67,7 +68,10 @@ def traces():
             stream, scale, budget = key
             twin, steps = Twin(budget, scale=scale, seed=9), []
             for x, y in islice(ALL[stream](), 120):
-                steps.append((x, y, twin.predict(x), twin.proba(x)))
+                step = x, y, twin.predict(x), twin.proba(x)
+                if twin.doubtful:
+                    break
+                steps.append(step)
                 twin.learn(x, y)
             cache[key] = steps, twin
         return cache[key]

@@ -34,6 +34,7 @@ from drift.models._store.features import as_dict, culprit, in_order, index_of
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import INDEXED_WIDTH, Row
 from drift.models._store.undo import Kind, copied, kind_of, store_class
+from drift.models._tracker.plan import SECOND_ORDER
 
 include "columns_native.pxi"
 include "columns_guard.pxi"

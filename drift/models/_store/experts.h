@@ -6,8 +6,11 @@
 #ifndef DRIFT_EXPERTS_H
 #define DRIFT_EXPERTS_H
 
-enum { DRIFT_DRAWS = 16, DRIFT_SLOT_BITS = 14, DRIFT_CELLS_OF = 4 /* of a slot: three weights, AdaGrad's sum of squares */ };
-static const double drift_linear_rates[3] = {0.3, 3.0, 0.25}; /* gradient descent, the same, AdaGrad */
+enum { DRIFT_DRAWS = 16, DRIFT_SLOT_BITS = 14, DRIFT_CELL_SIZE = 6 };
+/* A cell of the linear experts, one for the bias and each slot: two weights by gradient descent, one by
+   AdaGrad and one by a diagonal Kalman filter, AdaGrad's sum of squares, and what the filter knows. */
+static const double drift_linear_rates[3] = {0.3, 3.0, 0.25}; /* of the former three */
+static const float drift_prior = 10.0f, drift_walk = 0.003f; /* the filter's variance at first, what an example adds */
 
 /* --- names --------------------------------------------------------------------------------------- */
 
@@ -153,25 +156,39 @@ static inline double drift_rounded(double x) { return (x + 98304.0) - 98304.0; }
 /* Scores of the linear experts under the weights of a row, bias first. */
 DRIFT_CLONES static void drift_linear_sums(double *out, const float *__restrict weights, const int32_t *__restrict slots,
                                           const float *__restrict values, int n) {
-    double sum[DRIFT_CELLS_OF];
-    for (int c = 0; c < DRIFT_CELLS_OF; c++) sum[c] = (double)weights[c];
+    double sum[DRIFT_LINEARS];
+    for (int c = 0; c < DRIFT_LINEARS; c++) sum[c] = (double)weights[c];
     for (int i = 0; i < n; i++) {
-        const float *__restrict cell = weights + DRIFT_CELLS_OF * (1 + (size_t)slots[i]);
-        for (int c = 0; c < DRIFT_CELLS_OF; c++) sum[c] += drift_rounded((double)cell[c] * (double)values[i]);
+        const float *__restrict cell = weights + DRIFT_CELL_SIZE * (1 + (size_t)slots[i]);
+        for (int c = 0; c < DRIFT_LINEARS; c++) sum[c] += drift_rounded((double)cell[c] * (double)values[i]);
     }
     for (int c = 0; c < DRIFT_LINEARS; c++) out[c] = sum[c];
 }
 
-/* One step of each: two of gradient descent, with steps that hold their rates, and AdaGrad's. */
+/* One step of each: by gradient descent, whose steps have their rates, by AdaGrad, and by the filter, for which
+   `known` is the second derivative of the loss. */
 DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int32_t *__restrict slots,
-                                           const float *__restrict values, int n, float first, float second, float third) {
+                                           const float *__restrict values, int n, float slow, float fast, float adagrad,
+                                           double filter, double known) {
+    double spread = 0.0;
     for (int i = -1; i < n; i++) {
-        float *__restrict cell = i < 0 ? weights : weights + DRIFT_CELLS_OF * (1 + (size_t)slots[i]);
-        float value = i < 0 ? 1.0f : values[i], step = third * value;
-        cell[0] += first * value;
-        cell[1] += second * value;
-        cell[3] += step * step;
-        cell[2] += (float)drift_linear_rates[2] * step / (sqrtf(cell[3]) + 1e-6f);
+        float *__restrict cell = i < 0 ? weights : weights + DRIFT_CELL_SIZE * (1 + (size_t)slots[i]);
+        float value = i < 0 ? 1.0f : values[i], step = adagrad * value;
+        cell[0] += slow * value;
+        cell[1] += fast * value;
+        cell[4] += step * step;
+        cell[2] += (float)drift_linear_rates[2] * step / (sqrtf(cell[4]) + 1e-6f);
+        spread += drift_rounded((double)(drift_prior - cell[5]) * (double)value * (double)value);
+    }
+    spread = 1.0 + known * spread;
+    known /= spread;
+    filter /= spread;
+    for (int i = -1; i < n; i++) {
+        float *__restrict cell = i < 0 ? weights : weights + DRIFT_CELL_SIZE * (1 + (size_t)slots[i]);
+        float share = (drift_prior - cell[5]) * (i < 0 ? 1.0f : values[i]);
+        float now = cell[5] + ((float)known * share * share - drift_walk);
+        cell[3] += (float)filter * share;
+        cell[5] = now > 0.0f ? now : 0.0f;
     }
 }
 

@@ -15,8 +15,12 @@
 #define DRIFT_SEEN 6.0 /* scores that gates see are clipped here, */
 #define DRIFT_LARGEST 30.0 /* and here those that become a probability of two classes */
 
-enum { DRIFT_GATES = 2, DRIFT_LINEARS = 3 };
-static const double drift_gate_rates[DRIFT_GATES] = {0.1, 0.5};
+/* Of the gate of second order: what an example adds to the variances of its weights, and their most. */
+#define DRIFT_WALK 1e-5
+#define DRIFT_MOST 0.1
+
+enum { DRIFT_FIRST_ORDER = 2, DRIFT_GATES = 3, DRIFT_LINEARS = 4 };
+static const double drift_gate_rates[DRIFT_FIRST_ORDER] = {0.1, 0.5};
 
 typedef struct {
     int members, scored; /* all, and those whose scores the gates see */
@@ -24,11 +28,11 @@ typedef struct {
     int vote; /* decide by the vote */
     double share;
     /* What is learnt: by member, of the gates, and sums. */
-    double *weights, *majority, *errors, *losses, *path, *switches, *gates;
+    double *weights, *majority, *errors, *losses, *path, *switches, *gates, *covariance;
     double trust[2], total, log_loss, mistakes, mean_loss, mean_of;
     int64_t n_learnt;
     /* Of the example read last. */
-    double *score, *softmax, *p, *next, *mixed;
+    double *score, *softmax, *p, *next, *mixed, *margin, *gain;
     int *choice;
     int ballot[2], prediction;
 } DriftMixture;
@@ -170,18 +174,68 @@ static void drift_follow(DriftMixture *m) {
     }
 }
 
+/* Where the last gate is wrong: its own largest score of another class that was met. */
+static int drift_rival(const DriftMixture *m, int number) {
+    const double *score = m->score + m->members - 1;
+    int rival = -1;
+    for (int r = 0; r < m->rows - 1; r++)
+        if (r != number && (rival < 0 || score[r * m->members] > score[rival * m->members])) rival = r;
+    return rival;
+}
+
+/* One step of the gate of second order: a Kalman filter of weights that walk, on the logistic loss of the
+   scores above those of the rival. */
+DRIFT_CLONES static void drift_filter(double *__restrict weights, double *__restrict covariance,
+                                     const double *__restrict z, double *__restrict gain, int n, double w) {
+    double margin = 0.0, spread = 0.0, u, known, step;
+    for (int e = 0; e < n; e++) margin += weights[e] * z[e];
+    u = 1.0 / (1.0 + drift_power_of_e(drift_clipped(margin, DRIFT_LARGEST)));
+    known = w * u * (1.0 - u);
+    for (int e = 0; e < n; e++) {
+        covariance[e * n + e] += DRIFT_WALK;
+        gain[e] = 0.0;
+    }
+    for (int c = 0; c < n; c++) /* it is symmetric */
+        for (int e = 0; e < n; e++) gain[e] += covariance[c * n + e] * z[c];
+    for (int e = 0; e < n; e++) spread += gain[e] * z[e];
+    step = 1.0 / (1.0 + known * spread);
+    for (int c = 0; c < n; c++)
+        for (int e = 0; e < n; e++) covariance[c * n + e] -= known * step * gain[c] * gain[e];
+    for (int e = 0; e < n; e++) weights[e] += w * u * step * gain[e];
+    for (int e = 0; e < n; e++) {
+        double share = covariance[e * n + e];
+        if (share <= DRIFT_MOST) continue;
+        share = sqrt(DRIFT_MOST / share);
+        for (int c = 0; c < n; c++) covariance[e * n + c] *= share;
+        for (int c = 0; c < n; c++) covariance[c * n + e] *= share;
+    }
+}
+
+/* One step of each gate in the weights that it gives the others' scores. */
+static void drift_learn_gates(DriftMixture *m, int number, double w) {
+    int n = m->members, scored = m->scored, rival = drift_rival(m, number);
+    for (int e = 0; e < scored; e++) {
+        if (m->rows == 1)
+            m->margin[e] = (number ? 1.0 : -1.0) * drift_clipped(m->score[e], DRIFT_SEEN);
+        else
+            m->margin[e] = drift_clipped(m->score[number * n + e], DRIFT_SEEN) - drift_clipped(m->score[rival * n + e], DRIFT_SEEN);
+    }
+    for (int j = 0; j < DRIFT_FIRST_ORDER; j++)
+        for (int r = 0; r < m->rows; r++) {
+            double step = w * drift_gate_rates[j] / scored * drift_gradient(m, scored + j, r, number);
+            for (int e = 0; e < scored; e++)
+                m->gates[j * scored + e] += step * drift_clipped(m->score[r * n + e], DRIFT_SEEN);
+        }
+    drift_filter(m->gates + DRIFT_FIRST_ORDER * scored, m->covariance, m->margin, m->gain, scored, w);
+}
+
 /* Weigh the members by what they said of an example, after `drift_next_weights`; loss includes `w`. */
 static void drift_weigh(DriftMixture *m, int number, double w, double loss) {
     int n = m->members, scored = drift_was_scored(m, number);
     double slip = drift_power_of_e(-DRIFT_VOTE * (w < 1000.0 ? w : 1000.0));
     if (scored) {
         if (m->n_learnt) drift_follow(m);
-        for (int j = 0; j < DRIFT_GATES; j++)
-            for (int r = 0; r < m->rows; r++) {
-                double step = w * drift_gate_rates[j] / m->scored * drift_gradient(m, m->scored + j, r, number);
-                for (int e = 0; e < m->scored; e++)
-                    m->gates[j * m->scored + e] += step * drift_clipped(m->score[r * n + e], DRIFT_SEEN);
-            }
+        drift_learn_gates(m, number, w);
         memcpy(m->weights, m->next, (size_t)n * sizeof *m->weights);
     }
     for (int e = 0; e < n; e++) {

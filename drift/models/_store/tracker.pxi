@@ -59,17 +59,22 @@ cdef class TrackerCore(Scaling):
                     self.factors[e], self.rates[e] = 1.0, rate
                     self.kept[e] = 1.0 - min(forgetting / plan.budget, 0.9)
                     e += 1
-        self.block = <double *>widened(NULL, 0, 6 * n + DRIFT_GATES * scored)
+        self.block = <double *>widened(NULL, 0, 6 * n + (DRIFT_GATES + scored + 2) * scored)
         self.m.weights = self.block
         self.m.majority, self.m.errors = self.block + n, self.block + 2 * n
         self.m.losses, self.m.path = self.block + 3 * n, self.block + 4 * n
         self.m.switches, self.m.gates = self.block + 5 * n, self.block + 6 * n
+        self.m.covariance = self.m.gates + DRIFT_GATES * scored
+        self.m.margin = self.m.covariance + scored * scored
+        self.m.gain = self.m.margin + scored
         self.m.members, self.m.scored, self.m.share, self.m.vote = n, scored, plan.share, plan.vote
         for e in range(n):
             self.m.weights[e] = self.m.majority[e] = 1.0 / n
             self.m.path[e] = log(<double>n)
         for e in range(DRIFT_GATES * scored):
             self.m.gates[e] = 1.0 / scored
+        for e in range(scored):
+            self.m.covariance[e * scored + e] = SECOND_ORDER[0]
         self.m.trust[0] = self.m.trust[1] = 0.5
         self.m.mean_loss, self.m.mean_of, self.m.rows = 0.7, 1.0, 1
         self.cells = self.cells_of(0)
@@ -86,8 +91,8 @@ cdef class TrackerCore(Scaling):
 
     def __sizeof__(self):
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
-        cdef Py_ssize_t size = 8 * (6 * n + DRIFT_GATES * self.m.scored + 3 * (self.n_experts + self.n_kernels))
-        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELLS_OF * self.cell_room)
+        cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
+        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room)
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
         size += 72 * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
@@ -116,7 +121,7 @@ cdef class TrackerCore(Scaling):
         self.m.next = <double *>grown(self.m.next, max(classes, n) * sizeof(double))
         self.m.choice = <int *>grown(self.m.choice, n * sizeof(int))
         self.coefficients = <float *>restrided(self.coefficients, before, rows, size, size)
-        size = <Py_ssize_t>self.cell_room * DRIFT_CELLS_OF
+        size = <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE
         self.linear = <float *>restrided(self.linear, before, rows, size, size)
         self.row_room = rows
         return 0
@@ -126,7 +131,7 @@ cdef class TrackerCore(Scaling):
         cdef int room = cells if self.sparse else cells + cells // 4
         if cells > self.cell_room:
             self.linear = <float *>restrided(
-                self.linear, self.row_room, self.row_room, self.cell_room * DRIFT_CELLS_OF, room * DRIFT_CELLS_OF
+                self.linear, self.row_room, self.row_room, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE
             )
             self.cell_room = room
         return 0
@@ -168,7 +173,7 @@ cdef class TrackerCore(Scaling):
                 self.m.score[r * self.m.members + e] *= self.factors[e]
             drift_linear_sums(
                 self.m.score + r * self.m.members + self.n_experts,
-                self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF,
+                self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE,
                 self.slots, self.values, min(self.n_slots, self.cells - 1),
             )
         drift_say(&self.m)
@@ -329,26 +334,29 @@ cdef class TrackerCore(Scaling):
             return
         if self.m.known == 3:
             part(self.coefficients, <Py_ssize_t>self.n_experts * self.stride, 0)
-            part(self.linear, <Py_ssize_t>self.cell_room * DRIFT_CELLS_OF, DRIFT_CELLS_OF)
+            part(self.linear, <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE, DRIFT_CELL_SIZE)
             for e in range(n):
                 self.m.score[n + e], self.m.score[2 * n + e] = 0.5 * self.m.score[e], 0.0
                 self.m.score[e] *= -0.5
             self.m.rows = 3
         double_last(self.coefficients, self.m.rows, <Py_ssize_t>self.n_experts * self.stride * sizeof(float))
-        double_last(self.linear, self.m.rows, <Py_ssize_t>self.cell_room * DRIFT_CELLS_OF * sizeof(float))
+        double_last(self.linear, self.m.rows, <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE * sizeof(float))
         double_last(self.m.score, self.m.rows, n * sizeof(double))
         self.m.rows += 1
         drift_softmax(self.m.softmax, self.m.score, self.m.rows, n)
 
     cdef void learn_linear(self, int number, double w) noexcept:
         cdef int r, e = self.n_experts
-        cdef double step = w * (self.n_examples + 1) / self.norms
+        cdef double step = w * (self.n_examples + 1) / self.norms, sure
         for r in range(self.m.rows):
+            sure = self.m.softmax[(r if self.m.rows > 1 else 1) * self.m.members + e + 3]
             drift_linear_steps(
-                self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF, self.slots, self.values, self.n_slots,
+                self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, self.slots, self.values, self.n_slots,
                 <float>(drift_gradient(&self.m, e, r, number) * drift_linear_rates[0] * step),
                 <float>(drift_gradient(&self.m, e + 1, r, number) * drift_linear_rates[1] * step),
                 <float>(drift_gradient(&self.m, e + 2, r, number) * w),
+                drift_gradient(&self.m, e + 3, r, number) * w,
+                sure * (1.0 - sure) * w,
             )
 
     cdef void turn(self, ColumnStore store) noexcept:
@@ -356,13 +364,12 @@ cdef class TrackerCore(Scaling):
         cdef int e
         cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
         self.sparse, self.n_examples, self.n_values, self.squares = True, 0, 0, 0.0
-        self.names, self.n_names, self.fresh = [], 0, None
-        free(self.vocabulary.entries)
-        memset(&self.vocabulary, 0, sizeof(self.vocabulary))
+        self.free_names()
+        self.names, self.fresh = [], None
         self.store = store
         if size:
             memset(self.coefficients, 0, self.row_room * size * sizeof(float))
-        memset(self.linear, 0, <Py_ssize_t>self.row_room * self.cell_room * DRIFT_CELLS_OF * sizeof(float))
+        memset(self.linear, 0, <Py_ssize_t>self.row_room * self.cell_room * DRIFT_CELL_SIZE * sizeof(float))
         for e in range(self.n_experts):
             self.factors[e] = 1.0
         self.norms = 0.0
@@ -522,15 +529,16 @@ cdef class TrackerCore(Scaling):
         for e in range(self.n_experts):
             for r in range(rows):
                 coefficients[e, r] = floats_at(self.coefficients_of(r, e), used)
-        linear = [floats_at(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF, self.cells * DRIFT_CELLS_OF) for r in range(rows)]
+        linear = [floats_at(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, self.cells * DRIFT_CELL_SIZE) for r in range(rows)]
         return state | {
             "gates": array_at(self.m.gates, DRIFT_GATES * scored).reshape(DRIFT_GATES, scored),
+            "covariance": array_at(self.m.covariance, scored * scored).reshape(scored, scored),
             "trust": array_at(self.m.trust, 2),
             "factors": array_at(self.factors, self.n_experts),
             "mean": array_at(self.mean, self.n_names),
             "variance": array_at(self.variance, self.n_names),
             "coefficients": coefficients,
-            "linear": np.array(linear).reshape(rows, self.cells, DRIFT_CELLS_OF),
+            "linear": np.array(linear).reshape(rows, self.cells, DRIFT_CELL_SIZE),
             "classes": list(self.classes),
             "names": list(self.names),
             "sparse": self.sparse,
@@ -555,7 +563,7 @@ cdef class TrackerCore(Scaling):
         self.store = ColumnStore.restore(kernel, self.budget + 1, state["store"], order)
         self.store.guard = self.guard
         self.sparse, self.auto = state["sparse"], state["auto"]
-        self.classes, self.names = list(state["classes"]), []
+        self.classes = list(state["classes"])
         self.numbers = {label: number for number, label in enumerate(self.classes)}
         self.m.known, self.m.rows = <int>len(self.classes), rows_of(len(self.classes))
         self.reserve_rows(self.m.rows)
@@ -569,12 +577,13 @@ cdef class TrackerCore(Scaling):
         for k, name in enumerate(BY_MEMBER):
             copy_to(self.block + k * n, state[name])
         copy_to(self.m.gates, state["gates"])
+        copy_to(self.m.covariance, state["covariance"])
         copy_to(self.m.trust, state["trust"])
         copy_to(self.factors, state["factors"])
         copy_to(self.mean, state["mean"])
         copy_to(self.variance, state["variance"])
         for r in range(self.m.rows):
-            copy_to(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELLS_OF, state["linear"][r])
+            copy_to(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, state["linear"][r])
             for e in range(self.n_experts):
                 copy_to(self.coefficients_of(r, e), state["coefficients"][e, r])
         self.m.total, self.m.log_loss, self.m.mistakes, self.m.mean_loss, self.m.mean_of, self.norms, self.squares = [state[name] for name in SUMS]
@@ -604,11 +613,11 @@ cdef void *restrided(void *block, Py_ssize_t rows_before, Py_ssize_t rows, Py_ss
 
 
 cdef void part(float *rows, Py_ssize_t size, int cell) noexcept:
-    """Make one score's numbers those of two classes and a spare one; of a cell the last is a sum."""
+    """Make one score's numbers those of two classes and a spare one; of a cell the last ones are sums."""
     cdef Py_ssize_t i
     for i in range(size):
         rows[2 * size + i] = 0.0
-        if cell and i % cell == cell - 1:
+        if cell and i % cell >= DRIFT_LINEARS:
             rows[size + i] = rows[i]
         else:
             rows[size + i] = <float>0.5 * rows[i]

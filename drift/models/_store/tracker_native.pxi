@@ -12,7 +12,7 @@ cdef extern from *:
     """
     enum: FEW_NAMES, DENSE_NAMES
     double SPARSE_SHARE, RATE, LEAST
-    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELLS_OF, DRIFT_SLOT_BITS, DRIFT_DRAWS
+    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOT_BITS, DRIFT_DRAWS
     double DRIFT_TIE
     const uint64_t drift_step
     const double *drift_linear_rates
@@ -26,6 +26,7 @@ cdef extern from *:
         double *path
         double *switches
         double *gates
+        double *covariance
         double *trust
         int64_t n_learnt
         double *score
@@ -33,6 +34,8 @@ cdef extern from *:
         double *p
         double *next
         double *mixed
+        double *margin
+        double *gain
         int *choice
     int drift_classes(const DriftMixture *) nogil
     void drift_softmax(double *, const double *, int, int) nogil
@@ -53,4 +56,4 @@ cdef extern from *:
     void drift_project(double, const double[3][3], double *) nogil
     double drift_rounded(double) nogil
     void drift_linear_sums(double *, const float *, const int32_t *, const float *, int) nogil
-    void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float) nogil
+    void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float, double, double) nogil

@@ -56,10 +56,19 @@ cdef class Scaling:
     cdef bint current
 
     def __dealloc__(self):
+        self.free_names()
+        free(self.slots); free(self.values); free(self.sums); free(self.table)
+
+    cdef void free_names(self) noexcept:
+        """Give back what dense features take."""
         free(self.vocabulary.entries); free(self.mean); free(self.variance); free(self.next_mean)
         free(self.next_variance); free(self.raw); free(self.last_raw); free(self.scaled)
-        free(self.order); free(self.identity); free(self.slots); free(self.values); free(self.sums)
-        free(self.table)
+        free(self.order); free(self.identity)
+        memset(&self.vocabulary, 0, sizeof(self.vocabulary))
+        self.mean = self.variance = self.next_mean = self.next_variance = NULL
+        self.raw = self.last_raw = self.scaled = NULL
+        self.order = self.identity = NULL
+        self.n_names = self.name_room = 0
 
     cdef bint take(self, x) except -1:
         """Make an example the store's point; return whether it is another one than before."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._store.check import distinct
-from drift.models._tracker.plan import GATES, LINEAR
+from drift.models._tracker.plan import N_GATES, N_LINEAR
 from drift.models._tracker.scaling import DENSE_NAMES
 from drift.models._tracker.slots import SLOTS
 
@@ -50,12 +50,13 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     _check(state["mean_of"] > 0.0 and state["norms"] >= 0.0 and state["squares"] >= 0.0, "sums")
     rows = len(classes) + 1 if len(classes) > 2 else 1
     used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
-    n_scored = plan.n_members - len(GATES)
+    n_scored = plan.n_members - N_GATES
     shapes = {
         "coefficients": (np.float32, (plan.n_experts, rows, used)),
-        "linear": (np.float32, (rows, 1 + slots, len(LINEAR) + 1)),
+        "linear": (np.float32, (rows, 1 + slots, N_LINEAR + 2)),
         "factors": (np.float64, (plan.n_experts,)),
-        "gates": (np.float64, (len(GATES), n_scored)),
+        "gates": (np.float64, (N_GATES, n_scored)),
+        "covariance": (np.float64, (n_scored, n_scored)),
         "mean": (np.float64, (len(names),)),
         "variance": (np.float64, (len(names),)),
         "trust": (np.float64, (2,)),

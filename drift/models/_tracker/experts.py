@@ -24,7 +24,7 @@ class Expert(NamedTuple):
     kernel
         Its kernel over the supports, or that it is a linear model of the features, or a gate.
     rate
-        Its learning rate.
+        Its learning rate; 0 for a Kalman filter, which finds its own.
     forgetting
         Share of its coefficients that an insertion takes from it.
     weight
@@ -62,7 +62,7 @@ class Experts(tuple[Expert, ...]):
         return [
             (
                 expert.kernel,
-                f"{expert.rate:.4g}",
+                f"{expert.rate:.4g}" if expert.rate else "-",
                 f"{expert.forgetting:.3f}" if expert.forgetting else "-",
                 f"{100 * expert.weight:.1f}",
                 f"{100 * expert.error:.1f}",
@@ -122,9 +122,9 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
         (f"RBF({width:g})" if width else "linear", rate, min(lost / plan.budget, 0.9))
         for width, rate, lost in itertools.product(plan.kernels, plan.rates, plan.forgetting)
     ]
-    rules = ["SGD"] * (len(LINEAR) - 1) + ["AdaGrad"]
-    heads += [(f"features, {rule}", rate, 0.0) for rule, rate in zip(rules, LINEAR, strict=True)]
-    heads += [("gate", rate, 0.0) for rate in GATES]
+    rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*LINEAR, 0.0], strict=True)
+    heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]
+    heads += [*(("gate", rate, 0.0) for rate in GATES), ("gate, Kalman", 0.0, 0.0)]
     total = record["total"] or 1.0
     columns = zip(heads, record["weights"], record["errors"], record["losses"], strict=True)
     return Experts(

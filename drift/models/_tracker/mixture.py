@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.models._store.undo import Part
-from drift.models._tracker.plan import CLIP, GATES, INSERTION, MEMORY, VOTE
+from drift.models._tracker.plan import CLIP, GATES, INSERTION, MEMORY, N_GATES, SECOND_ORDER, VOTE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,16 +103,27 @@ class Mixture(Part):
     """
 
     _kept = frozenset(
-        {"weights", "majority", "trust", "gates", "errors", "losses", "path", "switches"}
+        {
+            "weights",
+            "majority",
+            "trust",
+            "gates",
+            "covariance",
+            "errors",
+            "losses",
+            "path",
+            "switches",
+        }
     )
 
     def __init__(self, plan: Plan) -> None:
-        n, n_scored = plan.n_members, plan.n_members - len(GATES)
+        n, n_scored = plan.n_members, plan.n_members - N_GATES
         self.plan = plan
         self.weights = np.full(n, 1.0 / n)  # by log loss
         self.majority = np.full(n, 1.0 / n)  # by mistakes
         self.trust = np.full(2, 0.5)  # in the largest probability, and in that majority
-        self.gates = np.full((len(GATES), n_scored), 1.0 / n_scored)
+        self.gates = np.full((N_GATES, n_scored), 1.0 / n_scored)
+        self.covariance = SECOND_ORDER[0] * np.eye(n_scored)  # of the last gate's weights
         self.errors, self.losses = np.zeros(n), np.zeros(n)
         #: Cost of the cheapest sequence of members that ends with each one, and its switches.
         self.path, self.switches = np.full(n, math.log(n)), np.zeros(n)
@@ -172,11 +183,38 @@ class Mixture(Part):
         self.path = np.minimum(stay, go)
 
     def _learn_gates(self, said: Said, number: int, w: float) -> None:
-        """One step of gradient descent on the log loss in the weights that gates give scores."""
-        n = self.gates.shape[1]
+        """One step on the log loss in the weights that gates give the others' scores."""
+        n, first_order = self.gates.shape[1], len(GATES)
         seen = np.clip(said.scores[:n], -SEEN, SEEN)
-        steps = w / n * np.array(GATES)[:, np.newaxis] * gradients(said.softmax[n:], number)
-        self.gates = self.gates + steps[:, -seen.shape[1] :] @ seen.T
+        rates = w / n * np.array(GATES)[:, np.newaxis]
+        steps = rates * gradients(said.softmax[n : n + first_order], number)
+        gates = self.gates.copy()
+        gates[:first_order] += steps[:, -seen.shape[1] :] @ seen.T
+        if seen.shape[1] == 1:
+            z = seen[:, 0] if number else -seen[:, 0]
+        else:
+            rivals = said.scores[-1, :-1].copy()  # the spare row is none
+            rivals[number : number + 1] = -np.inf
+            z = seen[:, number] - seen[:, rivals.argmax()]
+        gates[-1] += self._filter(z, float(gates[-1] @ z), w)
+        self.gates = gates
+
+    def _filter(self, z: Array, margin: float, w: float) -> Array:
+        """Step of a Kalman filter at an example with these scores above those of its rival."""
+        _, walk, most = SECOND_ORDER
+        u = 1.0 / (1.0 + math.exp(min(max(margin, -LARGEST), LARGEST)))
+        covariance = self.covariance + walk * np.eye(len(z))
+        a = covariance @ z
+        known = w * u * (1.0 - u)
+        gain = a / (1.0 + known * (a @ z))
+        covariance -= known * np.outer(a, gain)
+        for e in np.flatnonzero(covariance.diagonal() > most):
+            share = math.sqrt(most / covariance[e, e])
+            covariance[e] *= share
+            covariance[:, e] *= share
+        self.covariance = covariance
+        step: Array = w * u * gain
+        return step
 
 
 def gradients(softmax: Array, number: int) -> Array:

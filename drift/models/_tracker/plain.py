@@ -16,7 +16,7 @@ from drift.models._store.class_labels import check_class
 from drift.models._store.undo import Part
 from drift.models._tracker.check import check_tracker
 from drift.models._tracker.mixture import TIE, Mixture, gradients, softmax_of
-from drift.models._tracker.plan import DRAWS, LINEAR
+from drift.models._tracker.plan import DRAWS, KALMAN, LINEAR, N_LINEAR
 from drift.models._tracker.scaling import Scaling
 from drift.models._tracker.slots import STEP, mix
 
@@ -58,7 +58,7 @@ class TrackerCore(Part):
         self._numbers: dict[Hashable, int] = {}
         self.mixture = Mixture(plan)
         self.draws = seed % 2**64
-        self.said: Said = self.mixture.say(np.zeros((plan.n_experts + len(LINEAR), 1)), 0)
+        self.said: Said = self.mixture.say(np.zeros((plan.n_experts + N_LINEAR, 1)), 0)
         self._begin(Scaling(scale), wide)
 
     def _begin(self, scaling: Scaling, wide: bool) -> None:  # noqa: FBT001
@@ -72,8 +72,8 @@ class TrackerCore(Part):
         self.squared = np.zeros(0)  # norms by slot
         self.coefficients = np.zeros((plan.n_experts, rows, 0), np.float32)
         self.factors = np.ones(plan.n_experts)  # of each expert's coefficients
-        #: By row, bias and slots, expert; then AdaGrad's sum of squares.
-        self.linear = np.zeros((rows, 1 + scaling.n_slots, len(LINEAR) + 1), np.float32)
+        #: By row, bias and slots: weights, AdaGrad's sum of squares, what the filter knows.
+        self.linear = np.zeros((rows, 1 + scaling.n_slots, N_LINEAR + 2), np.float32)
         self.norms = 0.0  # sum of |x|^2 + 1
 
     # --- what is predicted ---------------------------------------------------------------------
@@ -134,7 +134,7 @@ class TrackerCore(Part):
         return result
 
     def _linear_scores(self, point: Point) -> Array:
-        n = len(LINEAR)
+        n = N_LINEAR
         known = point.slots < self.linear.shape[1] - 1  # a new name has no weight yet
         weights = self.linear[:, 1 + point.slots[known], :n].astype(float)
         scores: Array = np.einsum("rse,s->er", weights, point.values[known])
@@ -168,12 +168,14 @@ class TrackerCore(Part):
         if new:
             scores = self._meet(y, scores)
             softmax = softmax_of(scores)
-        steps = w * gradients(softmax, number)[:, -scores.shape[1] :]
-        self._learn_linear(point, steps[self.plan.n_experts :])
+        rows, n = scores.shape[1], self.plan.n_experts
+        steps = w * gradients(softmax, number)[:, -rows:]
+        sure = softmax[n + N_LINEAR - 1, -rows:]
+        self._learn_linear(point, steps[n:], w * sure * (1.0 - sure))
         if self.scaling.learn(point):
             self._begin(self.scaling, self.store.wide)
         elif inserts:
-            self._insert(point, steps[: self.plan.n_experts])
+            self._insert(point, steps[:n])
         return said.prediction
 
     def _meet(self, y: Label, scores: Array) -> Array:
@@ -185,27 +187,35 @@ class TrackerCore(Part):
         if len(self.classes) == 3:
             self.coefficients = _parted(self.coefficients)
             scores = _parted(scores)
-            squares = self.linear[..., -1]
+            sums = self.linear[..., N_LINEAR:]
             self.linear = _parted(self.linear.transpose(1, 0, 2)).transpose(1, 0, 2)
-            self.linear[:2, :, -1] = squares
+            self.linear[:2, :, N_LINEAR:] = sums
         self.coefficients = np.concatenate([self.coefficients, self.coefficients[:, -1:]], axis=1)
         self.linear = np.concatenate([self.linear, self.linear[-1:]])
         return np.hstack([scores, scores[:, -1:]])
 
-    def _learn_linear(self, point: Point, steps: Array) -> None:
+    def _learn_linear(self, point: Point, steps: Array, known: Array) -> None:
+        """Step the linear experts; `known` is the second derivative of the filter's loss by row."""
         missing = 1 + len(point.slots) - self.linear.shape[1]
         if not self.scaling.sparse and missing > 0:
             self.linear = np.pad(self.linear, ((0, 0), (0, missing), (0, 0)))
-        n = self.scaling.n_examples + 1
         places = np.concatenate([[0], 1 + point.slots])
         values = np.concatenate([np.ones(1, np.float32), point.values])
+        cells = self.linear[:, places]
+        n = (self.scaling.n_examples + 1) / self.norms
         for i, rate in enumerate(LINEAR[:-1]):
-            step = (steps[i] * rate * n / self.norms).astype(np.float32)
-            self.linear[:, places, i] += step[:, np.newaxis] * values
-        step = steps[len(LINEAR) - 1].astype(np.float32)[:, np.newaxis] * values
-        squares = self.linear[:, places, -1] + step * step
-        self.linear[:, places, -1] = squares
-        self.linear[:, places, -2] += np.float32(LINEAR[-1]) * step / (np.sqrt(squares) + 1e-6)
+            step = (steps[i] * rate * n).astype(np.float32)
+            cells[..., i] += step[:, np.newaxis] * values
+        step = steps[2].astype(np.float32)[:, np.newaxis] * values
+        cells[..., 4] += step * step
+        cells[..., 2] += np.float32(LINEAR[-1]) * step / (np.sqrt(cells[..., 4]) + 1e-6)
+        prior, walk = KALMAN
+        spread = (prior - cells[..., 5].astype(float)) * values
+        divisor = 1.0 + known * (spread @ values.astype(float))
+        cells[..., 3] += (steps[3] / divisor)[:, np.newaxis] * spread
+        cells[..., 5] += (known / divisor)[:, np.newaxis] * spread * spread - walk
+        cells[..., 5] = np.maximum(cells[..., 5], 0.0)
+        self.linear[:, places] = cells
 
     # --- the supports --------------------------------------------------------------------------
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CLIP", "DRAWS", "GATES", "INSERTION", "LINEAR", "MEMORY", "VOTE", "Plan"]
+__all__ = [
+    "CLIP",
+    "DRAWS",
+    "GATES",
+    "INSERTION",
+    "KALMAN",
+    "LINEAR",
+    "MEMORY",
+    "N_GATES",
+    "N_LINEAR",
+    "SECOND_ORDER",
+    "VOTE",
+    "Plan",
+]
 
 #: Insertion where an example's loss is above this share of the running mean loss, which forgets
 #: at this rate.
@@ -15,10 +28,17 @@ CLIP = 1e-3
 VOTE = 0.2
 #: Supports that are drawn, of which the cheapest is evicted.
 DRAWS = 16
-#: Rates of the gates.
+#: Rates of the gates that go by gradients.
 GATES = (0.1, 0.5)
-#: Rates of the linear experts: two by stochastic gradient descent, then one by diagonal AdaGrad.
+#: Of the gate of second order, a Kalman filter of weights that walk: variance at first, what an
+#: example adds to it, and the most there is of it.
+SECOND_ORDER = (0.01, 1e-5, 0.1)
+#: Rates of the linear experts: two by stochastic gradient descent, one by diagonal AdaGrad.
 LINEAR = (0.3, 3.0, 0.25)
+#: Of the linear expert by a diagonal Kalman filter: variance at first, what an example adds.
+KALMAN = (10.0, 0.003)
+#: Numbers of linear experts and of gates.
+N_LINEAR, N_GATES = len(LINEAR) + 1, len(GATES) + 1
 
 
 class Plan(NamedTuple):
@@ -58,4 +78,4 @@ class Plan(NamedTuple):
     @property
     def n_members(self) -> int:
         """Number of all members of the list."""
-        return self.n_experts + len(LINEAR) + len(GATES)
+        return self.n_experts + N_LINEAR + N_GATES

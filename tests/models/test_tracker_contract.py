@@ -1,0 +1,169 @@
+"""What the Tracker is to its users: River's checks, weights, labels, memory, what it shows."""
+
+import math
+import pickle
+import random
+
+import pandas as pd
+import pytest
+from river import checks
+from streams import random_stream
+from test_threads import IN_USE, in_thread
+
+from drift.errors import LabelError, ParameterError
+from drift.models import Tracker
+
+RIVER = list(checks.yield_checks(Tracker()))
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("scale", ["auto", "sparse"])
+@pytest.mark.parametrize("check", RIVER, ids=[check.__name__ for check in RIVER])
+def test_river_check(check, scale):
+    random.seed(1)  # the checks shuffle features
+    check(Tracker(30, scale=scale))
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_second_thread_is_told():
+    model = Tracker(5)
+    model.learn_one({"a": 1.0}, "x")
+    model._guard.hold()
+    met = [
+        in_thread(lambda: model.predict_one({"a": 1.0})),
+        in_thread(lambda: model.predict_proba_one({"a": 1.0})),
+        in_thread(lambda: model.learn_one({"a": 1.0}, "y", 0.5)),
+        in_thread(lambda: model.learn_many([{"a": 1.0}], ["y"])),
+        in_thread(lambda: model.predict_many([{"a": 1.0}])),
+        in_thread(lambda: model.experts),
+        in_thread(model.regret_bound),
+    ]
+    model._guard.release()
+    assert {str(error) for error in met} == {IN_USE}
+    assert in_thread(lambda: model.learn_one({"a": 1.0}, "y")) is None
+
+
+# --- weights, labels, memory --------------------------------------------------------------------
+
+
+def test_a_weight_of_0_changes_nothing():
+    model = Tracker(4)
+    for x, y in random_stream(20):
+        model.learn_one(x, y)
+    before = pickle.dumps(model)
+    model.learn_one({"f1": 1.0, "new": 2.0}, "another class", 0)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("w", [-1.0, float("nan"), float("inf"), "1", None])
+def test_other_weights_are_refused(w):
+    model = Tracker(4)
+    before = pickle.dumps(model)
+    with pytest.raises(ParameterError, match=r"^weight "):
+        model.learn_one({"a": 1.0}, True, w)
+    assert pickle.dumps(model) == before
+
+
+def test_a_weight_scales_steps():
+    """Far from any supports, the score of one linear step is in proportion to the weight."""
+    gains = []
+    for w in (0.25, 0.5):
+        model = Tracker(4, scale="sparse")
+        model.learn_one({"a": 1.0}, "no", 0.001)
+        model.learn_one({"b": 1.0}, "yes", w)
+        chance = model.predict_proba_one({"b": 1.0})["yes"]
+        gains.append(math.log(chance / (1 - chance)))
+    assert 1.7 < gains[1] / gains[0] < 2.1
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), ["a"]])
+def test_what_names_no_class_is_refused(label):
+    model = Tracker(4)
+    before = pickle.dumps(model)
+    with pytest.raises(LabelError):
+        model.learn_one({"a": 1.0}, label)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("scale", ["auto", "dense", "sparse"])
+def test_memory_does_not_follow_the_stream(scale):
+    """Names that never come again: 6,000 of them, and then as many again."""
+    model, sizes = Tracker(5, scale=scale), []
+    for t in range(40):
+        x = {f"{i}": 1.0 for i in range(300 * t, 300 * (t + 1))}
+        model.learn_one(x | {"a": t % 7}, t % 2)
+        if t % 20 == 19:
+            sizes.append(len(pickle.dumps(model)))
+    assert sizes[1] < 1.02 * sizes[0]
+    assert model.n_supports == 5
+
+
+# --- what it shows ------------------------------------------------------------------------------
+
+
+def test_experts_are_a_table_of_what_each_would_have_done():
+    model = Tracker(12)
+    rows = model.experts
+    assert len(rows) == 23
+    assert [row.weight for row in rows] == pytest.approx([1 / 23] * 23)
+    for x, y in random_stream(100):
+        model.learn_one(x, y)
+    rows = model.experts
+    assert sum(row.weight for row in rows) == pytest.approx(1.0)
+    assert {row.kernel for row in rows} == {
+        *("linear", "RBF(0.25)", "RBF(2)", "RBF(16)"),
+        *("features, SGD", "features, AdaGrad", "features, Kalman", "gate", "gate, Kalman"),
+    }
+    assert [(row.rate, row.forgetting) for row in rows[:4]] == [
+        *((0.5, 0.0), (0.5, 4 / 12)),
+        *((6.0, 0.0), (6.0, 4 / 12)),
+    ]
+    text = repr(rows).splitlines()
+    assert len(text) == 24
+    assert max(map(len, text)) <= 80
+    html = rows._repr_html_()
+    assert html.count("<tr>") == 24
+    assert f"{rows[0].log_loss:.3f}" in html
+    frame = pd.DataFrame(rows)
+    assert frame.columns.tolist() == list(rows[0]._fields)
+
+
+def test_the_class_of_the_largest_probability_can_be_asked_for():
+    model = Tracker(9, decide="probability")
+    for x, y in random_stream(120):
+        chances = model.predict_proba_one(x)
+        if len(chances) == 2:
+            assert model.predict_one(x) == max(chances, key=chances.get)
+        model.learn_one(x, y)
+
+
+def test_probabilities_are_those_of_the_classes_met():
+    model = Tracker(5)
+    assert model.predict_one({"a": 1.0}) is None
+    assert model.predict_proba_one({"a": 1.0}) == {}
+    for t, label in enumerate(["x", ("y", 1), 3, "x", None, 5]):
+        if label is not None:
+            model.learn_one({"a": t}, label)
+        chances = model.predict_proba_one({"a": 0.5})
+        assert sum(chances.values()) == pytest.approx(1.0)
+    assert list(chances) == ["x", ("y", 1), 3, 5]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        dict(budget=0),
+        dict(kernels=()),
+        dict(kernels=(-1.0,)),
+        dict(rates=(0.0,)),
+        dict(forgetting=(float("nan"),)),
+        dict(share=-0.1),
+        dict(scale="wide"),
+        dict(decide="both"),
+        dict(seed=1.5),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(bad):
+    [name] = bad
+    with pytest.raises(ParameterError, match=name):
+        Tracker(**bad)
