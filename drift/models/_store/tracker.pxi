@@ -128,7 +128,7 @@ cdef class TrackerCore(Scaling):
 
     cdef int reserve_cells(self, int cells) except -1:
         """Make room for the weights of so many slots, and the bias, in the linear experts."""
-        cdef int room = cells if self.sparse else cells + cells // 4
+        cdef int room = cells if cells > DENSE_NAMES + 1 else cells + cells // 4  # slots do not grow
         if cells > self.cell_room:
             self.linear = <float *>restrided(
                 self.linear, self.row_room, self.row_room, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE
