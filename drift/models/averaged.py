@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._store.guard import alone
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.multiclass import MulticlassKernelClassifier
-from drift.models._template.river import ONE, ModelWrapper, OnlineClassifier
+from drift.models._template.labels import probabilities
+from drift.models._template.multiclass import MulticlassKernelClassifier, softmax
+from drift.models._template.river import ONE, Calibrated, ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Averaged"]
 
 
-class Averaged(ModelWrapper, OnlineClassifier):
+class Averaged(Calibrated, ModelWrapper, OnlineClassifier):
     """A model's average: it learns as the model does, and scores with the mean of its hypotheses.
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
@@ -76,6 +78,7 @@ class Averaged(ModelWrapper, OnlineClassifier):
                 "model must be a classifier of drift.models and not a wrapper, not "
                 f"{type(model).__name__}: put transformers in front of Averaged"
             )
+        super().__init__()
         self.model: KernelClassifier = model
         self._n_examples = 0.0  # sum of their weights
         self._since = 0.0  # of those met by the present hypothesis
@@ -116,14 +119,27 @@ class Averaged(ModelWrapper, OnlineClassifier):
             Features, label and weight, as the model takes them.
         """
         if w is ONE:
-            self._guard.update(self, self._follow_one, self.model.learn_one, x, y)
+            self._guard.update(self, self._follow_example, x, y)
         else:
             super().learn_one(x, y, w)
 
     def _learn(self, x: Features, y: Label) -> Label:
         predicted = self.predict_one(x)
-        self._guard.update(self, self._follow_one, self.model.learn_one, x, y, self._weight)
+        self._guard.update(self, self._follow_example, x, y)
         return predicted
+
+    def _follow_example(self, x: Features, y: Label) -> None:
+        """Let the model learn an example of its own; see to the probabilities at each sixteenth."""
+        scores = None
+        if int(self._n_examples) % 16 == 0:  # the average's score is as dear as a prediction
+            self._read(x)
+            scores = self._score()
+        self._follow_one(self.model.learn_one, x, y, self._weight)
+        classes = self._prototypes
+        if isinstance(scores, float) and classes is None:
+            self._calibration.learn(scores, self.model._sign(y), self._weight)
+        elif isinstance(scores, Sized) and classes and classes.number(y) < len(scores):
+            self._calibration.learn_classes(scores, classes.number(y), self._weight)
 
     def _step(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
@@ -186,7 +202,7 @@ class Averaged(ModelWrapper, OnlineClassifier):
         return model._prototypes if isinstance(model, MulticlassKernelClassifier) else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_weights": None}
+        return super().__getstate__() | {"_weights": None}
 
     # --- what labels and scores mean -----------------------------------------------------------
 
@@ -215,7 +231,10 @@ class Averaged(ModelWrapper, OnlineClassifier):
         return self.model._label_of(score)
 
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        return self.model._probabilities(score)
+        scaled = score * self._calibration.scale
+        if self._prototypes is not None:
+            return softmax(self._prototypes.labels, scaled)
+        return probabilities(self.model._labels, scaled)
 
     @property
     def n_mistakes(self) -> int:

@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_class, check_classes
 from drift.models._store.guard import alone
 from drift.models._store.rows import BEST, Classes
 from drift.models._template.multiclass import softmax
-from drift.models._template.river import Guarded, ModelWrapper, OnlineClassifier
+from drift.models._template.river import Calibrated, Guarded, ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OneVsRest"]
 
 
-class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
+class OneVsRest(Calibrated, Guarded, ModelWrapper, OnlineClassifier):
     """One binary model for each class, trained to tell it from all others.
 
     The prediction is the class whose model gives the highest raw score, the first met among equals;
@@ -142,11 +142,19 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
         if mistake or changing:  # the others would do nothing
-            self._guard.update(self, self._change, x, changing, int(mistake))
+            self._guard.update(self, self._change, x, changing, scores, mine, int(mistake))
+        else:
+            self._calibration.learn_classes(scores, mine, self._weight)
 
     def _change(
-        self, x: Features, changing: list[tuple[KernelClassifier, float]], mistakes: int
+        self,
+        x: Features,
+        changing: list[tuple[KernelClassifier, float]],
+        scores: Any,
+        mine: int,
+        mistakes: int,
     ) -> None:
+        self._calibration.learn_classes(scores, mine, self._weight)
         self.n_mistakes += mistakes
         for model, sign in changing:
             if self._weight == 1.0:
@@ -183,7 +191,8 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
         supports: Any = [model._supports for model in self.models.values()]
         factors = array("d", [one.factor for one in supports])
         numbers = {label: k for k, label in enumerate(self.models)}
-        classes = Classes(numbers, self._shared.matrix[: len(factors)], factors)
+        matrix = self._shared.matrix[: len(factors)]
+        classes = Classes(numbers, matrix, factors, self._calibration)
         self._shared.store.scan_classes(rows, predictions, labels, classes, rule)
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
@@ -212,7 +221,7 @@ class OneVsRest(Guarded, ModelWrapper, OnlineClassifier):
         return list(self.models)[int(score.argmax())] if len(score) else None
 
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        return softmax(list(self.models), score)
+        return softmax(list(self.models), score * self._calibration.scale)
 
     @property
     def n_supports(self) -> int:

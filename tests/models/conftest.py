@@ -22,6 +22,7 @@ def tolerance(request, monkeypatch):
     if request.param == "plain":
         monkeypatch.setattr(supports, "ColumnStore", plain.ColumnStore)
         monkeypatch.setattr(supports, "Guard", guard.Guard)
+        monkeypatch.setattr(supports, "Calibration", plain.Calibration)
         yield 1e-9
         return
     if not compiled:

@@ -16,8 +16,19 @@ class Guard:
     def keep(self, array: Any, slot: int = ...) -> None: ...
     def defer(self, call: Callable[[], Any]) -> None: ...
 
+class Calibration:
+    slope: float
+    square: float
+    total: float
+    scale: float
+    def __init__(self, slope: float = ..., square: float = ..., total: float = ...) -> None: ...
+    def learn(self, score: float, sign: float, w: float) -> None: ...
+    def learn_classes(self, scores: Any, k: int, w: float) -> None: ...
+    def numbers(self) -> list[float]: ...
+
 class ColumnStore:
     guard: Guard
+    calibration: Calibration
     size: int
     n_added: int
     kernel: Kernel

@@ -30,6 +30,7 @@ from array import array
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
+from drift.models._store import calibration
 from drift.models._store.features import as_dict, culprit, in_order, index_of
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import INDEXED_WIDTH, Row
@@ -38,6 +39,7 @@ from drift.models._tracker.plan import SECOND_ORDER
 
 include "columns_native.pxi"
 include "columns_guard.pxi"
+include "columns_calibration.pxi"
 include "columns_supports.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
@@ -100,6 +102,7 @@ cdef class ColumnStore(Changes):
         return {
             "wide": self.wide,
             "most": self.most,
+            "calibration": array("d", self.calibration.numbers()),
             "factor": self.factor,
             "capacity": self.capacity,
             "names": self.names[: self.n_columns],
@@ -128,6 +131,7 @@ cdef class ColumnStore(Changes):
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0
         self.most = state.get("most", self.most)  # older versions have none
+        self.calibration = Calibration(*state.get("calibration", ()))
         self.factor = state["factor"]
         holes = set(state["free_columns"])
         self.reserve_slots(state["capacity"])
@@ -165,7 +169,8 @@ cdef class ColumnStore(Changes):
         return self
 
 
-store_class(ColumnStore)  # no decorator here: an extension type takes none
+store_class(ColumnStore)  # no decorators: an extension type takes none
+store_class(Calibration)
 
 include "tracker_native.pxi"
 include "tracker_scaling.pxi"

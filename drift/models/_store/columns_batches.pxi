@@ -75,6 +75,7 @@ cdef class Batches(Scores):
                     self.guard.update(model, model._change, Row(rows, i), y, <double>(<int8_t *>sign.buf)[i], value)
                 elif type(y) is not bool or model._kind == "any":
                     model._adopt(y)
+                self.calibration.take(value, <double>(<int8_t *>sign.buf)[i], 1.0)
                 predictions.append((<tuple>known)[1 if value > 0.0 else 0])
         finally:
             close_rows(&view)
@@ -122,7 +123,8 @@ cdef class Batches(Scores):
     def scan_classes(self, rows, list predictions, list labels, classes, rule):
         """Append what is predicted of rows up to the first that might be an update.
 
-        It begins with the row whose number is that of the predictions.
+        It begins with the row whose number is that of the predictions; the classes' calibration learns
+        from rows that have a label.
 
         Parameters
         ----------
@@ -137,12 +139,13 @@ cdef class Batches(Scores):
         """
         cdef RowsView view
         cdef Py_buffer weight, factor
-        cdef int i, own, stop = <int>len(rows), count = <int>len(classes.factors)
+        cdef int i, c, own, stop = <int>len(rows), count = <int>len(classes.factors)
         cdef Py_ssize_t width
         cdef double threshold = rule.threshold
         cdef bint rivals = rule.rivals, wary = rule.wary
         cdef dict numbers = classes.numbers
         cdef list names = list(numbers)
+        cdef Calibration calibration = classes.calibration
         cdef double *scores = <double *>grown(NULL, 2 * count * sizeof(double))
         self.index(rows.width)
         open_rows(rows, &view)
@@ -161,6 +164,10 @@ cdef class Batches(Scores):
                     break
                 if wary and self.may_be_held():
                     break
+                if labels is not None:
+                    for c in range(count):
+                        scores[c] *= (<double *>factor.buf)[c]
+                    calibration.take_classes(scores, count, own, 1.0)
                 predictions.append(names[own])
         finally:
             close_rows(&view)

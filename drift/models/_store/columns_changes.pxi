@@ -241,7 +241,7 @@ cdef class Changes(Batches):
         self.old_capacity, self.old_columns = self.capacity, self.n_columns
         self.least_free = self.free_columns.size
         self.made.size = self.turned.size = self.added.size = self.gone.size = 0
-        self.logging = True
+        self.calibration.begin(); self.logging = True
 
     def undo(self):
         """Be again as at the beginning of the update, to the last bit."""
@@ -263,7 +263,7 @@ cdef class Changes(Batches):
                 self.free_columns.size += 1
         self.n_columns = self.old_columns
         self.capacity = self.old_capacity
-        self.logging = False
+        self.calibration.undo(); self.logging = False
         for k in range(self.turned.size - 1, -1, -1):
             j = self.turned.items[k]
             try:

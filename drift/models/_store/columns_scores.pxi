@@ -174,13 +174,16 @@ cdef class Scores(Point):
     def learn(self, x, double sign, double margin, model, y):
         """Read an example; where ``sign * score <= margin`` let a model change.
 
-        That is one update, of ``model._change(x, y, sign, score)``. Returns the score.
+        That is one update, of ``model._change(x, y, sign, score)``. Returns the score. The calibration
+        learns from it, but where `y` is None.
         """
         cdef double value
         self.read(x)
         value = self.score()
         if sign * value <= margin:
             self.guard.update(model, model._change, x, y, sign, value)
+        if y is not None:  # in the update of an outer one there may be a weight
+            self.calibration.take(value, sign, <double>model._weight if self.guard.updating else 1.0)
         return value
 
     def rounding(self):

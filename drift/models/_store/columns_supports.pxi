@@ -61,6 +61,7 @@ cdef class Supports:
     """Columns by feature, the names that own them, and the supports' slots."""
 
     cdef public Guard guard  # that of the model which has the store
+    cdef readonly Calibration calibration  # of the scores of that model
     cdef readonly object kernel
     cdef readonly bint wide
     cdef object limit
@@ -128,6 +129,7 @@ cdef class Supports:
         self.factor = 1.0
         self.names = []
         self.guard = Guard()
+        self.calibration = Calibration()
 
     def __dealloc__(self):
         cdef int j

@@ -7,12 +7,14 @@ class: the whole contract, to be read from top to bottom.
 
 from __future__ import annotations
 
+import copy
 import math
 from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
+from drift.models._store.calibration import Calibration
 from drift.models._store.features import as_dict, culprit, in_order, number
 from drift.models._store.guard import Guard, alone
 from drift.models._store.undo import store_class
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from drift.models._store.rows import Classes, Rows, Rule
     from drift.types import Features
 
-__all__ = ["ColumnStore", "Guard"]
+__all__ = ["Calibration", "ColumnStore", "Guard"]
 
 #: gamma |x|^2 above which an inner product's rounding shows in the RBF.
 _FAR = 2.0**36
@@ -56,6 +58,7 @@ class ColumnStore:
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
         self.unknown = 0.0  # squared norm of the point's features that no support has
         self.guard = Guard()  # that of the model which has the store
+        self.calibration = Calibration()  # of the scores of that model
         self.order: list[int] = []  # slots of the supports, the oldest first
         self.serials: list[int] = []  # number of each among all that ever came, from 1
         self.n_added = 0
@@ -157,7 +160,7 @@ class ColumnStore:
         rule: Rule,
     ) -> None:
         """Append predictions of rows up to one that might be an update; see the compiled store."""
-        numbers, weights, factors = classes
+        numbers, weights, factors, calibration = classes
         names = list(numbers)
         scores, errors = [0.0] * len(factors), [0.0] * len(factors)
         for i in range(len(predictions), len(rows)):
@@ -171,6 +174,8 @@ class ColumnStore:
             own = best if labels is None else numbers.get(labels[i], len(names))
             if not _goes_by(pairs, own, rule) or (rule.wary and self._may_be_held()):
                 break
+            if labels is not None:
+                calibration.learn_classes([score for score, _ in pairs], own, 1.0)
             predictions.append(names[own])
 
     def _may_be_held(self) -> bool:
@@ -194,6 +199,8 @@ class ColumnStore:
         score = self.score_of(x)
         if sign * score <= margin:
             self.guard.update(model, model._change, x, y, sign, score)  # noqa: SLF001
+        if y is not None:
+            self.calibration.learn(score, sign, model._weight)  # noqa: SLF001
         return score
 
     def rounding(self) -> float:
@@ -365,7 +372,7 @@ class ColumnStore:
         flat = {
             name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
         }
-        return vars(self) | flat | nested
+        return vars(self) | flat | nested | {"calibration": copy.copy(self.calibration)}
 
     def coefficient(self, slot: int) -> float:
         """Coefficient of a support."""
@@ -438,6 +445,7 @@ class ColumnStore:
         return {
             "wide": self.wide,
             "most": self.most,
+            "calibration": array("d", self.calibration.numbers()),
             "factor": 1.0,
             "capacity": self.capacity,
             "names": list(self.names),
@@ -468,6 +476,7 @@ class ColumnStore:
         check_store(state | {"wide": True}, order)  # of what it keeps, nothing vanishes
         self = cls(kernel, state["wide"], limit)
         self.most = state.get("most", self.most)
+        self.calibration = Calibration(*state.get("calibration", ()))
         self.names = list(state["names"])
         self.columns = [{} for _ in self.names]
         self.free_columns = list(state["free_columns"])

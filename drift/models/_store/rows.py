@@ -84,11 +84,14 @@ class Classes(NamedTuple):
         A row for each, as `ColumnStore.class_scores` takes them.
     factors
         What each one's scores are to be multiplied by; doubles.
+    calibration
+        What turns these scores into probabilities.
     """
 
     numbers: dict[Any, int]
     weights: Any
     factors: Any
+    calibration: Any
 
 
 class Rule(NamedTuple):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from drift.kernels import Kernel
     from drift.models._store.features import Example
     from drift.models._store.guard import Held
+    from drift.models._store.supports import Calibration
     from drift.types import Features, Label
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -148,6 +149,11 @@ class SharedSupports(Part):
         if sign * score <= margin:
             self.guard.update(model, model._change, x, y, sign, score)  # noqa: SLF001
         return score
+
+    @property
+    def calibration(self) -> Calibration:
+        """What turns scores into probabilities; of one class of several it learns nothing."""
+        return self._shared.store.calibration
 
     @property
     def guard(self) -> Held:

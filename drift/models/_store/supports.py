@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from drift.types import Features
 
 try:
-    from drift.models._store.columns import ColumnStore, Guard
+    from drift.models._store.columns import Calibration, ColumnStore, Guard
 except ImportError:  # built without a C compiler
     import multiprocessing
 
-    from drift.models._store.plain import ColumnStore, Guard  # type: ignore[assignment]
+    from drift.models._store.plain import Calibration, ColumnStore, Guard  # type: ignore[assignment]
 
     if multiprocessing.parent_process() is None:  # workers leave it to the process that has them
         warnings.warn(
@@ -35,7 +35,7 @@ except ImportError:  # built without a C compiler
             stacklevel=2,
         )
 
-__all__ = ["ColumnStore", "Guard", "SupportSet", "column_type", "compiled"]
+__all__ = ["Calibration", "ColumnStore", "Guard", "SupportSet", "column_type", "compiled"]
 
 #: Whether the compiled extension is in use.
 compiled: bool = ColumnStore.__module__ == "drift.models._store.columns"
@@ -166,6 +166,11 @@ class SupportSet:
     @guard.setter
     def guard(self, guard: Any) -> None:
         self._store.guard = guard
+
+    @property
+    def calibration(self) -> Calibration:
+        """What turns the scores of the model into probabilities."""
+        return self._store.calibration
 
     @property
     def store(self) -> ColumnStore:

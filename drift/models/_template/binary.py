@@ -7,12 +7,15 @@
                       margin = sign * score
                       n_mistakes += margin <= 0          # a zero score is a mistake
                       if _should_update(x, sign, score): _update(x, sign, score)
+                      the calibration learns from margin   # for predict_proba_one
 
-An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in.
+An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in. The hooks
+and the public methods, each with its docstring, take a little more than 300 lines.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import ParameterError
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     from drift.models._store.guard import Held
     from drift.models._store.rows import Rows
+    from drift.models._store.supports import Calibration
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
@@ -77,6 +81,9 @@ class KernelClassifier(BinaryLabels):
     #: Whether scores and labels are those of this class, so that the short ways are the same.
     _plain: ClassVar[bool] = True
 
+    #: Whether the score is that of the supports, the sum over them.
+    _sums_up: ClassVar[bool] = True
+
     _learns_signs = True
 
     def __init_subclass__(cls) -> None:
@@ -84,6 +91,8 @@ class KernelClassifier(BinaryLabels):
         decides = {"_score", "_should_update"} & cls.__dict__.keys()
         if decides and "_update_margin" not in cls.__dict__:
             cls._update_margin = None
+        if "_score" in cls.__dict__ and "_sums_up" not in cls.__dict__:
+            cls._sums_up = False
         cls._plain = (cls._learn, cls._score) == (KernelClassifier._learn, KernelClassifier._score)
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
@@ -113,6 +122,10 @@ class KernelClassifier(BinaryLabels):
     @property
     def _guard(self) -> Held:  # type: ignore[override]
         return self._supports.guard
+
+    @property
+    def _calibration(self) -> Calibration:  # type: ignore[override]
+        return self._supports.calibration
 
     def _share_guard(self, guard: Any) -> None:
         """Take part in the updates of another model, as its guard knows them."""
@@ -163,13 +176,18 @@ class KernelClassifier(BinaryLabels):
 
     def _step(self, x: Features, sign: float, y: Label = None) -> float:
         """Learn one example; return its score before that."""
-        margin = self._update_margin
-        if margin is not None:
+        if self._sums_up:
+            margin = math.inf if self._update_margin is None else self._update_margin
             return self._supports.learn(x, sign, margin, self, y)
         self._supports.read(x)
         score = self._score()
-        self._guard.update(self, self._change, x, y, sign, score)
+        self._guard.update(self, self._change_and_calibrate, x, y, sign, score)
         return score
+
+    def _change_and_calibrate(self, x: Features, y: Label, sign: float, score: float) -> None:
+        self._change(x, y, sign, score)
+        if y is not None:
+            self._calibration.learn(score, sign, self._weight)
 
     def _change(self, x: Features, y: Label, sign: float, score: float) -> None:
         """Learn the example read last, of which margins alone do not tell that nothing changes."""

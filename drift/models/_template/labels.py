@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["SIGNS", "BinaryLabels"]
+__all__ = ["SIGNS", "BinaryLabels", "probabilities"]
 
 #: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
@@ -33,6 +33,11 @@ def _probability(score: float) -> float:
         return 1.0 / (1.0 + math.exp(-score))
     odds = math.exp(score) if score > -700 else 0.0
     return odds / (1.0 + odds)
+
+
+def probabilities(labels: tuple[Label, Label], score: float) -> dict[Label, float]:
+    """Probability of the negative and the positive label."""
+    return {labels[0]: _probability(-score), labels[1]: _probability(score)}
 
 
 def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
@@ -102,4 +107,4 @@ class BinaryLabels(OnlineClassifier):
         return self._labels[score > 0.0]
 
     def _probabilities(self, score: float) -> dict[Label, float]:
-        return {self._labels[0]: _probability(-score), self._labels[1]: _probability(score)}
+        return probabilities(self._labels, score * self._calibration.scale)

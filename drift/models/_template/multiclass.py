@@ -72,6 +72,9 @@ class MulticlassKernelClassifier(KernelClassifier):
     #: others come; then the two classes get half of the hypothesis each, with opposite signs.
     _learns_signs: ClassVar[bool] = False
 
+    #: As long as there are no prototypes.
+    _sums_up = True
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         decides = {"_learn", "_score", "_should_update_class"} & cls.__dict__.keys()
@@ -145,6 +148,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         if self._should_update_class(k, rival, margin, rounding):
             self.n_updates += 1
             self._update_class(x, k, rival, scores)
+        self._calibration.learn_classes(scores, k, self._weight)
         return predicted
 
     def _pass_over(
@@ -154,7 +158,7 @@ class MulticlassKernelClassifier(KernelClassifier):
             super()._pass_over(rows, predictions, labels, checked)
         elif self._class_margin is not None:
             rule = BEST if labels is None else Rule(self._class_margin, rivals=True)
-            classes = self._prototypes.classes
+            classes = self._prototypes.classes(self._calibration)
             self._supports.scan_classes(rows, predictions, labels, classes, rule)
 
     def _is_binary(self, y: Label) -> bool:
@@ -239,7 +243,7 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _probabilities(self, score: Any) -> dict[Label, float]:
         if self._prototypes is None:
             return super()._probabilities(score)
-        return softmax(self._prototypes.labels, score)
+        return softmax(self._prototypes.labels, score * self._calibration.scale)
 
     @property
     @alone

@@ -12,7 +12,7 @@ from drift.models._store.undo import Part
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from drift.models._store.supports import SupportSet
+    from drift.models._store.supports import Calibration, SupportSet
     from drift.types import Label
 
     Array = NDArray[np.float64]
@@ -77,11 +77,10 @@ class Prototypes(Part):
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
 
-    @property
-    def classes(self) -> Classes:
-        """The hypotheses as the store takes them."""
+    def classes(self, calibration: Calibration) -> Classes:
+        """Return the hypotheses as the store takes them."""
         n = len(self.labels)
-        return Classes(self._numbers, self.matrix[:n], np.ones(n))
+        return Classes(self._numbers, self.matrix[:n], np.ones(n), calibration)
 
     def by_label(self, scores: Array) -> dict[Label, float]:
         """Scores with the classes' names."""

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from drift.models._store.guard import Held
     from drift.models._store.rows import Rows, Rule
+    from drift.models._store.supports import Calibration
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["ONE", "Guarded", "ModelWrapper", "OnlineClassifier"]
+__all__ = ["ONE", "Calibrated", "Guarded", "ModelWrapper", "OnlineClassifier"]
 
 #: The weight of examples without one: the very object, which says so in no time.
 ONE = 1.0
@@ -62,6 +63,23 @@ class Guarded(Part):
         self._guard = supports.Guard()
 
 
+class Calibrated(Part):
+    """A model whose scores are not those of one store: it has a calibration of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calibration = supports.Calibration()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {**state, "_calibration": self._calibration.numbers()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        calibration = supports.Calibration(*state.get("_calibration", ()))
+        take: Any = getattr(super(), "__setstate__", self.__dict__.update)
+        take(state | {"_calibration": calibration})
+
+
 class OnlineClassifier(base.MiniBatchClassifier, Part):
     """What every model shares, whatever its scores and labels are.
 
@@ -88,6 +106,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
     #: What keeps other threads out of the model, and takes back an update that fails.
     _guard: Held
+
+    #: What turns scores into probabilities; it learns from the score before each update.
+    _calibration: Calibration
 
     @abstractmethod
     def _read(self, x: Features) -> None:
@@ -271,9 +292,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
     @alone
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
-        """Give every label its probability: the logistic function or softmax of the scores.
+        """Give every label its probability.
 
-        Probabilities are not calibrated.
+        It is the logistic function, or of several classes the softmax, of the scores over their
+        running root mean square, times a slope that is learnt with every example by a gradient step
+        on the log loss. The slope is positive and there is no intercept: the label predicted is the
+        most probable one.
 
         Parameters
         ----------
@@ -289,7 +313,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
             be anything.
         """
         self._read(x)
-        return self._probabilities(self._output())
+        return self._probabilities(self._score())
 
     # --- many examples -------------------------------------------------------------------------
 
@@ -421,6 +445,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
             A column for each label: the negative one first, or in the order first met.
         """
         table = self._table(X)
-        rows = [self._probabilities(score) for score in self._output_rows(table)]
+        rows = [self._probabilities(score) for score in self._score_rows(table)]
         labels = rows[0] if rows else self.predict_proba_one({})
         return table.frame({label: [row[label] for row in rows] for label in labels})

@@ -1,0 +1,101 @@
+"""Probabilities from scores: one slope, learnt online beside a model, in plain Python.
+
+A probability is the logistic function of ``slope * score / rms``, ``rms`` the running root mean
+square of the scores; of several classes the softmax, and ``rms`` that of the difference between two
+classes' scores. The slope is positive and nothing is added, so that no decision changes. It takes a
+gradient step on the log loss at each example learnt, with the score from before the update.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from drift.models._store.undo import store_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Calibration"]
+
+#: Step on the slope's logarithm; a fifth of it or twice as much changes the log loss by 1 % or 2 %.
+_RATE = 0.05
+#: Weight that older squares keep at each example: the mean is over some thousand of them.
+_MEMORY = 0.999
+#: Bounds on the slope, and on the mean square, which has to stay finite.
+_LEAST, _MOST, _LARGEST = 1e-3, 1e3, 1e300
+
+
+@store_class
+class Calibration:
+    """The contract of the compiled calibration.
+
+    Parameters
+    ----------
+    slope
+        Of the logistic function, in units of the scores' root mean square.
+    square
+        Mean square of the scores, 0 before there are any but 0.
+    total
+        Weight of the examples behind it.
+    """
+
+    def __init__(self, slope: float = 1.0, square: float = 0.0, total: float = 0.0) -> None:
+        self.slope = slope
+        self.square = square
+        self.total = total
+
+    @property
+    def scale(self) -> float:
+        """What a score is multiplied by before the logistic function or softmax."""
+        return self.slope / math.sqrt(self.square) if self.square else 1.0
+
+    def learn(self, score: float, sign: float, w: float) -> None:
+        """Learn from the score of an example, its label's sign and weight."""
+        self._note(score * score, w)
+        margin = sign * self.scale * score
+        self._step(margin / (1.0 + math.exp(min(margin, 700.0))), w)
+
+    def learn_classes(self, scores: Any, k: int, w: float) -> None:
+        """Learn from the scores of all classes, the number of an example's own, and its weight."""
+        values = [float(score) for score in scores]
+        n = len(values)
+        if n < 2:
+            return
+        mean = _sum(values) / n
+        self._note(2.0 * _sum((value - mean) ** 2 for value in values) / (n - 1), w)
+        scale, best = self.scale, max(values)
+        powers = [math.exp(scale * (value - best)) for value in values]
+        terms = (p * (value - best) for p, value in zip(powers, values, strict=True))
+        self._step(scale * (values[k] - best - _sum(terms) / _sum(powers)), w)
+
+    def _note(self, square: float, w: float) -> None:
+        self.total = _MEMORY * self.total + w
+        self.square += (min(square, _LARGEST) - self.square) * (w / self.total)
+
+    def _step(self, gain: float, w: float) -> None:
+        """Make a step of the slope's logarithm up to that of 2, along minus the loss's gradient."""
+        step = 1.0 + min(_RATE * w * abs(gain), 1.0)
+        slope = self.slope * step if gain > 0.0 else self.slope / step
+        self.slope = min(max(slope, _LEAST), _MOST)
+
+    def numbers(self) -> list[float]:
+        """Return what it is made from."""
+        return [self.slope, self.square, self.total]
+
+    def begin(self) -> None:
+        """Begin an update, which the guard takes back if it fails; there is nothing to be done."""
+
+    undo = finish = begin
+
+    def content(self) -> dict[str, Any]:
+        """Return all attributes, for the guard to go back to."""
+        return dict(vars(self))
+
+
+def _sum(values: Iterable[float]) -> float:
+    """Sum in the order given, as compiled code does."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total

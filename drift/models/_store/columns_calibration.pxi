@@ -1,0 +1,82 @@
+# Probabilities from scores; see drift/models/_store/calibration.py, which has the reasons.
+
+cdef double SLOPE_RATE = calibration._RATE, MEMORY = calibration._MEMORY
+cdef double LEAST_SLOPE = calibration._LEAST, MOST_SLOPE = calibration._MOST
+cdef double LARGEST_SQUARE = calibration._LARGEST
+
+
+cdef class Calibration:
+    """One slope from scores to probabilities, learnt online beside a model."""
+
+    cdef readonly double slope, square, total
+    cdef double old_slope, old_square, old_total  # before the update under way
+
+    def __init__(self, double slope=1.0, double square=0.0, double total=0.0):
+        self.slope, self.square, self.total = slope, square, total
+
+    cdef inline double factor(self) noexcept:
+        return self.slope / sqrt(self.square) if self.square else 1.0
+
+    @property
+    def scale(self):
+        """What a score is multiplied by before the logistic function or softmax."""
+        return self.factor()
+
+    cdef inline void note(self, double square, double w) noexcept:
+        self.total = MEMORY * self.total + w
+        self.square += (min(square, LARGEST_SQUARE) - self.square) * (w / self.total)
+
+    cdef inline void step(self, double gain, double w) noexcept:
+        cdef double step = 1.0 + min(SLOPE_RATE * w * fabs(gain), 1.0)
+        self.slope = min(max(self.slope * step if gain > 0.0 else self.slope / step, LEAST_SLOPE), MOST_SLOPE)
+
+    cdef inline void take(self, double score, double sign, double w) noexcept:
+        cdef double margin
+        self.note(score * score, w)
+        margin = sign * self.factor() * score
+        self.step(margin / (1.0 + exp(min(margin, 700.0))), w)
+
+    cdef void take_classes(self, const double *scores, int n, int k, double w) noexcept:
+        cdef int c
+        cdef double mean = 0.0, square = 0.0, best = scores[0], scale, power, powers = 0.0, terms = 0.0
+        if n < 2:
+            return
+        for c in range(n):
+            mean += scores[c]
+            best = max(best, scores[c])
+        mean /= n
+        for c in range(n):
+            square += (scores[c] - mean) * (scores[c] - mean)
+        self.note(2.0 * square / (n - 1), w)
+        scale = self.factor()
+        for c in range(n):
+            power = exp(scale * (scores[c] - best))
+            powers += power
+            terms += power * (scores[c] - best)
+        self.step(scale * (scores[k] - best - terms / powers), w)
+
+    def learn(self, double score, double sign, double w):
+        """Learn from the score of an example, its label's sign and weight."""
+        self.take(score, sign, w)
+
+    def learn_classes(self, scores, int k, double w):
+        """Learn from the scores of all classes, the number of an example's own, and its weight."""
+        cdef Py_buffer view
+        PyObject_GetBuffer(scores, &view, PyBUF_SIMPLE)
+        self.take_classes(<double *>view.buf, <int>(view.len // <Py_ssize_t>sizeof(double)), k, w)
+        PyBuffer_Release(&view)
+
+    def numbers(self):
+        """Return what it is made from."""
+        return [self.slope, self.square, self.total]
+
+    cpdef begin(self):
+        """Begin an update, which can be taken back until it is finished."""
+        self.old_slope, self.old_square, self.old_total = self.slope, self.square, self.total
+
+    cpdef undo(self):
+        """Be as at the beginning of the update."""
+        self.slope, self.square, self.total = self.old_slope, self.old_square, self.old_total
+
+    def finish(self):
+        """Finish the update."""
