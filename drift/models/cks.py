@@ -19,7 +19,7 @@ class _CachePerceptron(Caching):
 
     _wide = True
 
-    def _start(self, margin: float, kernel: Kernel | None, budget: int | None) -> None:
+    def __init__(self, margin: float, kernel: Kernel | None, budget: int | None) -> None:
         super().__init__(kernel, budget)
         self.margin = margin
         # Batches compare scores with the plain number, and would miss the ties with another one.
@@ -101,7 +101,7 @@ class CKS(_CachePerceptron):
     ) -> None:
         budget = check_integer("budget", budget)
         check_number("margin", margin)
-        self._start(margin, kernel, budget)
+        super().__init__(margin, kernel, budget)
         self.budget = budget
 
     def _update(self, x: Features, sign: float, score: float) -> None:
@@ -182,7 +182,7 @@ class VariableCachePerceptron(_CachePerceptron):
         check_number("margin", margin, above=distill_margin is None)
         if distill_margin is not None:
             check_number("distill_margin", distill_margin, above=True)
-        self._start(margin, kernel, None)
+        super().__init__(margin, kernel, None)
         self.distill_margin = distill_margin
 
     def _update(self, x: Features, sign: float, score: float) -> None:
