@@ -1,5 +1,8 @@
 # What the tracker takes from C.
 
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object, Py_ssize_t *) except NULL
+
 cdef extern from *:
     """
     #include "mixture.h"

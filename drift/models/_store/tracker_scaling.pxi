@@ -1,8 +1,5 @@
 # How the tracker sees an example: dense features standardised, sparse rows at unit norm.
 
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object, Py_ssize_t *) except NULL
-
 
 cdef uint64_t hash_name(name) except? 0:
     """Hash a name as `drift.models._tracker.slots` does."""
