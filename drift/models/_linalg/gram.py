@@ -213,9 +213,15 @@ class InverseGram(Part):
         if np.abs(product).max() <= _TOLERANCE:
             return False
         square = np.ix_(slots, slots)
-        lower = self._gram[square]
+        # By Cholesky's factor: elimination with pivots has larger rounding errors, not symmetric.
+        inverse, broke_down = linalg.lapack.dpotrf(self._gram[square], lower=1)
+        if not broke_down:
+            inverse, broke_down = linalg.lapack.dpotri(inverse, lower=1)
+        if broke_down:  # of a kernel that is none
+            lower = self._gram[square]
+            inverse = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)
         self._inverse = np.zeros_like(self._gram, order="F")
-        self._inverse[square] = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)
+        self._inverse[square] = inverse
         return True
 
 
