@@ -48,13 +48,16 @@ class Calibration:
     @property
     def scale(self) -> float:
         """What a score is multiplied by before the logistic function or softmax."""
-        return self.slope / math.sqrt(self.square) if self.square else 1.0
+        return self._scale(self.square)
+
+    def _scale(self, square: float) -> float:
+        return self.slope / math.sqrt(square) if square else 1.0
 
     def learn(self, score: float, sign: float, w: float) -> None:
         """Learn from the score of an example, its label's sign and weight."""
-        self._note(score * score, w)
-        margin = sign * self.scale * score
-        self._step(margin / (1.0 + math.exp(min(margin, 700.0))), w)
+        total, square = self._mean(score * score, w)
+        margin = sign * self._scale(square) * score
+        self._step(total, square, margin / (1.0 + math.exp(min(margin, 700.0))), w)
 
     def learn_classes(self, scores: Any, k: int, w: float) -> None:
         """Learn from the scores of all classes, the number of an example's own, and its weight."""
@@ -63,21 +66,24 @@ class Calibration:
         if n < 2:
             return
         mean = _sum(values) / n
-        self._note(2.0 * _sum((value - mean) ** 2 for value in values) / (n - 1), w)
-        scale, best = self.scale, max(values)
+        total, square = self._mean(2.0 * _sum((v - mean) ** 2 for v in values) / (n - 1), w)
+        scale, best = self._scale(square), max(values)
         powers = [math.exp(scale * (value - best)) for value in values]
         terms = (p * (value - best) for p, value in zip(powers, values, strict=True))
-        self._step(scale * (values[k] - best - _sum(terms) / _sum(powers)), w)
+        gain = scale * (values[k] - best - _sum(terms) / _sum(powers))
+        self._step(total, square, gain, w)
 
-    def _note(self, square: float, w: float) -> None:
-        self.total = _MEMORY * self.total + w
-        self.square += (min(square, _LARGEST) - self.square) * (w / self.total)
+    def _mean(self, square: float, w: float) -> tuple[float, float]:
+        """Weight of all examples with another one, and the mean square of their scores."""
+        total = _MEMORY * self.total + w
+        return total, self.square + (min(square, _LARGEST) - self.square) * (w / total)
 
-    def _step(self, gain: float, w: float) -> None:
+    def _step(self, total: float, square: float, gain: float, w: float) -> None:
         """Make a step of the slope's logarithm up to that of 2, along minus the loss's gradient."""
         step = 1.0 + min(_RATE * w * abs(gain), 1.0)
         slope = self.slope * step if gain > 0.0 else self.slope / step
-        self.slope = min(max(slope, _LEAST), _MOST)
+        slope = min(max(slope, _LEAST), _MOST)
+        vars(self).update(slope=slope, square=square, total=total)  # or an interrupt parts them
 
     def numbers(self) -> list[float]:
         """Return what it is made from."""

@@ -45,7 +45,9 @@ def check_budget(budget: Any) -> None:
     _check(budget is None or (type(budget) is int and 1 <= budget <= _MOST), "the budget")
 
 
-def check_store(state: dict[str, Any], order: tuple[list[int], list[int], int] | None) -> None:
+def check_store(
+    state: dict[str, Any], order: tuple[list[int], list[int], int] | None, *, exact: bool = False
+) -> None:
     """Refuse, with ValueError, what a store cannot be built from.
 
     Parameters
@@ -55,6 +57,8 @@ def check_store(state: dict[str, Any], order: tuple[list[int], list[int], int] |
     order
         The supports' slots and serial numbers, and the number of all that ever were; None for a
         store that keeps none.
+    exact
+        Whether the store keeps float64 values, be its columns `wide` or not.
     """
     used, columns = len(state["sizes"]), len(state["names"])
     sizes, ids = np.asarray(state["sizes"]), np.asarray(state["ids"])
@@ -71,7 +75,7 @@ def check_store(state: dict[str, Any], order: tuple[list[int], list[int], int] |
     _check((sizes >= 0).all() and sizes.sum() == len(ids) == len(values), "the sizes of supports")
     _check(((ids >= 0) & (ids < columns)).all(), "columns out of range")
     with np.errstate(over="ignore", under="ignore"):
-        narrow = values.astype(np.float64 if state["wide"] else np.float32)
+        narrow = values.astype(np.float64 if exact or state["wide"] else np.float32)
     _check((np.isfinite(narrow) & (narrow != 0)).all(), "values that vanish")
     cells = np.repeat(np.arange(used), sizes) * columns + ids
     cells.sort()

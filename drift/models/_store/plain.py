@@ -198,8 +198,8 @@ class ColumnStore:
         """Read an example; where ``sign * score <= margin`` let a model change."""
         score = self.score_of(x)
         if sign * score <= margin:
-            self.guard.update(model, model._change, x, y, sign, score)  # noqa: SLF001
-        if y is not None:
+            self.guard.update(model, model._change_and_calibrate, x, y, sign, score)  # noqa: SLF001
+        elif y is not None:
             self.calibration.learn(score, sign, model._weight)  # noqa: SLF001
         return score
 
@@ -473,7 +473,7 @@ class ColumnStore:
         """Build the store that gave `state`; see the compiled store."""
         from drift.models._store.check import check_store  # noqa: PLC0415  (imports numpy)
 
-        check_store(state | {"wide": True}, order)  # of what it keeps, nothing vanishes
+        check_store(state, order, exact=True)
         self = cls(kernel, state["wide"], limit)
         self.most = state.get("most", self.most)
         self.calibration = Calibration(*state.get("calibration", ()))
