@@ -144,7 +144,8 @@ def test_no_file_imports_itself_through_others():
     }
     compiled = PACKAGE / "models" / "_store"
     for path in [*compiled.glob("*.pyx"), *compiled.glob("*.pxi")]:
-        found = re.findall(r"^ *from (drift(?:\.\w+)*) import", path.read_text("utf-8"), re.MULTILINE)
+        text = path.read_text("utf-8")
+        found = re.findall(r"^ *from (drift(?:\.\w+)*) import", text, re.MULTILINE)
         edges.setdefault("drift.models._store.columns", set()).update(found)
     assert {file.removeprefix("drift.") for file in circles(edges)} == CIRCLES
 
