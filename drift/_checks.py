@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import math
 import operator
+from difflib import get_close_matches
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 
-__all__ = ["check_integer", "check_number", "check_seed", "weight_of"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["check_integer", "check_number", "check_seed", "suggest", "weight_of"]
+
+
+def suggest(name: object, known: Iterable[str]) -> str:
+    """Say which known name looks like this one, whatever its case; else which there are.
+
+    Examples
+    --------
+    >>> suggest("Budgt", ["budget", "kernel"])
+    "did you mean 'budget'?"
+    >>> suggest("x", ["budget", "kernel"])
+    'choose among budget, kernel'
+    """
+    known = list(known)
+    by_case = {one.lower(): one for one in known}
+    near = get_close_matches(str(name).lower(), by_case, n=1)
+    if near:
+        return f"did you mean {by_case[near[0]]!r}?"
+    more = [*known[:20], *(["..."] if len(known) > 20 else [])]
+    return f"choose among {', '.join(more)}"
 
 
 def check_number(

@@ -18,7 +18,8 @@ from drift.models import MODELS
 PACKAGE = Path(drift.__file__).parent
 
 #: What a part of the package may import of the others; everything may import errors, types and the
-#: checks of parameters.
+#: checks of parameters and options.
+SHARED = ("errors", "types", "_checks", "_options")
 ALLOWED = {
     "kernels": set(),
     "models": {"kernels"},
@@ -55,6 +56,7 @@ ALLOWED = {
     "cli_settings": {"consumers", "cli_kafka", "cli_model"},
     "cli_watch": {"consumers", "cli_common", "cli_figure", "cli_settings"},
     "_checks": set(),
+    "_options": set(),
     "errors": set(),
     "types": set(),
 }
@@ -103,7 +105,9 @@ def test_imports_go_one_way():
         part = [*module.split("."), "drift"][1]
         for name in imports(tree):
             other = name.split(".")[1] if name.startswith("drift.") else part
-            if other not in {part, "errors", "types", "_checks"} | ALLOWED.get(part, set()):
+            if other not in {part, "errors", "types", "_checks", "_options"} | ALLOWED.get(
+                part, set()
+            ):
                 wrong.append(f"{module} imports {name}")
     assert not wrong
 

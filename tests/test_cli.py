@@ -144,8 +144,8 @@ def test_a_full_disk_and_a_second_call_are_messages(drift, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--stream", "newswir"], "no stream 'newswir' (did you mean 'newswire'?)"),
-        (["--models", "RPB"], "no model 'RPB' (did you mean 'RBP'?)"),
+        (["--stream", "newswir"], "no stream 'newswir': did you mean 'newswire'?"),
+        (["--models", "RPB"], "no model 'RPB': did you mean 'RBP'?"),
         (["--budgets", "10,many"], "--budgets takes whole numbers between commas, not '10,many'"),
         (["--budgets", "0"], "budget must be an integer of at least 1, not 0"),
         (["--shifts", "1.5"], "--shifts takes whole numbers"),

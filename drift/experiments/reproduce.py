@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drift._checks import suggest
 from drift.errors import ParameterError
 from drift.experiments._beyond import BEYOND
 from drift.experiments._crammer import CRAMMER
@@ -85,7 +85,7 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('Perceptron', 2)]
     """
     if name not in REPRODUCTIONS:
-        raise ParameterError(_unknown("experiment", name, REPRODUCTIONS))
+        raise ParameterError(f"no experiment {name!r}: {suggest(name, REPRODUCTIONS)}")
     one = REPRODUCTIONS[name]
     chosen = one.contenders if models is None else _chosen(one.contenders, models)
     if quick:
@@ -139,13 +139,7 @@ def _chosen(contenders: Mapping[str, Contender], models: Iterable[str]) -> list[
         raise ParameterError(f"models is empty: choose among {', '.join(known)}")
     for name in asked:
         if name not in known:
-            raise ParameterError(_unknown("model", name, known))
+            raise ParameterError(f"no model {name!r}: {suggest(name, known)}")
     wanted = {name for name, one in contenders.items() if {name, one.series} & asked}
     wanted |= {contenders[name].budget_of or name for name in wanted}
     return [name for name in contenders if name in wanted]
-
-
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    guess = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"no {kind} {name!r}{guess}: choose among {', '.join(known)}"

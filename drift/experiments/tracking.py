@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from drift._checks import check_integer
+from drift._checks import check_integer, suggest
 from drift.errors import ParameterError
 from drift.experiments.records import RunFolder
 from drift.experiments.results import TrackingResults
@@ -223,11 +222,7 @@ def model_names(names: Sequence[str] | str) -> list[str]:
     names = [names] if isinstance(names, str) else names
     for name in names:
         if not isinstance(name, str) or name.lower() not in known:
-            near = get_close_matches(str(name).lower(), known, n=1)
-            guess = f" (did you mean {known[near[0]]!r}?)" if near else ""
-            raise ParameterError(
-                f"no model {name!r}{guess}: choose among {', '.join(known.values())}"
-            )
+            raise ParameterError(f"no model {name!r}: {suggest(name, known.values())}")
     if not names:
         raise ParameterError(f"models is empty: choose among {', '.join(known.values())}")
     wanted = {name.lower() for name in names}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import suggest
 from drift.errors import MissingExtraError, ParameterError
 from drift.streams._files import find_one
 from drift.streams.documents import Documents
@@ -232,9 +232,8 @@ def _read(stream: str, data: PathLike | None) -> Documents:
     if stream in _LIBSVM:
         return _libsvm(stream, _folder(stream, data), 0)
     if not Path(stream).is_file():
-        near = get_close_matches(stream, _NAMES, n=1)
-        guess = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ParameterError(f"no stream {stream!r}{guess}: give {', '.join(_NAMES)} or a file")
+        hint = suggest(stream, [*_NAMES, "a file"])
+        raise ParameterError(f"no stream {stream!r}: {hint}")
     return read_libsvm(stream)
 
 

@@ -7,12 +7,12 @@ stories and topics are kept apart from any one target, as arrays that worker pro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from drift._checks import suggest
 from drift.errors import ParameterError
 from drift.streams._convert import (
     canonical,
@@ -142,8 +142,7 @@ class Documents:
             No such topic; the message names those that look like it.
         """
         if topic not in self.topic_names:
-            near = get_close_matches(str(topic), self.topic_names) or self.topic_names[:3]
-            hint = f"did you mean {' or '.join(map(repr, near))}?"
+            hint = suggest(topic, self.topic_names)
             raise ParameterError(f"{self.name} has no topic {topic!r}: {hint}")
         return self.topics[:, self.topic_names.index(topic)].copy()
 

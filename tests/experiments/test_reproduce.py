@@ -211,8 +211,8 @@ def test_models_are_chosen_by_their_own_name_or_their_curves():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("projectron", {}, "no experiment 'projectron' .did you mean 'projectron-a9a'"),
-        ("projectron-a9a", {"models": ["perceptron"]}, "no model 'perceptron' .did you mean"),
+        ("projectron", {}, "no experiment 'projectron': did you mean 'projectron-a9a'"),
+        ("projectron-a9a", {"models": ["perceptron"]}, "no model 'perceptron': did you mean"),
         ("projectron-a9a", {"models": []}, "models is empty: choose among Perceptron"),
         ("projectron-a9a", {"data": "nowhere"}, "the folder nowhere does not exist"),
         ("projectron-timit-range", {"data": "nowhere"}, "Buy the corpus"),

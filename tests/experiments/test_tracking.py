@@ -226,7 +226,7 @@ def test_targets_and_rows_can_be_chosen(documents):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"models": ["Forgetrom"]}, "no model 'Forgetrom' .did you mean 'Forgetron'..: choose"),
+        ({"models": ["Forgetrom"]}, "no model 'Forgetrom': did you mean 'Forgetron'"),
         ({"models": []}, "models is empty: choose among Perceptron, SPA"),
         ({"models": [MODELS["LBP"]]}, "no model <class .*: choose among Perceptron, SPA"),
         ({"rows": "200"}, "rows must be an integer of at least 1, not '200'"),

@@ -167,7 +167,7 @@ def test_load_says_how_to_get_the_data(stream, tmp_path):
 
 
 def test_load_guesses_what_was_meant():
-    with pytest.raises(ParameterError, match=r"no stream 'newswires' \(did you mean 'newswire'"):
+    with pytest.raises(ParameterError, match=r"no stream 'newswires': did you mean 'newswire'"):
         load("newswires")
 
 

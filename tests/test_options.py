@@ -1,0 +1,100 @@
+"""Options that are declared once, and what a file or a caller may give for them."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drift._options import check_options, declared, from_table, option
+from drift.errors import ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    topic: str = option("What to read.", argument=True)
+    group: str = option("With whom.")
+    start: str | None = option("Where.", None, choices=("earliest", "latest"), name="from")
+    every: int = option("How often.", 5, least=1)
+    rate: float = option("How fast.", 1.0, least=0, above=True)
+    port: int | None = option("Which.", None, least=0, most=65535)
+    sizes: tuple[int, ...] = option("How large.", (), least=1)
+    folder: Path | None = option("Where to.", None)
+    loud: bool = option("Say so.", default=False)
+    made: int = 3  # no option
+
+    def __post_init__(self):
+        check_options(self)
+
+
+GIVEN = {"topic": "t", "group": "g"}
+
+
+def test_a_table_makes_the_dataclass_by_the_names_of_the_file():
+    table = GIVEN | {"from": "latest", "sizes": [1, 2], "rate": 2, "folder": "x", "loud": True}
+    job = from_table(Job, table, "[job]")
+    assert (job.start, job.sizes, job.rate, job.folder, job.loud) == (
+        "latest",
+        [1, 2],
+        2,
+        "x",
+        True,
+    )
+    assert (job.every, job.port) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"frm": "latest"}, "[job] has no 'frm': did you mean 'from'?"),
+        ({"made": 4}, "[job] has no 'made': choose among topic, group, from"),
+        ({"every": 1.0}, "[job] every must be int, not float"),
+        ({"every": True}, "[job] every must be int, not bool"),
+        ({"every": 0}, "[job] every must be at least 1, not 0"),
+        ({"rate": 0}, "[job] rate must be above 0, not 0"),
+        ({"rate": float("nan")}, "[job] rate must be above 0, not nan"),
+        ({"rate": "1"}, "[job] rate must be float, not str"),
+        ({"port": 65536}, "[job] port must be from 0 to 65535, not 65536"),
+        ({"sizes": 3}, "[job] sizes must be a list of int, not int"),
+        ({"sizes": [3, "4"]}, "[job] sizes must be a list of int, not list"),
+        ({"sizes": [3, 0]}, "[job] sizes must be at least 1, not 0"),
+        ({"loud": 1}, "[job] loud must be bool, not int"),
+        ({"folder": 1}, "[job] folder must be Path, not int"),
+        ({"from": "latst"}, "[job] from cannot be 'latst': did you mean 'latest'?"),
+        ({"group": ""}, "[job] lacks group"),
+    ],
+)
+def test_what_a_file_cannot_say_is_refused_by_its_name(table, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        from_table(Job, GIVEN | table, "[job]")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (GIVEN | {"every": 0}, "--every (every in [job]) must be at least 1, not 0"),
+        ({"topic": "t"}, "give --group, or group in [job] of the --config file"),
+        ({"group": "g"}, "give the topic, or topic in [job] of the --config file"),
+    ],
+)
+def test_what_the_command_line_may_give_too_is_named_both_ways(table, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        from_table(Job, table, "[job]", flags=True)
+
+
+def test_a_caller_is_told_the_field():
+    with pytest.raises(ParameterError, match="start cannot be 'now': choose among earliest"):
+        Job(**GIVEN, start="now")
+    assert Job(**GIVEN, every=np.int64(2), rate=np.float64(0.5), port=None).every == 2
+
+
+def test_what_is_declared_can_be_listed():
+    found = {one.field: one for one in declared(Job)}
+    names = "topic group start every rate port sizes folder loud"
+    assert list(found) == names.split()
+    assert (found["start"].name, found["start"].flag) == ("from", "--from")
+    assert [found[n].bounds() for n in ("every", "rate", "port")] == [
+        *("at least 1", "above 0", "from 0 to 65535")
+    ]
+    assert (found["sizes"].kind, found["sizes"].many) == (int, True)
