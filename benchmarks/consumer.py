@@ -37,7 +37,7 @@ from kafka import KafkaAdminClient
 from steps import Clock
 
 from drift.consumers import CheckpointFolder
-from drift.consumers.messages import Example, JsonCodec
+from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.worker import Worker
 from drift.models import RBP
 from drift.testing import produce

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from drift.consumers import CheckpointFolder
-from drift.consumers.messages import Example, JsonCodec
-from drift.consumers.topics import Reader, Sender, create
+from drift.consumers.client.topics import Reader, Sender, create
+from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.worker import Worker
 from drift.models import RBP
 from tools.kafka.broker import Broker

@@ -12,10 +12,10 @@ import time
 from functools import wraps
 from typing import Any
 
-from drift.consumers._outputs import Outputs
-from drift.consumers.kafka import Broker
+from drift.consumers.client.consumer import GroupConsumer
+from drift.consumers.client.producer import Producer
+from drift.consumers.codec import JsonCodec
 from drift.consumers.learner import Learner
-from drift.consumers.messages import JsonCodec
 from drift.consumers.worker import Worker
 from drift.models import RBP
 
@@ -25,8 +25,8 @@ __all__ = ["Clock"]
 STEPS: dict[str, list[tuple[type, str]]] = {
     "decode": [(JsonCodec, "decode")],
     "learner": [(RBP, name) for name in ("predict_one", "decision_function_one", "learn_one")],
-    "publish": [(Learner, "_prediction"), (Outputs, "send"), (Outputs, "flush")],
-    "client": [(Broker, "poll"), (Broker, "lag")],
+    "publish": [(Learner, "_prediction"), (Producer, "send"), (Producer, "flush")],
+    "client": [(GroupConsumer, "poll"), (GroupConsumer, "lag")],
     "checkpoint": [(Worker, "_save")],
 }
 #: Parts of the names of kafka-python's threads, by the step that they work for.

@@ -16,7 +16,7 @@ from drift.errors import DriftError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.checkpoint import Description
+    from drift.consumers.checkpoints.checkpoint import Description
 
 __all__ = ["app"]
 
@@ -30,7 +30,7 @@ _KeyFile = Annotated[Path | None, typer.Option(help="File of the key that it mus
 def show(file: _File) -> None:
     """Show a checkpoint's offsets, configuration, metrics and versions."""
     with _answering(file):
-        from drift.consumers import checkpoint  # noqa: PLC0415
+        from drift.consumers.checkpoints import checkpoint  # noqa: PLC0415
 
         with checkpoint.naming(file):
             description = checkpoint.describe(checkpoint.load(file))
@@ -42,7 +42,7 @@ def show(file: _File) -> None:
 def verify(file: _File, key_file: _KeyFile = None) -> None:
     """Check a checkpoint's checksum, signature and model; runs nothing that is in the file."""
     with _answering(file):
-        from drift.consumers import checkpoint  # noqa: PLC0415
+        from drift.consumers.checkpoints import checkpoint  # noqa: PLC0415
 
         key = read_key(key_file)
         with checkpoint.naming(file):
@@ -69,9 +69,9 @@ def adopt(
     Nothing is learnt that is in the topic before their offsets, whatever it is now.
     """
     with _answering(folder):
-        from drift.consumers import _adoption  # noqa: PLC0415
+        from drift.consumers.checkpoints import adoption  # noqa: PLC0415
 
-        found = _adoption.newest(folder)
+        found = adoption.newest(folder)
         for partition, header in found.items():
             offsets = ", ".join(f"{name}:{n} at {at}" for name, n, at in header["offsets"])
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
@@ -82,7 +82,7 @@ def adopt(
         if not chosen:
             raise ParameterError(f"{folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
-            _adoption.adopt(partition, offset, read_key(key_file))
+            adoption.adopt(partition, offset, read_key(key_file))
             typer.echo(f"{partition.path}: goes on with {topic} as it is now")
 
 

@@ -105,7 +105,7 @@ def answering(secrets: Secrets, interrupted: str = "interrupted") -> Iterator[No
         typer.echo(interrupted, err=True)
         raise typer.Exit(130) from None
     except Exception as error:
-        from drift.consumers.topics import KafkaError, is_refusal  # noqa: PLC0415
+        from drift.consumers.client.topics import KafkaError, is_refusal  # noqa: PLC0415
 
         if not isinstance(error, (KafkaError, ValueError)):
             raise

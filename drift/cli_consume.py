@@ -139,8 +139,8 @@ def _exporter(worker: Worker, options: dict[str, Any]) -> Any:
 
 
 def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets) -> Worker:
-    from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
-    from drift.consumers.messages import JsonCodec  # noqa: PLC0415
+    from drift.consumers.checkpoints.folder import CheckpointFolder  # noqa: PLC0415
+    from drift.consumers.codec import JsonCodec  # noqa: PLC0415
     from drift.consumers.worker import Worker  # noqa: PLC0415
 
     options = settings.worker

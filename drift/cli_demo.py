@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
     from drift.cli_figure import ErrorFigure
-    from drift.consumers.messages import Message
-    from drift.consumers.topics import Reader
+    from drift.consumers.client.topics import Reader
+    from drift.consumers.codec import Message
     from drift.streams import ShiftingStream
     from drift.testing import MockKafka
 
@@ -55,7 +55,7 @@ def demo(
 
 def _work(clients: dict[str, Any], folder: str) -> None:
     """Be a worker; in a process of its own."""
-    from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
+    from drift.consumers.checkpoints.folder import CheckpointFolder  # noqa: PLC0415
     from drift.consumers.worker import Worker  # noqa: PLC0415
     from drift.models import LBP  # noqa: PLC0415
     from drift.testing import patient_assignor  # noqa: PLC0415
@@ -95,7 +95,7 @@ class _Show:
         from rich.live import Live  # noqa: PLC0415
 
         from drift.cli_figure import ErrorFigure  # noqa: PLC0415
-        from drift.consumers.topics import Reader  # noqa: PLC0415
+        from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
         figure = ErrorFigure()
         sending = threading.Thread(target=self._send, args=(rate,))
@@ -129,7 +129,7 @@ class _Show:
         self._say(f"worker {len(self.workers)} started, process {worker.pid}")
 
     def _send(self, rate: float) -> None:
-        from drift.consumers.topics import Sender  # noqa: PLC0415
+        from drift.consumers.client.topics import Sender  # noqa: PLC0415
 
         started = time.monotonic()
         with Sender(self.broker.client_args) as sender:
@@ -189,9 +189,9 @@ class _Show:
 
     def _same(self) -> bool:
         """Whether the checkpoints' models are those of a loop that nobody killed."""
-        from drift.consumers._state import encode  # noqa: PLC0415
-        from drift.consumers.folder import CheckpointFolder  # noqa: PLC0415
-        from drift.consumers.messages import JsonCodec  # noqa: PLC0415
+        from drift.consumers.checkpoints.folder import CheckpointFolder  # noqa: PLC0415
+        from drift.consumers.checkpoints.state import encode  # noqa: PLC0415
+        from drift.consumers.codec import JsonCodec  # noqa: PLC0415
         from drift.models import LBP  # noqa: PLC0415
 
         plain = [LBP(_BUDGET) for _ in range(_PARTITIONS)]

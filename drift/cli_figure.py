@@ -13,7 +13,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from drift.consumers.messages import Message
+    from drift.consumers.codec import Message
 
 __all__ = ["ErrorFigure"]
 
@@ -57,7 +57,7 @@ class ErrorFigure:
 
     Examples
     --------
-    >>> from drift.consumers.messages import Message, Position
+    >>> from drift.consumers.codec import Message, Position
     >>> figure = ErrorFigure()
     >>> body = b'{"topic": "t", "partition": 0, "offset": 7, "predicted": 1, "label": 0}'
     >>> figure.add(2 * [Message(Position("out", 0, 0), None, body)])

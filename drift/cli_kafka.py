@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift.cli_model import imported, nearest
-from drift.consumers._records import PROTOCOLS
+from drift.consumers.records import PROTOCOLS
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def check_names(where: str, names: Iterable[str], known: Iterable[str]) -> None:
 
 def _known() -> dict[str, _Options]:
     """Return the options that each table takes, with their defaults."""
-    from drift.consumers import topics  # noqa: PLC0415
+    from drift.consumers.client import topics  # noqa: PLC0415
 
     return {
         "kafka": topics.client_options(),

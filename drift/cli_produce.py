@@ -17,7 +17,7 @@ from drift.errors import ConsumerError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from drift.consumers.topics import Reader, Sender
+    from drift.consumers.client.topics import Reader, Sender
     from drift.streams import ShiftingStream
 
 __all__ = ["messages", "pick", "produce"]
@@ -67,7 +67,7 @@ def pick(
 
 def messages(stream: ShiftingStream) -> Iterator[bytes]:
     """Yield the JSON of each row; its ``id`` is the row's number."""
-    from drift.consumers.messages import Example, JsonCodec  # noqa: PLC0415
+    from drift.consumers.codec import Example, JsonCodec  # noqa: PLC0415
 
     codec = JsonCodec()
     for number, (features, label) in enumerate(stream):
@@ -78,7 +78,7 @@ def _prepare(
     topic: str, partitions: int | None, reading: dict[str, Any], sending: dict[str, Any]
 ) -> None:
     """Create the topic where it is missing: first of all, before a consumer makes the broker."""
-    from drift.consumers import topics  # noqa: PLC0415
+    from drift.consumers.client import topics  # noqa: PLC0415
 
     with topics.Reader(topic, reading) as reader:
         there = len(reader.partitions)
@@ -98,7 +98,7 @@ def _send(
     sending: dict[str, Any],
     rate: float | None,
 ) -> None:
-    from drift.consumers import topics  # noqa: PLC0415
+    from drift.consumers.client import topics  # noqa: PLC0415
 
     with topics.Reader(topic, reading) as reader:
         ends = reader.ends()

@@ -13,8 +13,8 @@ from drift.cli_common import answering
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
+    from drift.consumers.codec import Message, Outgoing
     from drift.consumers.dead_letters import Replay
-    from drift.consumers.messages import Message, Outgoing
 
 __all__ = ["replay"]
 
@@ -43,8 +43,8 @@ def replay(  # noqa: PLR0913, PLR0917
         if dead_letters == topic:
             raise ParameterError("the dead letters cannot be sent to their own topic")
         reading, sending = cli_settings.load_kafka(config, os.environ, bootstrap, secrets)
+        from drift.consumers.client.topics import Reader  # noqa: PLC0415
         from drift.consumers.dead_letters import Replay  # noqa: PLC0415
-        from drift.consumers.topics import Reader  # noqa: PLC0415
 
         with Reader(dead_letters, reading) as letters, Reader(topic, reading) as target:
             letters.require()
@@ -66,7 +66,7 @@ def _show(found: Replay) -> int:
 
 
 def _send(found: Replay, options: dict[str, Any]) -> int:
-    from drift.consumers.topics import Sender  # noqa: PLC0415
+    from drift.consumers.client.topics import Sender  # noqa: PLC0415
 
     with Sender(options) as sender:
         for _, (topic, key, value, headers, partition) in found:

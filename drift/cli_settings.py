@@ -38,7 +38,7 @@ WORKER: dict[str, tuple[type, ...]] = {
     "allow_pickle": (bool,),
     "log_json": (bool,),
 }
-#: Keys of ``[codec]``, which are those of `drift.consumers.messages.JsonCodec`.
+#: Keys of ``[codec]``, which are those of `drift.consumers.codec.JsonCodec`.
 CODEC: dict[str, tuple[type, ...]] = {
     "labels": (list,),
     "require_label": (bool,),
@@ -127,7 +127,7 @@ def _check_types(
 
 
 def _check_codec(options: Mapping[str, Any]) -> None:
-    from drift.consumers.messages import JsonCodec  # noqa: PLC0415
+    from drift.consumers.codec import JsonCodec  # noqa: PLC0415
 
     _check_types("[codec]", options, CODEC)
     for label in options.get("labels", []):

@@ -34,7 +34,7 @@ def _watch(topic: str, options: dict[str, Any], seconds: float | None) -> None:
     from rich.live import Live  # noqa: PLC0415
 
     from drift.cli_figure import ErrorFigure  # noqa: PLC0415
-    from drift.consumers.topics import Reader  # noqa: PLC0415
+    from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
     end = None if seconds is None else time.monotonic() + seconds
     figure = ErrorFigure()

@@ -63,7 +63,7 @@ ALLOWED = {
 SOURCES = {".py", ".pyx", ".pxi", ".h"}
 #: Files that import each other, for the names of their types alone.
 CIRCLES = {
-    *("consumers._exporter", "consumers.metrics", "testing._clients", "testing._mock"),
+    *("consumers.exporter", "consumers.metrics", "testing._clients", "testing._mock"),
     *("experiments._jobs", "experiments.records", "experiments.compare", "experiments.comparison"),
     *("experiments.comparison_plots", "experiments.reproduction", "experiments.results"),
     "experiments.screen",
@@ -74,14 +74,18 @@ OWNERS = {
     "narwhals": {"drift.models._template.batches"},
     "pandas": set(),
     "kafka": {
-        *("drift.consumers.kafka", "drift.consumers._client", "drift.consumers._outputs"),
-        *("drift.consumers.topics", "drift.testing._clients"),
+        *(
+            "drift.consumers.client.consumer",
+            "drift.consumers.client.workarounds",
+            "drift.consumers.client.producer",
+        ),
+        *("drift.consumers.client.topics", "drift.testing._clients"),
     },
     "confluent_kafka": {"drift.testing._mock"},
     "distributed": {"drift.experiments._backend"},
     "ray": {"drift.experiments._backend"},
     "orjson": {"drift.consumers._json"},
-    "prometheus_client": {"drift.consumers._exporter"},
+    "prometheus_client": {"drift.consumers.exporter"},
 }
 
 
@@ -213,7 +217,7 @@ def test_consumers_know_models_only_as_what_a_checkpoint_holds():
         if module.startswith("drift.consumers")
         and any(name.startswith("drift.models") for name in imports(tree))
     }
-    assert knowing <= {"drift.consumers._state", "drift.consumers._trust"}
+    assert knowing <= {"drift.consumers.checkpoints.state", "drift.consumers.checkpoints.storable"}
 
 
 def without_types(tree):

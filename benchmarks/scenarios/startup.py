@@ -18,7 +18,7 @@ from machine import ROOT
 from timing import Times, figure, order_of, progress
 from twins import check
 
-from drift.consumers.checkpoint import Checkpoint, from_bytes, to_bytes
+from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.models import RBP
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _BARE = "pass"
 _FIRST = "from drift.models import RBP; RBP().predict_one({'a': 1.0})"
 _CHECKPOINT = (
-    "import sys, pathlib; from drift.consumers.checkpoint import from_bytes; "
+    "import sys, pathlib; from drift.consumers.checkpoints.checkpoint import from_bytes; "
     "from_bytes(pathlib.Path(sys.argv[1]).read_bytes()).model.predict_one({'a': 1.0})"
 )
 _LINEAR = "from river.linear_model import LogisticRegression as L; L().predict_one({'a': 1.0})"
 _HEAVY = f"{_FIRST}; import sys; print(*({{'numpy', 'pandas', 'scipy'}} & set(sys.modules)))"
 #: Megabytes by which a process grows for each of ten more models, beside what a model counts.
 _MEMORY = (
-    "import sys, pathlib; from drift.consumers.checkpoint import from_bytes; "
+    "import sys, pathlib; from drift.consumers.checkpoints.checkpoint import from_bytes; "
     f"sys.path.append({str(Path(__file__).parents[1])!r}); from machine import resident; "
     "data = pathlib.Path(sys.argv[1]).read_bytes(); models = [from_bytes(data).model]; "
     "before = resident(); models += [from_bytes(data).model for _ in range(10)]; "

@@ -1,7 +1,30 @@
 """Consumers that learn each example of a Kafka topic exactly once."""
 
-from drift.consumers._trust import register
-from drift.consumers.checkpoint import Checkpoint
-from drift.consumers.folder import CheckpointFolder, Claim
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Checkpoint", "CheckpointFolder", "Claim", "register"]
+from drift.consumers.checkpoints.checkpoint import Checkpoint
+from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
+from drift.consumers.checkpoints.storable import register
+from drift.consumers.codec import Example, JsonCodec
+
+if TYPE_CHECKING:
+    from drift.consumers.worker import Worker
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointFolder",
+    "Claim",
+    "Example",
+    "JsonCodec",
+    "Worker",
+    "register",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Checkpoints and messages are read without the client that a worker needs.
+    if name != "Worker":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from drift.consumers.worker import Worker  # noqa: PLC0415
+
+    return Worker

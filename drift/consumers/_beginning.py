@@ -10,7 +10,7 @@ from drift.errors import ConsumerError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from drift.consumers.kafka import Broker
+    from drift.consumers.client.consumer import GroupConsumer
 
 __all__ = ["first_offset", "offset_behind_gap"]
 
@@ -18,7 +18,12 @@ log = logging.getLogger("drift.consumers")
 
 
 def first_offset(
-    broker: Broker, place: tuple[str, int], start: str | None, folder: Path, *, came_later: bool
+    broker: GroupConsumer,
+    place: tuple[str, int],
+    start: str | None,
+    folder: Path,
+    *,
+    came_later: bool,
 ) -> int:
     """Return the offset at which a partition begins that no checkpoint knows.
 
@@ -62,7 +67,7 @@ def first_offset(
 
 
 def offset_behind_gap(
-    broker: Broker, place: tuple[str, int], offset: int, on_gap: str, folder: Path
+    broker: GroupConsumer, place: tuple[str, int], offset: int, on_gap: str, folder: Path
 ) -> int:
     """Return where a partition goes on whose next message is gone, and say what is lost.
 

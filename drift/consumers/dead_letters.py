@@ -30,13 +30,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from drift.consumers.messages import Message, Outgoing, Position
+from drift.consumers.codec import Message, Outgoing, Position
 from drift.errors import MessageError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from drift.consumers.topics import Reader
+    from drift.consumers.client.topics import Reader
 
 __all__ = ["Replay", "dead_letter", "original", "shortened"]
 

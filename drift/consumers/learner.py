@@ -8,13 +8,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import library
-from drift.consumers._points import reached
-from drift.consumers._records import Message, Outgoing, RawName
+from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
+from drift.consumers.records import Message, Outgoing, RawName
 from drift.errors import MessageError
 
 if TYPE_CHECKING:
-    from drift.consumers.messages import Codec, Example
+    from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
 
 __all__ = ["Learner"]
@@ -54,7 +54,7 @@ class Learner:
 
     Examples
     --------
-    >>> from drift.consumers.messages import JsonCodec, Message, Position
+    >>> from drift.consumers.codec import JsonCodec, Message, Position
     >>> from drift.consumers.metrics import Metrics
     >>> from drift.models import LBP
     >>> learner = Learner(LBP(budget=9), JsonCodec(), Metrics("news", 0), {("news", 0): 5})

@@ -34,7 +34,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._exporter import Exporter
+from drift.consumers.exporter import Exporter
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number
 from drift.consumers._beginning import first_offset, offset_behind_gap
-from drift.consumers._outputs import Outputs, Unsent
-from drift.consumers._points import reached
-from drift.consumers.kafka import Broker, Gap, SingleAssignor
+from drift.consumers.client.consumer import Gap, GroupConsumer, SingleAssignor
+from drift.consumers.client.producer import Producer, Unsent
+from drift.consumers.client.topics import making_clients
+from drift.consumers.codec import JsonCodec
+from drift.consumers.crash_points import reached
 from drift.consumers.learner import Learner
-from drift.consumers.messages import JsonCodec
 from drift.consumers.metrics import Metrics, WorkerMetrics
-from drift.consumers.topics import making_clients
 from drift.errors import CheckpointError, FencedError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from drift.consumers._records import Message
-    from drift.consumers.folder import CheckpointFolder
-    from drift.consumers.messages import Codec
+    from drift.consumers.checkpoints.folder import CheckpointFolder
+    from drift.consumers.codec import Codec
+    from drift.consumers.records import Message
 
 __all__ = ["Worker"]
 
@@ -142,9 +142,9 @@ class Worker:
             options.setdefault("partition_assignment_strategy", [SingleAssignor()])
         sending = {**kafka, **(producer or {})}
         with making_clients(options, sending):
-            self._sender = Outputs(sending, hurry=self._stopping.is_set)
+            self._sender = Producer(sending, hurry=self._stopping.is_set)
             try:
-                self._broker = Broker(topic, group, options, self._leave)
+                self._broker = GroupConsumer(topic, group, options, self._leave)
             except BaseException:
                 self._sender.close()
                 raise

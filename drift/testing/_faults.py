@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
-from drift.consumers import _points
+from drift.consumers import crash_points
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ class _AtPoint:
         self.times = 0
 
     def __enter__(self) -> Self:
-        _points.install(self.point, self._reached)
+        crash_points.install(self.point, self._reached)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _points.remove(self.point)
+        crash_points.remove(self.point)
 
     def _reached(self) -> None:
         self.times += 1
@@ -71,7 +71,7 @@ class Abort(_AtPoint):
 
     Examples
     --------
-    >>> from drift.consumers._points import reached
+    >>> from drift.consumers.crash_points import reached
     >>> from drift.testing import Abort, Aborted
     >>> with Abort("example.learnt", count=2) as abort:
     ...     try:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from drift import __version__
 from drift.cli import app
-from drift.consumers.checkpoint import (
+from drift.consumers.checkpoints.checkpoint import (
     VERSION,
     Checkpoint,
     describe,

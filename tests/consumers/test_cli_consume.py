@@ -354,14 +354,14 @@ def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
     ("missing", "command", "message"),
     [
         ("confluent_kafka", ["demo"], "confluent-kafka is not installed"),
-        ("drift.consumers.topics", ["watch", "out"], "kafka-python is not installed"),
+        ("drift.consumers.client.topics", ["watch", "out"], "kafka-python is not installed"),
     ],
 )
 def test_an_extra_that_is_missing_is_named(drift, monkeypatch, missing, command, message):
-    if missing == "drift.consumers.topics":
+    if missing == "drift.consumers.client.topics":
         monkeypatch.setitem(sys.modules, "kafka", None)
         monkeypatch.delitem(sys.modules, missing, raising=False)
-        monkeypatch.delattr("drift.consumers.topics", raising=False)
+        monkeypatch.delattr("drift.consumers.client.topics", raising=False)
     else:
         monkeypatch.setitem(sys.modules, missing, None)
     shown = drift(*command)

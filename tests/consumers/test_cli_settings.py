@@ -11,7 +11,7 @@ from drift.kernels import RBF
 
 pytest.importorskip("kafka")
 
-from drift.consumers import topics  # after the check that there is a client
+from drift.consumers.client import topics  # after the check that there is a client
 
 GIVEN = {"topic": "t", "group": "g", "checkpoints": "c"}
 

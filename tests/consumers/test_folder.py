@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from streams import drifting_stream
 
-from drift.consumers import CheckpointFolder, _points
-from drift.consumers._partition import PartitionFolder
-from drift.consumers.checkpoint import describe, read
+from drift.consumers import CheckpointFolder, crash_points
+from drift.consumers.checkpoints.checkpoint import describe, read
+from drift.consumers.checkpoints.files import PartitionFolder
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -31,7 +31,7 @@ from drift.kernels import Polynomial
 from drift.models import LBP
 
 TP = ("news", 0)
-POINTS = [*_points.CLAIM_POINTS, *_points.CHECKPOINT_POINTS]
+POINTS = [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS]
 
 
 def model(n):
@@ -72,11 +72,11 @@ class Stop(BaseException):
 
 @contextmanager
 def at(point, action):
-    _points.install(point, action)
+    crash_points.install(point, action)
     try:
         yield
     finally:
-        _points.remove(point)
+        crash_points.remove(point)
 
 
 def stop():
@@ -277,7 +277,7 @@ def test_what_was_saved_just_before_a_claim_counts(folder):
         assert folder.claim(TP).checkpoint.offsets == {TP: 20}
 
 
-@pytest.mark.parametrize("point", _points.CHECKPOINT_POINTS[:5])
+@pytest.mark.parametrize("point", crash_points.CHECKPOINT_POINTS[:5])
 def test_a_claim_while_another_saves_fences_it(folder, point):
     old, _ = folder.claim(TP)
     save(folder, old, 10)
@@ -353,7 +353,7 @@ def test_a_link_in_the_way_of_a_checkpoint_is_not_followed(folder, tmp_path, mon
     (folder.folder(TP) / f".tmp-{epoch:08d}").symlink_to(target)
     save(folder, epoch, 10)
     assert newest_of(folder) == 10
-    monkeypatch.setattr("drift.consumers._partition.token_hex", lambda _: "guessed")
+    monkeypatch.setattr("drift.consumers.checkpoints.files.token_hex", lambda _: "guessed")
     (folder.folder(TP) / f".tmp-{epoch:08d}-guessed").symlink_to(target)
     with pytest.raises(CheckpointError, match="File exists"):
         save(folder, epoch, 20)
@@ -497,7 +497,7 @@ def test_a_full_disk_leaves_the_one_before(folder, monkeypatch, room):
     before = names(folder)
     with monkeypatch.context() as patched:
         patched.setattr(
-            "drift.consumers._partition.open",
+            "drift.consumers.checkpoints.files.open",
             lambda path, mode, **more: Full(builtins.open(path, mode, **more), room),  # noqa: SIM115, PTH123
             raising=False,
         )
@@ -603,19 +603,19 @@ def test_an_exception_leaves_the_old_or_the_new_one(folder, point):
 def test_every_point_is_reached_in_its_order(folder):
     seen = []
     for point in POINTS:
-        _points.install(point, lambda point=point: seen.append(point))
+        crash_points.install(point, lambda point=point: seen.append(point))
     try:
         epoch, _ = folder.claim(TP)
         save(folder, epoch, 10)
     finally:
         for point in POINTS:
-            _points.remove(point)
+            crash_points.remove(point)
     assert seen == POINTS
 
 
 def test_the_third_time_can_be_meant():
     code = """
-from drift.consumers._points import reached
+from drift.consumers.crash_points import reached
 for i in range(4):
     print(i, flush=True)
     reached("x")

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder
-from drift.consumers._state import encode
-from drift.consumers.messages import Example, JsonCodec
+from drift.consumers.checkpoints.state import encode
+from drift.consumers.codec import Example, JsonCodec
 from drift.errors import CheckpointError, ConsumerError
 from drift.models import LBP
 from drift.testing import produce
@@ -23,8 +23,11 @@ pytest.importorskip("confluent_kafka")
 import kafka
 from kafka.errors import LogTruncationError
 
-from drift.consumers.kafka import Broker, Gap  # after the check that there is a client
-from drift.consumers.topics import create
+from drift.consumers.client.consumer import (  # after the check that there is a client
+    Gap,
+    GroupConsumer,
+)
+from drift.consumers.client.topics import create
 from drift.consumers.worker import Worker
 
 FIRST, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -211,7 +214,7 @@ def test_a_truncation_that_the_broker_tells_is_a_gap(broker, learnt, monkeypatch
 
 def test_a_topic_that_is_gone_is_not_made_anew(broker):
     broker.create_topic("t")
-    one = Broker("t", "g", broker.client_args, leave=lambda places, *, save: None)
+    one = GroupConsumer("t", "g", broker.client_args, leave=lambda places, *, save: None)
     one.consumer._cluster.set_topics(["t", "gone"])
     for _ in range(3):
         one.refresh()
@@ -306,7 +309,7 @@ def truncate(broker, topic, offset):
 @pytest.mark.slow
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
 def test_a_log_that_was_truncated_and_filled_again_is_refused(tmp_path):
-    with tool.Broker(tmp_path / "kafka") as broker:
+    with tool.GroupConsumer(tmp_path / "kafka") as broker:
         options = {"bootstrap_servers": broker.address, "reconnect_backoff_max_ms": 500}
         create("t", 1, options)
         for _ in range(10):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder
-from drift.consumers.topics import Reader, create
+from drift.consumers.client.topics import Reader, create
 from drift.testing import produce
 from tools.kafka import broker as tool
 from tools.kafka.security import SecureBroker

@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from streams import degenerate_stream, drifting_stream, huge_stream
 
-from drift.consumers import _trust
-from drift.consumers._state import decode, encode
+from drift.consumers.checkpoints import storable
+from drift.consumers.checkpoints.state import decode, encode
 from drift.errors import CheckpointError
 from drift.models import (
     LBP,
@@ -38,7 +38,7 @@ from drift.models import (
 from drift.models._store import plain, supports
 
 
-@_trust.register
+@storable.register
 @dataclass(frozen=True)
 class Laplace:
     """A user's kernel."""
@@ -461,9 +461,9 @@ def test_a_store_that_does_not_hold_together_is_refused(change):
 
 
 def test_every_model_has_a_name_to_be_stored_by():
-    assert all(_trust.class_of(_trust.name_of(model)) is model for model in MODELS.values())
+    assert all(storable.class_of(storable.name_of(model)) is model for model in MODELS.values())
     with pytest.raises(CheckpointError):
-        _trust.name_of(KernelClassifier)
+        storable.name_of(KernelClassifier)
 
 
 def test_a_model_without_one_of_its_attributes_is_refused_when_it_is_read():

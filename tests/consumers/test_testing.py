@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drift.consumers._points import reached
+from drift.consumers.crash_points import reached
 from drift.errors import DriftError, MissingExtraError, ParameterError
 from drift.testing import (
     DISCONNECT,
@@ -24,7 +24,7 @@ pytest.importorskip("kafka")
 
 import kafka
 
-from drift.consumers.kafka import Broker  # after the check that there is a client
+from drift.consumers.client.consumer import GroupConsumer  # after the check that there is a client
 
 
 def until(condition, seconds=60):
@@ -153,7 +153,7 @@ def test_two_members_share_a_topic_and_one_inherits_it(broker):
 
     def run(name):
         # The worker's own client: kafka-python 3.0.12 by itself may never get its partitions.
-        member = Broker("t", "g", broker.group_args, leave=lambda places, *, save: None)
+        member = GroupConsumer("t", "g", broker.group_args, leave=lambda places, *, save: None)
         while not ends[name].is_set():
             list(member.poll(0.2))
             owned[name] = {place.partition for place in member.consumer.assignment()}

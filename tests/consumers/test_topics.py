@@ -12,7 +12,7 @@ pytest.importorskip("confluent_kafka")
 
 from kafka import KafkaAdminClient, KafkaConsumer
 
-from drift.consumers.topics import Reader, Sender  # after the check that there is a client
+from drift.consumers.client.topics import Reader, Sender  # after the check that there is a client
 
 
 def values(reader, count):

@@ -10,13 +10,13 @@ from unittest.mock import Mock
 import pytest
 
 from drift.consumers import CheckpointFolder
-from drift.consumers._partition import PartitionFolder
-from drift.consumers._points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
-from drift.consumers._state import encode
-from drift.consumers.checkpoint import from_bytes, load
+from drift.consumers.checkpoints.checkpoint import from_bytes, load
+from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.state import encode
+from drift.consumers.codec import Example, JsonCodec, Message, Position
+from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers.dead_letters import Replay
 from drift.consumers.learner import Learner
-from drift.consumers.messages import Example, JsonCodec, Message, Position
 from drift.consumers.metrics import Metrics
 from drift.errors import CheckpointError, ConsumerError, ParameterError
 from drift.models import LBP, RBP
@@ -25,8 +25,8 @@ from drift.testing import Abort, Aborted, produce
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from drift.consumers._outputs import Unsent  # after the check that there is a client
-from drift.consumers.topics import Reader, Sender
+from drift.consumers.client.producer import Unsent  # after the check that there is a client
+from drift.consumers.client.topics import Reader, Sender
 from drift.consumers.worker import Worker
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy

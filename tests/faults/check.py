@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers._state import encode
+from drift.consumers.checkpoints.state import encode
 from drift.errors import MessageError
 from tests.faults.examples import PARTITIONS, codec
 from tests.faults.runner import model
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from drift.consumers import CheckpointFolder
-    from drift.consumers.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
 
 __all__ = ["Findings", "check", "check_single", "read"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from river import base
 
-from drift.consumers.messages import Example, JsonCodec
+from drift.consumers.codec import Example, JsonCodec
 
 if TYPE_CHECKING:
     from drift.types import Features, Label

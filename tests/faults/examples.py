@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import streams
-from drift.consumers.messages import Example, JsonCodec
+from drift.consumers.codec import Example, JsonCodec
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers import checkpoint
+from drift.consumers.checkpoints import checkpoint
 from drift.errors import CheckpointError
 from tests.faults.runner import STEPS, folder
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers import checkpoint
+from drift.consumers.checkpoints import checkpoint
 from drift.errors import CheckpointError
 from tests.faults.check import Findings, check, check_single, read
 from tests.faults.examples import GIVEN_UP, PARTITIONS, Feed, give_up

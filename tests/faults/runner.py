@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from drift.consumers import CheckpointFolder
-from drift.consumers._points import CHECKPOINT_POINTS, install
+from drift.consumers.crash_points import CHECKPOINT_POINTS, install
 from drift.models import RBP
 from tests.faults.diary import Diary, NumberedCodec
 from tests.faults.examples import CODEC, codec
@@ -69,14 +69,14 @@ def _obey(root: Path) -> None:
 
 def _redeliver() -> None:
     """Have a partition begin with messages that were learnt already."""
-    from drift.consumers.kafka import Broker  # noqa: PLC0415 - an extra
+    from drift.consumers.client.consumer import GroupConsumer  # noqa: PLC0415 - an extra
 
-    begin = Broker.begin
+    begin = GroupConsumer.begin
 
-    def early(self: Broker, place: tuple[str, int], offset: int, *leader_epoch: int) -> None:
+    def early(self: GroupConsumer, place: tuple[str, int], offset: int, *leader_epoch: int) -> None:
         begin(self, place, max(0, offset - _AGAIN), *leader_epoch)
 
-    Broker.begin = early  # type: ignore[method-assign]
+    GroupConsumer.begin = early  # type: ignore[method-assign]
 
 
 def main(text: str) -> None:

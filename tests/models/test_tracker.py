@@ -14,7 +14,7 @@ from streams import as_arrays, degenerate_stream, drifting_stream, random_stream
 from test_batches import FORMS, loop
 from test_multiclass import clusters
 
-from drift.consumers._state import decode, encode
+from drift.consumers.checkpoints.state import decode, encode
 from drift.models import Tracker
 
 number = st.integers(-3, 3) | st.floats(-2, 2)

@@ -35,7 +35,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from drift.consumers._json import diagnosis, is_deeper, library, plain
-from drift.consumers._records import Headers, Message, Outgoing, Position
+from drift.consumers.records import Headers, Message, Outgoing, Position
 from drift.errors import MessageError, ParameterError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drift.consumers._records import RawName
+from drift.consumers.records import RawName
 from drift.errors import MissingExtraError
 
 try:

@@ -25,9 +25,9 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from drift.consumers._records import Outgoing
+    from drift.consumers.records import Outgoing
 
-__all__ = ["Outputs", "Unsent"]
+__all__ = ["Producer", "Unsent"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -43,7 +43,7 @@ class Unsent(Exception):  # noqa: N818 - no error of the user's: the worker goes
     """The broker did not answer for long: what was sent since the last flush may be lost."""
 
 
-class Outputs:
+class Producer:
     """A producer.
 
     Parameters

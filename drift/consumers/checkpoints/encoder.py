@@ -1,4 +1,4 @@
-"""From a model to the nodes and numbers that `drift.consumers._state` describes."""
+"""From a model to the nodes and numbers that `drift.consumers.checkpoints.state` describes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from array import array
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers import _trust
+from drift.consumers.checkpoints import storable
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ class Encoder:
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.generic):
             return self._scalar(value)
-        if _trust.is_value(kind):
+        if storable.is_value(kind):
             state = {f.name: self.node(getattr(value, f.name)) for f in fields(value)}
-            return ["k", _trust.name_of(kind), state]
+            return ["k", storable.name_of(kind), state]
         known = self._seen.get(id(value))
         if known is not None:
             return ["r", known[0]]
@@ -118,7 +118,7 @@ class Encoder:
         return sorted(map(self.node, value), key=json.dumps)
 
     def _object(self, value: Any) -> Any:
-        name = _trust.name_of(type(value))
+        name = storable.name_of(type(value))
         state = value.__getstate__() or {}
         return ["o", name, {attribute: self.node(part) for attribute, part in state.items()}]
 
@@ -127,19 +127,19 @@ class Encoder:
         return ["m", version, self.node(gauss), *self._blob(array("I", numbers)), len(numbers)]
 
     def _array(self, value: array[Any]) -> Any:
-        if value.typecode not in _trust.ARRAYS:
+        if value.typecode not in storable.ARRAYS:
             raise CheckpointError(f"arrays of type {value.typecode!r} cannot be stored")
         return ["a", value.typecode, *self._blob(value), len(value)]
 
     def _ndarray(self, value: Any) -> Any:
         kind = value.dtype.newbyteorder("<").str
-        if kind not in _trust.DTYPES:
+        if kind not in storable.DTYPES:
             raise CheckpointError(f"numpy arrays of type {value.dtype} cannot be stored")
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
         return ["n", kind, order, list(value.shape), *self._blob(value.ravel(order))]
 
     def _scalar(self, value: Any) -> Any:
-        if value.dtype.kind not in _trust.SCALAR_KINDS:
+        if value.dtype.kind not in storable.SCALAR_KINDS:
             raise CheckpointError(f"numpy scalars of type {value.dtype} cannot be stored")
         kind = value.dtype.newbyteorder("<")
         return ["g", kind.str, value.astype(kind).tobytes().hex()]

@@ -34,6 +34,7 @@ class RawName(str):
         return self
 
     def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        """Return the bytes that it was, in no encoding."""
         return self.raw
 
 

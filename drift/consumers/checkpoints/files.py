@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
-from drift.consumers._points import reached
+from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, FencedError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from drift.consumers._client import mend
-from drift.consumers._records import Message, Position
+from drift.consumers.client.workarounds import mend
+from drift.consumers.records import Message, Position
 from drift.errors import ConsumerError, MissingExtraError
 
 try:
@@ -33,7 +33,7 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Broker", "Gap", "SingleAssignor"]
+__all__ = ["Gap", "GroupConsumer", "SingleAssignor"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -76,7 +76,7 @@ class _Leave(Protocol):
 
 
 class _Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: GroupConsumer) -> None:
         self.broker = broker
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
@@ -93,7 +93,7 @@ class _Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         self.broker.leave([tuple(place) for place in lost], save=False)
 
 
-class Broker:
+class GroupConsumer:
     """A consumer of a group, as the worker uses it.
 
     Parameters

@@ -10,8 +10,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers._client import mend
-from drift.consumers._records import PROTOCOLS, Message, Position
+from drift.consumers.client.workarounds import mend
+from drift.consumers.records import PROTOCOLS, Message, Position
 from drift.errors import ConsumerError, DriftError, MissingExtraError, ParameterError
 
 try:
@@ -24,7 +24,7 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers._records import Headers
+    from drift.consumers.records import Headers
 
 __all__ = [
     "KafkaError",

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from drift import __version__
-from drift.consumers import _state
-from drift.consumers._container import (
+from drift.consumers.checkpoints import state
+from drift.consumers.checkpoints.file_format import (
     VERSION,
     Description,
     check_signature,
@@ -163,7 +163,7 @@ def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
 
 def _payload(model: Any, *, allow_pickle: bool) -> tuple[bytes, str]:
     try:
-        return _state.encode(model), "drift"
+        return state.encode(model), "drift"
     except CheckpointError as problem:
         if not allow_pickle:
             raise
@@ -198,7 +198,7 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
     description = describe(data)
     check_signature(description, key)
     if description.header["payload"] == "drift":
-        _state.decode(description.payload, description.version)
+        state.decode(description.payload, description.version)
     return description
 
 
@@ -259,7 +259,7 @@ def _configuration(description: Description) -> dict[str, Any]:
 def _model(description: Description, *, allow_pickle: bool) -> Any:
     kind, payload = description.header["payload"], description.payload
     if kind == "drift":
-        return _state.decode(payload, description.version)
+        return state.decode(payload, description.version)
     if kind != "pickle":
         raise CheckpointError(f"the model is stored as {kind!r:.40}, which drift does not know")
     if not allow_pickle:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._container import check_signature, describe, is_whole, load, naming, seal
-from drift.consumers._partition import PartitionFolder
+from drift.consumers.checkpoints.file_format import (
+    check_signature,
+    describe,
+    is_whole,
+    load,
+    naming,
+    seal,
+)
+from drift.consumers.checkpoints.files import PartitionFolder
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from drift.consumers import _trust
-from drift.consumers import checkpoint as container
-from drift.consumers._container import is_whole
-from drift.consumers._partition import ATTEMPTS, PartitionFolder
-from drift.consumers._points import reached
-from drift.consumers.checkpoint import Checkpoint
+from drift.consumers.checkpoints import checkpoint as container
+from drift.consumers.checkpoints import storable
+from drift.consumers.checkpoints.checkpoint import Checkpoint
+from drift.consumers.checkpoints.file_format import is_whole
+from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder
+from drift.consumers.crash_points import reached
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -367,7 +367,7 @@ def _with_later(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, 
     later = {}
     for name in now.keys() - before.keys():
         owner, _, parameter = name.rpartition(".")
-        kind = _trust.known(str(before.get(owner)))
+        kind = storable.known(str(before.get(owner)))
         if hasattr(kind, parameter):
             later[name] = getattr(kind, parameter)
     return {**before, **later}

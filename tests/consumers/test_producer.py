@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from drift.consumers._records import Message, Outgoing, Position
 from drift.consumers.dead_letters import dead_letter
+from drift.consumers.records import Message, Outgoing, Position
 from drift.errors import ConsumerError
 from drift.testing import consume
 
@@ -22,7 +22,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from drift.consumers import _outputs  # after the check that there is a client
+from drift.consumers.client import producer
 
 REFUSED = TopicAuthorizationFailedError.errno
 TOO_LARGE = MessageSizeTooLargeError.errno
@@ -32,7 +32,7 @@ TIMED_OUT = RequestTimedOutError.errno
 @pytest.fixture
 def outputs(broker):
     broker.create_topic("out")
-    made = _outputs.Outputs(broker.client_args, hurry=lambda: False)
+    made = producer.Producer(broker.client_args, hurry=lambda: False)
     yield made
     made.close()
 
@@ -57,7 +57,7 @@ def test_what_the_broker_refuses_ends_the_flush(broker, outputs):
 
 
 def test_what_the_broker_refuses_ends_the_sends_before_many_follow(broker, outputs, monkeypatch):
-    monkeypatch.setattr(_outputs, "_UNANSWERED", 3)
+    monkeypatch.setattr(producer, "_UNANSWERED", 3)
     broker.fail("Produce", *[REFUSED] * 9)
     for number in range(3):
         outputs.send(prediction(number))
@@ -107,18 +107,18 @@ def test_topics_are_made_at_the_start_only(outputs):
         outputs.producer._wait_on_metadata("gone", 300)
 
 
-def test_what_is_sent_after_outputs_were_given_up_arrives(broker):
+def test_what_is_sent_afterproducer_were_given_up_arrives(broker):
     for topic in ("out", "dead"):
         broker.create_topic(topic)
     given = {"request_timeout_ms": 300, "delivery_timeout_ms": 700}
-    outputs = _outputs.Outputs(broker.client_args | given, hurry=lambda: True)
+    outputs = producer.Producer(broker.client_args | given, hurry=lambda: True)
     outputs.check(["out", "dead"])
     broker.fail("Produce", *[TIMED_OUT] * 200)
     for number in range(40):  # some expire on their second try, others are just being sent
         outputs.send(prediction(number)._replace(topic=("out", "dead")[number % 2]))
         with suppress(KafkaTimeoutError):
             outputs.producer.flush(timeout=0.03)
-    with pytest.raises(_outputs.Unsent):
+    with pytest.raises(producer.Unsent):
         outputs.flush()
     outputs.forget()
     broker.fail("Produce")
@@ -130,22 +130,22 @@ def test_what_is_sent_after_outputs_were_given_up_arrives(broker):
 
 def test_the_wait_for_an_answer_has_an_end_and_is_short_in_a_hurry(outputs, monkeypatch):
     waited = Mock(side_effect=KafkaTimeoutError("silence"))
-    monkeypatch.setattr(_outputs, "time", SimpleNamespace(monotonic=count().__next__))
+    monkeypatch.setattr(producer, "time", SimpleNamespace(monotonic=count().__next__))
     outputs.send(prediction(0))
     with monkeypatch.context() as patch:
         patch.setattr(outputs.producer, "flush", waited)
-        with pytest.raises(_outputs.Unsent, match="silence"):
+        with pytest.raises(producer.Unsent, match="silence"):
             outputs.flush()
         patient = waited.call_count
         outputs._hurry = lambda: True
-        with pytest.raises(_outputs.Unsent):
+        with pytest.raises(producer.Unsent):
             outputs.flush()
     assert (patient, waited.call_count - patient) == (61, 6)
     outputs.flush()
 
 
 def test_an_outage_while_closing_is_no_error(broker, caplog):
-    outputs = _outputs.Outputs(broker.client_args, hurry=lambda: True)
+    outputs = producer.Producer(broker.client_args, hurry=lambda: True)
     outputs.producer.flush = Mock(side_effect=KafkaTimeoutError("silence"))
     sender = outputs.producer._sender
     outputs.close()

@@ -32,10 +32,10 @@ import json
 import struct
 from typing import Any
 
-from drift.consumers import _trust
-from drift.consumers._container import VERSION
-from drift.consumers._decoder import Decoder
-from drift.consumers._encoder import Encoder
+from drift.consumers.checkpoints import storable
+from drift.consumers.checkpoints.decoder import Decoder
+from drift.consumers.checkpoints.encoder import Encoder
+from drift.consumers.checkpoints.file_format import VERSION
 from drift.errors import CheckpointError
 
 __all__ = ["decode", "encode"]
@@ -104,7 +104,7 @@ def decode(payload: bytes, version: int = VERSION) -> Any:
     except CheckpointError:
         raise
     except Exception as problem:  # a forged tree can make any constructor fail
-        raise _trust.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
+        raise storable.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
 
 
 def _decoded(payload: bytes, version: int) -> Any:
@@ -114,7 +114,7 @@ def _decoded(payload: bytes, version: int) -> Any:
     decoder = Decoder(blobs, version)
     model = decoder.node(tree)
     if decoder.used != len(blobs):
-        raise _trust.refusal("more numbers than it has")
+        raise storable.refusal("more numbers than it has")
     from drift.models._storable import check_model  # noqa: PLC0415  (imports the store)
 
     check_model(model, decoder.objects)
@@ -122,4 +122,4 @@ def _decoded(payload: bytes, version: int) -> Any:
 
 
 def _no_constant(name: str) -> None:
-    raise _trust.refusal(name)
+    raise storable.refusal(name)

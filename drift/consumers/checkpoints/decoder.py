@@ -1,4 +1,4 @@
-"""From the nodes and numbers that `drift.consumers._state` describes back to a model."""
+"""From the nodes and numbers that `drift.consumers.checkpoints.state` describes back to a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers import _trust
+from drift.consumers.checkpoints import storable
 from drift.kernels import Builtin
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Decoder:
             "z": lambda *items: frozenset(map(self.node, items)),
             "g": self._scalar,
             "k": self._value,
-            "r": lambda number: self.objects[_trust.whole(number)],
+            "r": lambda number: self.objects[storable.whole(number)],
         }
         self._shared_by_tag: dict[str, Callable[..., Any]] = {
             "p": _plain,
@@ -56,7 +56,7 @@ class Decoder:
         """Object of any node."""
         if not isinstance(node, list):
             if isinstance(node, dict):
-                raise _trust.refusal("an object without tag")
+                raise storable.refusal("an object without tag")
             return node
         tag, *rest = node
         make = self._by_tag.get(tag)
@@ -74,25 +74,25 @@ class Decoder:
     def _numbers(self, stored: str, offset: int, count: int) -> Any:
         import numpy as np  # noqa: PLC0415
 
-        if stored not in _trust.DTYPES or offset != self.used or _trust.whole(count) < 0:
-            raise _trust.refusal("an array out of place")
+        if stored not in storable.DTYPES or offset != self.used or storable.whole(count) < 0:
+            raise storable.refusal("an array out of place")
         stop = offset + count * np.dtype(stored).itemsize
         if stop > len(self._blobs):
-            raise _trust.refusal("an array beyond the end")
+            raise storable.refusal("an array beyond the end")
         self.used = stop
         return np.frombuffer(self._blobs[offset:stop], dtype=stored)
 
     def _array(self, typecode: str, stored: str, offset: int, count: int) -> array[Any]:
-        if typecode not in _trust.ARRAYS:
-            raise _trust.refusal(f"type {typecode!r:.20}")
+        if typecode not in storable.ARRAYS:
+            raise storable.refusal(f"type {typecode!r:.20}")
         values: array[Any] = array(typecode)
         values.frombytes(self._numbers(stored, offset, count).astype(typecode).tobytes())
         return values
 
     def _ndarray(self, kind: str, order: Any, shape: list[int], stored: str, offset: int) -> Any:
-        if kind not in _trust.DTYPES:
-            raise _trust.refusal(f"type {kind!r:.20}")
-        count = math.prod(map(_trust.whole, shape))
+        if kind not in storable.DTYPES:
+            raise storable.refusal(f"type {kind!r:.20}")
+        count = math.prod(map(storable.whole, shape))
         import numpy as np  # noqa: PLC0415
 
         values = self._numbers(stored, offset, count).astype(np.dtype(kind).newbyteorder("="))
@@ -102,8 +102,8 @@ class Decoder:
         import numpy as np  # noqa: PLC0415
 
         dtype = np.dtype(kind)
-        if dtype.kind not in _trust.SCALAR_KINDS:
-            raise _trust.refusal(f"type {kind!r:.20}")
+        if dtype.kind not in storable.SCALAR_KINDS:
+            raise storable.refusal(f"type {kind!r:.20}")
         [value] = np.frombuffer(bytes.fromhex(text), dtype=dtype)
         return value
 
@@ -115,13 +115,13 @@ class Decoder:
 
     def _state(self, state: dict[str, Any]) -> dict[str, Any]:
         if any(not name.isidentifier() or name.startswith("__") for name in state):
-            raise _trust.refusal("no name of an attribute")
+            raise storable.refusal("no name of an attribute")
         return {sys.intern(name): self.node(part) for name, part in state.items()}
 
     def _value(self, name: str, state: dict[str, Any]) -> Any:
-        kind = _trust.class_of(name)
-        if not _trust.is_value(kind):
-            raise _trust.refusal(f"{name} has no fields")
+        kind = storable.class_of(name)
+        if not storable.is_value(kind):
+            raise storable.refusal(f"{name} has no fields")
         fields = self._state(state)
         if self._version == 1 and issubclass(kind, Builtin):
             fields = kind.of_version_1(fields)
@@ -129,9 +129,9 @@ class Decoder:
         return self._values.setdefault(json.dumps([name, state]), value)
 
     def _object(self, name: str, state: dict[str, Any]) -> Any:
-        kind = _trust.class_of(name)
-        if _trust.is_value(kind):
-            raise _trust.refusal(f"{name} has fields")
+        kind = storable.class_of(name)
+        if storable.is_value(kind):
+            raise storable.refusal(f"{name} has fields")
         value: Any = object.__new__(kind)
         parts = self._state(state)
         if hasattr(kind, "__setstate__"):
@@ -143,5 +143,5 @@ class Decoder:
 
 def _plain(values: list[Any]) -> list[Any]:
     if type(values) is not list or not set(map(type, values)) <= _SCALARS:
-        raise _trust.refusal("no list of scalars")
+        raise storable.refusal("no list of scalars")
     return values

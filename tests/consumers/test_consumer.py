@@ -13,22 +13,22 @@ pytest.importorskip("confluent_kafka")
 
 from kafka.errors import KafkaTimeoutError
 
-from drift.consumers import kafka  # after the check that there is a client
+from drift.consumers.client import consumer
 
 
 @pytest.fixture
 def client(broker):
     """The client of a worker."""
     broker.create_topic("t")
-    made = kafka.Broker("t", "g", broker.group_args, leave=lambda places, *, save: None)
+    made = consumer.GroupConsumer("t", "g", broker.group_args, leave=lambda places, *, save: None)
     yield made
     made.close()
 
 
 def test_a_poll_sleeps_only_while_there_is_no_topic(broker, monkeypatch):
     slept = []
-    monkeypatch.setattr(kafka, "time", SimpleNamespace(sleep=slept.append))
-    one = kafka.Broker("late", "g", broker.group_args, leave=lambda places, *, save: None)
+    monkeypatch.setattr(consumer, "time", SimpleNamespace(sleep=slept.append))
+    one = consumer.GroupConsumer("late", "g", broker.group_args, leave=lambda places, *, save: None)
     assert list(one.poll(0.25)) == list(one.poll(9.0)) == []
     assert slept == [0.25, 1.0]  # while the worker still answers
     broker.create_topic("late")
@@ -59,7 +59,7 @@ def test_what_was_held_while_its_records_waited_comes_again(broker):
     broker.create_topic("t", partitions=2)
     for partition in range(2):
         produce(broker, "t", [b"%d" % number for number in range(50)], partition)
-    one = kafka.Broker(
+    one = consumer.GroupConsumer(
         "t", "g", broker.client_args | {"max_poll_records": 1}, leave=lambda places, *, save: None
     )
     read = []

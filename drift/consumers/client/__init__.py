@@ -1,0 +1,3 @@
+"""kafka-python as drift uses it: nothing outside of this package imports it."""
+
+__all__: list[str] = []
