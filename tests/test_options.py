@@ -34,13 +34,8 @@ GIVEN = {"topic": "t", "group": "g"}
 def test_a_table_makes_the_dataclass_by_the_names_of_the_file():
     table = GIVEN | {"from": "latest", "sizes": [1, 2], "rate": 2, "folder": "x", "loud": True}
     job = from_table(Job, table, "[job]")
-    assert (job.start, job.sizes, job.rate, job.folder, job.loud) == (
-        "latest",
-        [1, 2],
-        2,
-        "x",
-        True,
-    )
+    assert (job.start, job.sizes, job.rate, job.loud) == ("latest", [1, 2], 2, True)
+    assert job.folder == Path("x")
     assert (job.every, job.port) == (5, None)
 
 
