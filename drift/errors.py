@@ -10,6 +10,7 @@
     ├── DataError (ValueError)               a data file that cannot be read, with its line
     ├── MessageError (ValueError)            a message that cannot be learnt, with its field
     ├── ConsumerError                        a worker cannot go on without losing or doubling
+    ├── UnavailableError                     broker or folder cannot be reached: it may pass
     ├── CheckpointError                      a checkpoint that cannot be written, read or used
     │   ├── DamagedCheckpointError           its bytes are not those that were written
     │   ├── ConfigurationError (ValueError)  it was written under another configuration
@@ -41,6 +42,7 @@ __all__ = [
     "MessageError",
     "MissingExtraError",
     "ParameterError",
+    "UnavailableError",
 ]
 
 
@@ -150,6 +152,13 @@ class MessageError(DriftError, ValueError):
 
 class ConsumerError(DriftError):
     """A worker cannot go on without losing or doubling examples; the message says what to do."""
+
+
+class UnavailableError(DriftError):
+    """A broker or a folder was out of reach for longer than a worker waits: trying again may help.
+
+    A command that it ends has the exit code 1; one that any other error of drift's ends has 2.
+    """
 
 
 class CheckpointError(DriftError):

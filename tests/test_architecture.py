@@ -75,11 +75,10 @@ OWNERS = {
     "pandas": set(),
     "kafka": {
         *(
-            "drift.consumers.client.consumer",
-            "drift.consumers.client.workarounds",
-            "drift.consumers.client.producer",
+            f"drift.consumers.client.{name}"
+            for name in ("consumer", "errors", "producer", "topics", "workarounds")
         ),
-        *("drift.consumers.client.topics", "drift.testing._clients"),
+        "drift.testing._clients",
     },
     "confluent_kafka": {"drift.testing._mock"},
     "distributed": {"drift.experiments._backend"},

@@ -12,8 +12,8 @@ header                 what it holds, as text
 ``drift.offset``       and offset
 ``drift.timestamp``    Kafka's timestamp of the message, in milliseconds since 1970, or empty
 ``drift.time``         when it was given up: ISO 8601 with microseconds, in UTC
-``drift.cut``          only where the topic did not take it whole: the value's size before, in
-                       bytes; what stands there is the beginning
+``drift.cut``          only where the value could not be read, or the topic did not take it, as
+                       a whole: its size in bytes; what stands there is the beginning
 ``drift.null``         only where key and value were null: ``1``, and the value is empty, as
                        clients of Kafka do not send what has neither
 ====================== =============================================================
@@ -30,7 +30,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from drift.consumers.codec import Message, Outgoing, Position
+from drift.consumers.records import CutValue, Message, Outgoing, Position
 from drift.errors import MessageError, one_line
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def dead_letter(
     if value is None and message.key is None:
         headers.append((_NULL, b"1"))
         value = b""
+    if isinstance(value, CutValue):
+        headers.append((_CUT, _bytes(value.size)))
     return Outgoing(topic, message.key, value, headers, message.position.partition)
 
 

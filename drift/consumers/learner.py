@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers._json import library
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.records import Message, Outgoing, RawName
+from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.errors import MessageError
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ class Learner:
         for name, _ in message.headers:
             if isinstance(name, RawName):
                 raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
+        if isinstance(message.value, CutValue):
+            raise MessageError("value", f"has {message.value.size} bytes, too many to be read")
         example = self.codec.decode(message.value, message.headers)
         features = example.features
         predicted = self.model.predict_one(features)

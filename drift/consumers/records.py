@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Self, TypeAlias
 
-__all__ = ["PROTOCOLS", "Headers", "Message", "Outgoing", "Position", "RawName"]
+__all__ = ["PROTOCOLS", "CutValue", "Headers", "Message", "Outgoing", "Position", "RawName"]
 
 #: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -36,6 +36,25 @@ class RawName(str):
     def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
         """Return the bytes that it was, in no encoding."""
         return self.raw
+
+
+class CutValue(bytes):
+    """The beginning of a value that is too large to be read, of so many bytes as `size` says.
+
+    Examples
+    --------
+    >>> value = CutValue(b"{", size=3_000_000_000)
+    >>> value, value.size
+    (b'{', 3000000000)
+    """
+
+    size: int
+
+    def __new__(cls, beginning: bytes | bytearray, size: int) -> Self:
+        """Make it."""
+        self = super().__new__(cls, beginning)
+        self.size = size
+        return self
 
 
 class Position(NamedTuple):

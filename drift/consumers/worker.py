@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import check_integer, check_number
 from drift.consumers._beginning import first_offset, offset_behind_gap
 from drift.consumers.client.consumer import Gap, GroupConsumer, SingleAssignor
-from drift.consumers.client.producer import Producer, Unsent
-from drift.consumers.client.topics import making_clients
+from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
 from drift.consumers.learner import Learner
@@ -141,13 +140,12 @@ class Worker:
         if single:
             options.setdefault("partition_assignment_strategy", [SingleAssignor()])
         sending = {**kafka, **(producer or {})}
-        with making_clients(options, sending):
-            self._sender = Producer(sending, hurry=self._stopping.is_set)
-            try:
-                self._broker = GroupConsumer(topic, group, options, self._leave)
-            except BaseException:
-                self._sender.close()
-                raise
+        self._sender = Producer(sending, hurry=self._stopping.is_set)
+        try:
+            self._broker = GroupConsumer(topic, group, options, self._leave)
+        except BaseException:
+            self._sender.close()
+            raise
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -179,7 +177,7 @@ class Worker:
             while not self._stopping.is_set():
                 self.step()
             self._save_all()
-        except Unsent as problem:  # while it stops
+        except UnsentError as problem:  # while it stops
             log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
         except Exception:
             self._save_what_is_left()
@@ -215,7 +213,7 @@ class Worker:
             self._begin_assigned()
             taken = self._take(batches)
             self._save_due()
-        except Unsent as problem:
+        except UnsentError as problem:
             if self._stopping.is_set():
                 raise
             log.warning("%s: going back to the checkpoints", problem)
@@ -252,7 +250,7 @@ class Worker:
         try:
             for outgoing in self._learners[key].take(message):
                 self._sender.send(outgoing)
-        except Unsent:
+        except UnsentError:
             raise
         except BaseException:
             # In the middle of a message, or its answer was not sent: not to be saved.

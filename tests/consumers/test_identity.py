@@ -309,7 +309,7 @@ def truncate(broker, topic, offset):
 @pytest.mark.slow
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
 def test_a_log_that_was_truncated_and_filled_again_is_refused(tmp_path):
-    with tool.GroupConsumer(tmp_path / "kafka") as broker:
+    with tool.Broker(tmp_path / "kafka") as broker:
         options = {"bootstrap_servers": broker.address, "reconnect_backoff_max_ms": 500}
         create("t", 1, options)
         for _ in range(10):

@@ -94,10 +94,35 @@ def test_of_what_is_given_up_at_once_the_largest_is_named(outputs):
         outputs._settle(given_up, one)
 
 
-def test_a_topic_that_is_not_there_is_named(outputs, monkeypatch):
-    monkeypatch.setattr(outputs.producer, "_wait_on_metadata", Mock(side_effect=KafkaTimeoutError))
-    with pytest.raises(ConsumerError, match=r"there is no topic nowhere, .*create it"):
-        outputs.check(["nowhere"])
+@pytest.mark.parametrize(
+    ("answered", "refusal", "seconds"),
+    [
+        (True, (ConsumerError, r"there is no topic nowhere, .*create it"), 11),
+        (False, (producer.UnsentError, "not even whether there is nowhere"), 61),
+    ],
+)
+def test_a_topic_that_is_not_there_is_told_from_silence(
+    outputs, monkeypatch, answered, refusal, seconds
+):
+    clock = count(1000)
+    monkeypatch.setattr(producer, "time", SimpleNamespace(monotonic=clock.__next__))
+    metadata = SimpleNamespace(_last_successful_refresh_ms=1e9 if answered else 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs.producer, "_wait_on_metadata", Mock(side_effect=KafkaTimeoutError))
+        patch.setattr(outputs.producer, "_metadata", metadata)
+        with pytest.raises(refusal[0], match=refusal[1]):
+            outputs.check(["nowhere"])
+    assert next(clock) == 1000 + seconds + 1
+
+
+def test_a_topic_that_was_made_anew_is_looked_at_again(broker, outputs, monkeypatch):
+    outputs.check(["out"])
+    monkeypatch.setitem(outputs._counts, "out", 3)
+    with pytest.raises(producer.UnsentError, match="out has other partitions than it had"):
+        outputs.send(prediction(0)._replace(lane=2))
+    outputs.send(prediction(0)._replace(lane=2))
+    outputs.flush()
+    assert [record.key for record in consume(broker, "out", 1)] == [b"t:0:0"]
 
 
 def test_topics_are_made_at_the_start_only(outputs):
@@ -107,7 +132,7 @@ def test_topics_are_made_at_the_start_only(outputs):
         outputs.producer._wait_on_metadata("gone", 300)
 
 
-def test_what_is_sent_afterproducer_were_given_up_arrives(broker):
+def test_what_is_sent_after_outputs_were_given_up_arrives(broker):
     for topic in ("out", "dead"):
         broker.create_topic(topic)
     given = {"request_timeout_ms": 300, "delivery_timeout_ms": 700}
@@ -118,7 +143,7 @@ def test_what_is_sent_afterproducer_were_given_up_arrives(broker):
         outputs.send(prediction(number)._replace(topic=("out", "dead")[number % 2]))
         with suppress(KafkaTimeoutError):
             outputs.producer.flush(timeout=0.03)
-    with pytest.raises(producer.Unsent):
+    with pytest.raises(producer.UnsentError):
         outputs.flush()
     outputs.forget()
     broker.fail("Produce")
@@ -134,11 +159,11 @@ def test_the_wait_for_an_answer_has_an_end_and_is_short_in_a_hurry(outputs, monk
     outputs.send(prediction(0))
     with monkeypatch.context() as patch:
         patch.setattr(outputs.producer, "flush", waited)
-        with pytest.raises(producer.Unsent, match="silence"):
+        with pytest.raises(producer.UnsentError, match="silence"):
             outputs.flush()
         patient = waited.call_count
         outputs._hurry = lambda: True
-        with pytest.raises(producer.Unsent):
+        with pytest.raises(producer.UnsentError):
             outputs.flush()
     assert (patient, waited.call_count - patient) == (61, 6)
     outputs.flush()

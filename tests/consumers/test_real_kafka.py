@@ -107,11 +107,11 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
 @pytest.mark.slow
 def test_a_killed_broker_comes_back_with_its_records(tmp_path):
-    with tool.GroupConsumer(tmp_path) as broker:
+    with tool.Broker(tmp_path) as broker:
         produce(broker.address, "t", values(0))
         address, killed = broker.address, broker.pid
         with pytest.raises(tool.BrokerError, match=r"runs in .* already"):
-            tool.GroupConsumer(tmp_path).start()
+            tool.Broker(tmp_path).start()
         broker.stop(kill=True)
         assert not tool.answers(broker.port)
         assert broker.start() == address

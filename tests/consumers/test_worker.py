@@ -25,7 +25,7 @@ from drift.testing import Abort, Aborted, produce
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from drift.consumers.client.producer import Unsent  # after the check that there is a client
+from drift.consumers.client.producer import UnsentError  # after the check that there is a client
 from drift.consumers.client.topics import Reader, Sender
 from drift.consumers.worker import Worker
 
@@ -372,7 +372,7 @@ def test_what_the_broker_never_answered_is_sent_again(
     def fail():
         calls.append(None)
         if len(calls) in failing:
-            raise Unsent("the broker does not answer")
+            raise UnsentError("the broker does not answer")
         flush()
 
     monkeypatch.setattr(one._sender, "flush", fail)
@@ -387,7 +387,7 @@ def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
 ):
     one = worker(topics, tmp_path, session=SHORT, every_messages=10**6, every_seconds=10**6)
     work(one, 100)
-    flush = Mock(side_effect=Unsent("the broker does not answer"))
+    flush = Mock(side_effect=UnsentError("the broker does not answer"))
     with monkeypatch.context() as patch:
         patch.setattr(one._sender, "flush", flush)
         close(one)

@@ -1,4 +1,4 @@
-"""kafka-python as a worker reads from it, and what was learnt about it.
+"""kafka-python as drift reads from it, and what was learnt about it.
 
 - Bytes are polled and decoded by drift: a deserializer that raises would make the next poll hang.
 - Listeners run on kafka-python's own thread while the worker waits in `poll`. They may seek and
@@ -12,20 +12,14 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from drift.consumers.client.workarounds import mend
+from drift.consumers.client import workarounds
+from drift.consumers.client.errors import GONE, UNREADABLE, KafkaError, asking, making_clients
 from drift.consumers.records import Message, Position
 from drift.errors import ConsumerError, MissingExtraError
 
 try:
     import kafka
     from kafka.coordinator.assignors.range import RangePartitionAssignor
-    from kafka.errors import (
-        CorruptRecordError,
-        KafkaError,
-        LogTruncationError,
-        OffsetOutOfRangeError,
-        UnsupportedCodecError,
-    )
     from kafka.structs import OffsetAndMetadata
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
@@ -33,12 +27,53 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Gap", "GroupConsumer", "SingleAssignor"]
+__all__ = ["Gap", "GroupConsumer", "SingleAssignor", "connect", "read"]
 
 log = logging.getLogger("drift.consumers")
 
-#: Seconds to wait for what the broker knows of a topic.
-_ANSWER = 2
+#: Seconds to wait for what the broker knows of a topic, and of offsets.
+_METADATA, _OFFSETS = 2, 10
+
+
+def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> Any:
+    """Return a consumer of kafka-python that never commits by itself, nor makes a topic.
+
+    Parameters
+    ----------
+    options
+        Options of kafka-python.
+    largest
+        Bytes of the largest record that is read out of a compressed batch.
+    """
+    with making_clients(options):
+        made = kafka.KafkaConsumer(
+            **{
+                **workarounds.CONSUMER,
+                # Examples of transactions that were given up are none.
+                "isolation_level": "read_committed",
+                # A broker that makes topics for whoever asks gives them one partition.
+                "allow_auto_create_topics": False,
+                **options,
+                "enable_auto_commit": False,
+            }
+        )
+    workarounds.mend(made, largest)
+    return made
+
+
+def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
+    """Wait for messages; by partition, in the order of their offsets."""
+    for place, records in consumer.poll(timeout_ms=int(1000 * seconds)).items():
+        yield (
+            tuple(place),
+            [
+                Message(
+                    Position(r.topic, r.partition, r.offset),
+                    *(r.key, r.value, r.headers, r.timestamp, r.leader_epoch),
+                )
+                for r in records
+            ],
+        )
 
 
 class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
@@ -107,34 +142,31 @@ class GroupConsumer:
     leave
         Called on kafka-python's thread, while the worker waits in `poll`, with the partitions that
         go, and whether their models may still be saved.
+    largest
+        Bytes of the largest record that is read out of a compressed batch.
     """
 
-    def __init__(self, topic: str, group: str, options: Mapping[str, Any], leave: _Leave) -> None:
+    def __init__(
+        self,
+        topic: str,
+        group: str,
+        options: Mapping[str, Any],
+        leave: _Leave,
+        largest: int = workarounds.LARGEST,
+    ) -> None:
         self.topic = topic
         self.leave = leave
         self.assigned: list[tuple[str, int]] = []
         self._subscribed = self._waiting = False
-        self.consumer = kafka.KafkaConsumer(
-            **{
-                # Up to 3.0.12 a poll sleeps for this long where the answer to its fetch comes in
-                # while it is about to ask, as for a worker that is behind it often does: at 100 ms,
-                # the default, that is a third of its time. Larger fetches make it rarer. A poll of
-                # 0 ms first would not sleep, but one that ends while the group forms may lose the
-                # partitions that it is given.
-                "retry_backoff_ms": 20,
-                "max_partition_fetch_bytes": 4 << 20,
-                # Examples of transactions that were given up are none.
-                "isolation_level": "read_committed",
+        self.consumer = connect(
+            {
                 "max_poll_records": 500,
-                # A broker that makes topics for whoever asks gives them one partition.
-                "allow_auto_create_topics": False,
                 **options,
                 "group_id": group,
-                "enable_auto_commit": False,
                 "auto_offset_reset": "none",
-            }
+            },
+            largest,
         )
-        mend(self.consumer)
 
     # --- messages ------------------------------------------------------------------------------
 
@@ -144,18 +176,11 @@ class GroupConsumer:
             if not self._subscribed and not self._subscribe():
                 time.sleep(min(seconds, 1.0))
                 return
-            # Up to 3.0.12 a leader that looks at new metadata and whose poll ends meanwhile takes
-            # itself for joined, applies nothing it is assigned and sends no more heartbeats.
-            coordinator = self.consumer._coordinator  # noqa: SLF001
-            if getattr(coordinator, "rejoining", False):
-                coordinator.request_rejoin()
-            batches = self.consumer.poll(timeout_ms=int(1000 * seconds))
-        except OffsetOutOfRangeError as error:
-            raise Gap(dict(error.args[0])) from None
-        except LogTruncationError as error:
-            positions = self.consumer._subscription.position  # noqa: SLF001
-            raise Gap({p: positions(p).offset for p in error.divergent_offsets}) from None
-        except (CorruptRecordError, UnsupportedCodecError) as error:
+            workarounds.join_again(self.consumer)
+            yield from list(read(self.consumer, seconds))
+        except GONE as error:
+            raise Gap(self._gone(error)) from None
+        except UNREADABLE as error:
             raise ConsumerError(
                 f"kafka-python cannot read a message ({error}), the first after one of "
                 f"{', '.join(self._positions())}: install what it lacks, or delete what is damaged "
@@ -165,9 +190,14 @@ class GroupConsumer:
             if not error.retriable:
                 raise
             log.warning("poll: %s", error)
-            return
-        for place, records in batches.items():
-            yield tuple(place), [_message(record) for record in records]
+
+    def _gone(self, error: Any) -> dict[Any, int]:
+        """Return the offsets that the broker does not have, or not behind their leader epoch."""
+        truncated = getattr(error, "divergent_offsets", None)
+        if truncated is None:
+            return dict(error.args[0])
+        position = self.consumer._subscription.position  # noqa: SLF001
+        return {place: position(place).offset for place in truncated}
 
     def _subscribe(self) -> bool:
         """Join the group once there is the topic: kafka-python looks for it every five minutes."""
@@ -190,15 +220,8 @@ class GroupConsumer:
         If the leader epoch of the message before is known, `poll` raises `Gap` where that one is
         not in the log any more.
         """
-        partition = kafka.TopicPartition(*place)
-        position = OffsetAndMetadata(offset, "", leader_epoch)
-        self.consumer._subscription.seek(partition, position)  # noqa: SLF001 - the public one has no epoch
-        # Up to 3.0.12 a resumed partition of which records lay parked is not always fetched again:
-        # they are looked for only while no other partition has ever come in between. After a seek
-        # nobody wants them.
-        parked = getattr(self.consumer._fetcher, "_paused_partition_records", {})  # noqa: SLF001
-        parked.pop(partition, None)
-        self.consumer.resume(partition)
+        workarounds.seek(self.consumer, place, offset, leader_epoch)
+        self.consumer.resume(kafka.TopicPartition(*place))
 
     def hold(self, places: Iterable[tuple[str, int]]) -> None:
         """Let nothing more come of partitions, and have them begun as if just assigned."""
@@ -211,14 +234,18 @@ class GroupConsumer:
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""
-        offset: int | None = self.consumer.committed(kafka.TopicPartition(*place))
+        with asking():
+            offset: int | None = self.consumer.committed(
+                kafka.TopicPartition(*place), timeout_ms=1000 * _OFFSETS
+            )
         return offset
 
     def bound(self, place: tuple[str, int], start: str) -> int:
         """First offset of a partition ("earliest") or the one behind its last ("latest")."""
         partition = kafka.TopicPartition(*place)
         ask = self.consumer.beginning_offsets if start == "earliest" else self.consumer.end_offsets
-        offset: int = ask([partition])[partition]
+        with asking():
+            offset: int = ask([partition], timeout_ms=1000 * _OFFSETS)[partition]
         return offset
 
     def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
@@ -240,7 +267,7 @@ class GroupConsumer:
         consumer = self.consumer
         asked = consumer._cluster.request_update()  # noqa: SLF001
         try:
-            consumer._net.run(consumer._manager.wait_for, asked, 1000 * _ANSWER)  # noqa: SLF001
+            consumer._net.run(consumer._manager.wait_for, asked, 1000 * _METADATA)  # noqa: SLF001
         except KafkaError as error:
             log.info("metadata: %s", error)
 
@@ -277,10 +304,3 @@ class GroupConsumer:
             self.consumer.close(timeout_ms=5000)
         except KafkaError as error:
             log.warning("close: %s", error)
-
-
-def _message(record: Any) -> Message:
-    position = Position(record.topic, record.partition, record.offset)
-    return Message(
-        position, record.key, record.value, record.headers, record.timestamp, record.leader_epoch
-    )

@@ -1,23 +1,24 @@
-"""What a worker sends, each record at least once: predictions and dead letters."""
+"""kafka-python as drift sends by it: each record at least once, in its partition's order."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
 
+from drift.consumers.client import workarounds
+from drift.consumers.client.errors import KafkaError, making_clients
 from drift.consumers.dead_letters import shortened
-from drift.errors import ConsumerError, MissingExtraError
+from drift.errors import ConsumerError, MissingExtraError, UnavailableError
 
 try:
     import kafka
     from kafka.errors import (
-        KafkaError,
         KafkaTimeoutError,
         MessageSizeTooLargeError,
         RecordListTooLargeError,
-        UnknownError,
     )
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.records import Outgoing
 
-__all__ = ["Producer", "Unsent"]
+__all__ = ["Producer", "UnsentError"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -39,12 +40,12 @@ _PATIENCE, _HURRY = 60.0, 5.0
 _TOPIC = 10.0
 
 
-class Unsent(Exception):  # noqa: N818 - no error of the user's: the worker goes back and tries again
+class UnsentError(UnavailableError):
     """The broker did not answer for long: what was sent since the last flush may be lost."""
 
 
 class Producer:
-    """A producer.
+    """A producer that knows what the broker has.
 
     Parameters
     ----------
@@ -52,44 +53,75 @@ class Producer:
         Options of kafka-python.
     hurry
         Whether to wait for no more than a few seconds.
+
+    Attributes
+    ----------
+    confirmed : int
+        Records that the broker has confirmed.
     """
 
-    def __init__(self, options: Mapping[str, Any], hurry: Callable[[], bool]) -> None:
+    def __init__(
+        self, options: Mapping[str, Any], hurry: Callable[[], bool] = lambda: False
+    ) -> None:
         self._hurry = hurry
         self._unanswered: deque[tuple[Any, Outgoing]] = deque()
         self._counts: dict[str, int] = {}  # partitions by topic
-        self.producer = kafka.KafkaProducer(
-            **{
-                "acks": "all",
-                # Up to 3.0.12 an idempotent producer of which a batch expires on its second try
-                # loses others without a word, waits for them in each flush, and sends nothing more
-                # to their partitions. What is sent twice has the same key.
-                "enable_idempotence": False,
-                "linger_ms": 20,
-                # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
-                "batch_size": 128 << 10,
-                **options,
-            }
-        )
+        self.confirmed = 0
+        with making_clients(options):
+            self.producer = kafka.KafkaProducer(
+                **{
+                    "acks": "all",
+                    "linger_ms": 20,
+                    # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
+                    "batch_size": 128 << 10,
+                    **workarounds.PRODUCER,
+                    **options,
+                }
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def check(self, topics: Iterable[str]) -> None:
-        """Look for topics, or have the broker make them; ConsumerError where there is none."""
+        """Look for topics, or have the broker make them.
+
+        Raises
+        ------
+        ConsumerError
+            If there is none of that name.
+        UnsentError
+            If the broker does not answer.
+        """
         for topic in topics:
-            try:
-                found = self.producer._wait_on_metadata(topic, 1000 * _TOPIC)  # noqa: SLF001
-            except KafkaTimeoutError:
-                found = None
-            if not found:
+            self._counts[topic] = self._count(topic)
+        # One that is deleted from now on would come back with the broker's number of partitions.
+        workarounds.make_no_topics(self.producer)
+
+    def _count(self, topic: str) -> int:
+        """Return the number of a topic's partitions."""
+        begun = time.monotonic()
+        while True:
+            with suppress(KafkaTimeoutError):
+                if found := self.producer._wait_on_metadata(topic, 1000):  # noqa: SLF001
+                    return len(found)
+            now = time.monotonic()
+            answered = self.producer._metadata._last_successful_refresh_ms / 1000  # noqa: SLF001
+            if answered > begun and now - begun > _TOPIC:
                 raise ConsumerError(
                     f"there is no topic {topic}, the broker makes none, or this user may not see "
                     "it: create it, or send nothing there"
                 )
-            self._counts[topic] = len(found)
-        # One that is deleted from now on would come back with the broker's number of partitions.
-        self.producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
+            if now - begun > self._patience():
+                raise UnsentError(f"the broker does not answer, not even whether there is {topic}")
+
+    def _patience(self) -> float:
+        return _HURRY if self._hurry() else _PATIENCE
 
     def send(self, outgoing: Outgoing) -> None:
-        """Send a record some time before the next `flush` returns; Unsent where it cannot."""
+        """Send a record some time before the next `flush` returns; UnsentError where it cannot."""
         if len(self._unanswered) >= _UNANSWERED:
             self._settle(*self._unanswered.popleft())
         topic, key, value, headers, lane = outgoing
@@ -102,7 +134,11 @@ class Producer:
         except MessageSizeTooLargeError as error:  # for the producer, which is told of the limit
             self._send_shorter(outgoing, error)
         except KafkaTimeoutError as error:
-            raise Unsent(f"the broker takes nothing ({error})") from error
+            self.check([topic])  # it may be gone
+            raise UnsentError(f"the broker takes nothing ({error})") from error
+        except ValueError:  # of a partition that is no more: the topic was made anew
+            self._counts.pop(topic)
+            raise UnsentError(f"{topic} has other partitions than it had") from None
         else:
             self._unanswered.append((future, outgoing))
 
@@ -111,7 +147,7 @@ class Producer:
 
         Raises
         ------
-        Unsent
+        UnsentError
             If it does not answer.
         KafkaError, ConsumerError
             If it refuses any.
@@ -132,25 +168,23 @@ class Producer:
             self.producer.close(timeout=_HURRY)
         except KafkaError as error:
             log.warning("close: %s", error)
-            # kafka-python 3.0.12 would flush once more, and complain, as it is deleted.
-            self.producer._sender.force_close()  # noqa: SLF001
-            self.producer._closed = True  # noqa: SLF001
+            workarounds.force_close(self.producer)
 
     def _wait(self) -> None:
         begun = time.monotonic()
         while True:
             try:
                 self.producer.flush(timeout=1.0)
-            # Up to 3.0.12 a batch that was split for its size, and goes on in parts, is unknown.
-            except (KafkaTimeoutError, UnknownError) as error:
-                if time.monotonic() - begun > (_HURRY if self._hurry() else _PATIENCE):
-                    raise Unsent(f"the broker does not answer ({error})") from error
+            except (KafkaTimeoutError, workarounds.SPLIT) as error:
+                if time.monotonic() - begun > self._patience():
+                    raise UnsentError(f"the broker does not answer ({error})") from error
             else:
                 return
 
     def _settle(self, future: Any, outgoing: Outgoing) -> None:
         """Wait for the broker's answer to a send."""
         if future.succeeded():  # a look costs a tenth of a wait for what is there
+            self.confirmed += 1
             return
         try:
             future.get(timeout=_PATIENCE)
@@ -166,7 +200,7 @@ class Producer:
         except KafkaError as error:
             if not error.retriable:
                 raise
-            raise Unsent(f"the broker does not answer ({error})") from error
+            raise UnsentError(f"the broker does not answer ({error})") from error
 
     def _send_shorter(self, outgoing: Outgoing, error: KafkaError) -> None:
         """Send a dead letter with less of its message, as often as it takes."""

@@ -5,26 +5,22 @@ For the command line, which fills topics and looks at them. What learns is `drif
 
 from __future__ import annotations
 
-import ssl
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers.client.workarounds import mend
-from drift.consumers.records import PROTOCOLS, Message, Position
-from drift.errors import ConsumerError, DriftError, MissingExtraError, ParameterError
+from drift.consumers.client import consumer
+from drift.consumers.client.errors import KafkaError, is_refusal, making_clients
+from drift.errors import ConsumerError, MissingExtraError
 
 try:
     import kafka
-    from kafka import errors
-    from kafka.errors import KafkaError
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.records import Headers
+    from drift.consumers.records import Headers, Message
 
 __all__ = [
     "KafkaError",
@@ -38,18 +34,6 @@ __all__ = [
     "producer_options",
 ]
 
-#: What is wrong with settings or rights, by the client or by the broker.
-_REFUSALS = (
-    errors.AuthorizationError,
-    errors.InvalidGroupIdError,
-    errors.InvalidPartitionsError,
-    errors.InvalidSessionTimeoutError,
-    errors.InvalidTopicError,
-    errors.KafkaConfigurationError,
-    errors.PolicyViolationError,
-    errors.SaslAuthenticationFailedError,
-    errors.UnsupportedSaslMechanismError,
-)
 #: Sends that wait for an answer of the broker; more of them wait for the oldest.
 _UNANSWERED = 2000
 
@@ -68,50 +52,6 @@ def consumer_options() -> dict[str, Any]:
 def producer_options() -> dict[str, Any]:
     """Return kafka-python's options of a producer, with their defaults."""
     return dict(kafka.KafkaProducer.DEFAULT_CONFIG)
-
-
-def is_refusal(error: BaseException | None) -> bool:
-    """Say whether an error is one of settings or rights, so that trying again cannot help.
-
-    Examples
-    --------
-    >>> is_refusal(errors.SaslAuthenticationFailedError("no")), is_refusal(KafkaError("timed out"))
-    (True, False)
-    """
-    # A certificate of ours that cannot be used; of a handshake that fails, the broker's alone.
-    reason = getattr(error, "__context__", None)
-    return isinstance(error, (*_REFUSALS, ssl.SSLError)) or isinstance(
-        reason, ssl.SSLCertVerificationError
-    )
-
-
-@contextmanager
-def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
-    """Turn what kafka-python says of options, as it makes clients of them, into a ParameterError.
-
-    Examples
-    --------
-    >>> options = {"fetch_max_wait_ms": 9, "request_timeout_ms": 5}
-    >>> with making_clients(options):
-    ...     kafka.KafkaConsumer(**options)
-    Traceback (most recent call last):
-    drift.errors.ParameterError: kafka-python refuses its options: KafkaConfigurationError: ...
-    """
-    for protocol in (one.get("security_protocol", PROTOCOLS[0]) for one in options):
-        if protocol not in PROTOCOLS:
-            raise ParameterError(
-                f"security_protocol is {protocol!r}, none of {', '.join(PROTOCOLS)}"
-            )
-    try:
-        yield
-    except DriftError:
-        raise
-    except errors.KafkaConfigurationError as error:
-        raise ParameterError(f"kafka-python refuses its options: {error}") from None
-    # A codec whose library is missing is a RuntimeError.
-    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise ParameterError(f"kafka-python refuses its options: {problem}") from None
 
 
 def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
@@ -158,14 +98,9 @@ class Reader:
         given = {name: value for name, value in options.items() if name != "group_instance_id"}
         # Else it would be five minutes until partitions that were added are seen.
         defaults = {"metadata_max_age_ms": 10_000}
-        ours = {
-            "enable_auto_commit": False,
-            "allow_auto_create_topics": False,
-            "auto_offset_reset": "earliest",  # what is deleted meanwhile is passed over
-        }
-        with making_clients(given):
-            self._consumer = kafka.KafkaConsumer(**{**defaults, **given, **ours})
-        mend(self._consumer)
+        # What is deleted meanwhile is passed over.
+        ours = {"auto_offset_reset": "earliest"}
+        self._consumer = consumer.connect({**defaults, **given, **ours})
         self.partitions: list[int] = []
         self.refresh()
 
@@ -255,10 +190,8 @@ class Reader:
         raise ConsumerError(f"{self.topic}:{partition}:{offset} cannot be read: try again")
 
     def _poll(self, seconds: float) -> Iterator[Message]:
-        for records in self._consumer.poll(timeout_ms=int(1000 * seconds)).values():
-            for r in records:
-                position = Position(r.topic, r.partition, r.offset)
-                yield Message(position, r.key, r.value, r.headers, r.timestamp)
+        for _, messages in consumer.read(self._consumer, seconds):
+            yield from messages
 
     def _place(self, partition: int) -> Any:
         return kafka.TopicPartition(self.topic, partition)

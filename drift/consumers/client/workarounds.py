@@ -1,63 +1,215 @@
-"""What kafka-python (up to 3.0.12) does wrong for a reader of months, mended in a consumer of it.
+"""What kafka-python does wrong for clients of months, and what drift does about it, in one place.
 
-- A message with a header whose name is no UTF-8, which Kafka allows, is a corrupt one to it, and
-  ends all reading.
-- A topic that was deleted it has the broker make anew, with one partition: it asks for metadata as
-  if ``allow_auto_create_topics`` had not been set.
-- After a fetch that brings nothing it forgets the leader epoch of the last message, by which it can
-  tell that the log was truncated before its position.
+Each was last seen in 3.0.12. For each, a test in ``tests/consumers/test_workarounds.py`` shows what
+happens without: where that fails with a newer kafka-python, the workaround is to be removed.
+
+================  ==================================================================================
+here              what is wrong
+================  ==================================================================================
+`mend`            A header whose name is no UTF-8, which Kafka allows, is a corrupt message to it,
+                  and ends all reading.
+`mend`            A compressed batch is taken apart whole, however many gigabytes it becomes.
+`mend`            A topic that was deleted it has the broker make anew, with one partition: it asks
+                  for metadata as if ``allow_auto_create_topics`` had not been set.
+`mend`            After a fetch that brings nothing it forgets the leader epoch of the last message,
+                  by which it can tell that the log was truncated before its position.
+`CONSUMER`        A poll sleeps for ``retry_backoff_ms`` where the answer to its fetch comes in
+                  while it is about to ask, as for a worker that is behind it often does: at
+                  100 ms, the default, that is a third of its time. Larger fetches make it rarer. A
+                  poll of 0 ms first would not sleep, but one that ends while the group forms may
+                  lose the partitions that it is given.
+`join_again`      A leader that looks at new metadata and whose poll ends meanwhile takes itself for
+                  joined, applies nothing it is assigned and sends no more heartbeats.
+`seek`            A resumed partition of which records lay parked is not always fetched again: they
+                  are looked for only while no other partition has ever come in between. And the
+                  public seek takes no leader epoch.
+`PRODUCER`        An idempotent producer of which a batch expires on its second try loses others
+                  without a word, waits for them in each flush, and sends nothing more to their
+                  partitions. What drift sends twice has the same key.
+`SPLIT`           A batch that was split for its size, and goes on in parts, is unknown to a flush.
+`make_no_topics`  As for consumers, a topic that was deleted comes back.
+`force_close`     A producer that could not be closed flushes once more, and complains, as it is
+                  deleted.
+================  ==================================================================================
 """
 
 from __future__ import annotations
 
-from typing import Any
+import gzip
+import io
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from drift.consumers.records import RawName
+from drift.consumers.records import CutValue, RawName
 from drift.errors import MissingExtraError
 
 try:
+    from kafka import TopicPartition, codec
     from kafka.consumer.fetcher import Fetcher
-    from kafka.record.default_records import DefaultRecordBatch
+    from kafka.errors import UnknownError
+    from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
+    from kafka.record.util import decode_varint
+    from kafka.structs import OffsetAndMetadata
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
 
-__all__ = ["mend"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "CONSUMER",
+    "LARGEST",
+    "PRODUCER",
+    "SPLIT",
+    "force_close",
+    "join_again",
+    "make_no_topics",
+    "mend",
+    "seek",
+]
+
+CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20}
+PRODUCER = {"enable_idempotence": False}
+SPLIT = UnknownError
+
+#: Bytes of the largest record that is read out of a compressed batch, unless told otherwise.
+LARGEST = 64 << 20
+#: Bytes that a batch may become as a whole; of a larger one the records are read one by one.
+_WHOLE = 16 << 20
+#: Bytes that are taken out of a stream at once, and that are kept of a value too large.
+_CHUNK, _KEPT = 1 << 18, 1 << 10
 
 
-def mend(consumer: Any) -> None:
-    """Mend a consumer that has not read anything."""
+# --- consumers ---------------------------------------------------------------------------------
+
+
+def mend(consumer: Any, largest: int = LARGEST) -> None:
+    """Mend a consumer that has not read anything; larger records have a `CutValue`."""
     consumer._cluster.config["allow_auto_create_topics"] = False  # noqa: SLF001
     subscription = consumer._subscription  # noqa: SLF001
 
     class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         def __init__(self, offset: int, place: Any, records: Any, **options: Any) -> None:
-            super().__init__(offset, place, _Batches(records), **options)
+            super().__init__(offset, place, _Batches(records, largest), **options)
             self.leader_epoch = subscription.position(place).leader_epoch
 
     consumer._fetcher.PartitionRecords = PartitionRecords  # noqa: SLF001
 
 
+def join_again(consumer: Any) -> None:
+    """Have a leader join that takes itself for joined."""
+    coordinator = consumer._coordinator  # noqa: SLF001
+    if getattr(coordinator, "rejoining", False):
+        coordinator.request_rejoin()
+
+
+def seek(consumer: Any, place: tuple[str, int], offset: int, leader_epoch: int) -> None:
+    """Go on at an offset, behind a message of that leader epoch; what lay parked nobody wants."""
+    partition = TopicPartition(*place)
+    position = OffsetAndMetadata(offset, "", leader_epoch)
+    consumer._subscription.seek(partition, position)  # noqa: SLF001
+    parked = getattr(consumer._fetcher, "_paused_partition_records", {})  # noqa: SLF001
+    parked.pop(partition, None)
+
+
 class _Batches:
-    def __init__(self, records: Any) -> None:
+    def __init__(self, records: Any, largest: int) -> None:
         self.records = records
+        self.largest = largest
 
     def next_batch(self) -> Any:
         batch = self.records.next_batch()
-        if isinstance(batch, DefaultRecordBatch):  # older ones have no headers
-            batch.__class__ = _Batch
-        return batch
+        # Older ones have no headers, and are not compressed by what makes gigabytes of kilobytes.
+        return _Batch(batch, self.largest) if isinstance(batch, DefaultRecordBatch) else batch
 
 
 class _Batch(DefaultRecordBatch):  # type: ignore[misc]
-    __slots__ = ()
+    _buffer: bytearray
+    _pos: int
+    _decompressed: bool
+
+    def __init__(self, batch: Any, largest: int) -> None:
+        for name in DefaultRecordBatch.__slots__:
+            setattr(self, name, getattr(batch, name))
+        self._largest = largest
+        self._source: BinaryIO | None = None
+
+    def _maybe_uncompress(self) -> None:
+        opened = _OPENED.get(self.compression_type)
+        if self._decompressed or opened is None:
+            super()._maybe_uncompress()
+            return
+        self._assert_has_codec(self.compression_type)
+        packed: Any = memoryview(self._buffer)[self._pos :]
+        self._source = opened(io.BytesIO(packed))
+        self._buffer, self._pos, self._decompressed = bytearray(), 0, True
+        if not self._fill(_WHOLE + 1):
+            self._source = None
+
+    def _fill(self, size: int) -> bool:
+        """Have so many bytes in the buffer; say whether there are."""
+        while len(self._buffer) < size and (chunk := self._source.read(_CHUNK)):  # type: ignore[union-attr]
+            self._buffer += chunk
+        return len(self._buffer) >= size
 
     def _read_msg(self) -> Any:
+        if self._source is not None:
+            del self._buffer[: self._pos]
+            self._pos = 0
+            self._fill(_CHUNK)
+            length, begin = decode_varint(self._buffer, 0)
+            if length > self._largest:
+                return self._read_cut(length, begin)
+            self._fill(begin + length)
         try:
             return super()._read_msg()
         except UnicodeDecodeError:
             # Slower to read, so only from the first such name on; nothing was taken yet.
-            self._buffer = _Buffer(self._buffer)  # type: ignore[has-type, misc]
+            self._buffer = _Buffer(self._buffer)
             return super()._read_msg()
+
+    def _read_cut(self, length: int, pos: int) -> Any:
+        """Read a record that is too large without what makes it so, and pass over the rest."""
+        end = pos + length
+        _, pos = decode_varint(self._buffer, pos)
+        later, pos = decode_varint(self._buffer, pos)
+        further, pos = decode_varint(self._buffer, pos)
+        size, pos = decode_varint(self._buffer, pos)
+        key, value = None, CutValue(b"", length)
+        if size < _CHUNK // 2:  # else it is the key that is too large
+            key = bytes(self._buffer[pos : pos + size]) if size >= 0 else None
+            size, pos = decode_varint(self._buffer, pos + max(0, size))
+            value = CutValue(self._buffer[pos : pos + min(max(0, size), _KEPT)], max(0, size))
+        while end > len(self._buffer):
+            end -= len(self._buffer)
+            self._buffer.clear()
+            if not self._fill(1):
+                raise ValueError("the batch ends within a record")  # as it is for other records
+        self._pos = end
+        appended = self.timestamp_type == self.LOG_APPEND_TIME
+        time = self.max_timestamp if appended else self.first_timestamp + later
+        return DefaultRecord(
+            length, self.base_offset + further, time, self.timestamp_type, key, value, []
+        )
+
+
+def _zstd(packed: BinaryIO) -> BinaryIO:
+    made: BinaryIO = codec.zstd.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+    return made
+
+
+def _lz4(packed: BinaryIO) -> BinaryIO:
+    if not hasattr(codec.lz4, "open"):  # one of the other libraries
+        return io.BytesIO(codec.lz4_decode(packed.read()))
+    made: BinaryIO = codec.lz4.open(packed)
+    return made
+
+
+#: How a compressed batch is read as a stream. What is in snappy is 21 times as large at most.
+_OPENED: dict[int, Callable[[BinaryIO], BinaryIO]] = {
+    DefaultRecordBatch.CODEC_GZIP: lambda packed: gzip.GzipFile(fileobj=packed),  # type: ignore[dict-item, return-value]
+    DefaultRecordBatch.CODEC_LZ4: _lz4,
+    DefaultRecordBatch.CODEC_ZSTD: _zstd,
+}
 
 
 class _Buffer(bytearray):
@@ -70,3 +222,17 @@ class _Buffer(bytearray):
             return super().decode()
         except UnicodeDecodeError:
             return RawName(bytes(self))
+
+
+# --- producers ---------------------------------------------------------------------------------
+
+
+def make_no_topics(producer: Any) -> None:
+    """Have the broker make no topic any more that a producer sends to."""
+    producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
+
+
+def force_close(producer: Any) -> None:
+    """Let go of a producer that could not be closed."""
+    producer._sender.force_close()  # noqa: SLF001
+    producer._closed = True  # noqa: SLF001

@@ -1,0 +1,112 @@
+"""What kafka-python's errors mean, in one table.
+
+==================  ===============================================  ==============================
+what                which                                            what becomes of it
+==================  ===============================================  ==============================
+refused             settings or rights, by client or broker          ends a worker, exit code 2
+passing             what kafka-python calls retriable                tried again for the patience,
+                                                                     then `UnavailableError`, 1
+unreadable          a damaged message, a codec that is missing       `ConsumerError`, 2
+gone                offsets or leader epochs that the log lacks      `Gap`: see `Worker.on_gap`
+anything else                                                        ends a worker, exit code 1
+==================  ===============================================  ==============================
+"""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.records import PROTOCOLS
+from drift.errors import DriftError, MissingExtraError, ParameterError, UnavailableError
+
+try:
+    from kafka import errors
+    from kafka.errors import KafkaError
+except ImportError:
+    raise MissingExtraError("kafka-python", "kafka") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["GONE", "UNREADABLE", "KafkaError", "asking", "is_refusal", "making_clients"]
+
+_REFUSED = (
+    errors.AuthorizationError,
+    errors.InvalidGroupIdError,
+    errors.InvalidPartitionsError,
+    errors.InvalidSessionTimeoutError,
+    errors.InvalidTopicError,
+    errors.KafkaConfigurationError,
+    errors.PolicyViolationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedSaslMechanismError,
+)
+#: Errors of a poll whose messages cannot be read, and of one at offsets that the log lacks.
+UNREADABLE = (errors.CorruptRecordError, errors.UnsupportedCodecError)
+GONE = (errors.OffsetOutOfRangeError, errors.LogTruncationError)
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Say whether an error is one of settings or rights, so that trying again cannot help.
+
+    Examples
+    --------
+    >>> is_refusal(errors.SaslAuthenticationFailedError("no")), is_refusal(KafkaError("timed out"))
+    (True, False)
+    """
+    # A certificate of ours that cannot be used; of a handshake that fails, the broker's alone.
+    reason = getattr(error, "__context__", None)
+    return isinstance(error, (*_REFUSED, ssl.SSLError)) or isinstance(
+        reason, ssl.SSLCertVerificationError
+    )
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Turn errors that may pass into an UnavailableError.
+
+    Examples
+    --------
+    >>> with asking():
+    ...     raise errors.KafkaTimeoutError("no answer in 5 s")
+    Traceback (most recent call last):
+    drift.errors.UnavailableError: the broker does not answer (KafkaTimeoutError: no answer ...)
+    """
+    try:
+        yield
+    except KafkaError as error:
+        if not error.retriable:
+            raise
+        raise UnavailableError(f"the broker does not answer ({error})") from error
+
+
+@contextmanager
+def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
+    """Turn what kafka-python says of options, as it makes clients of them, into a ParameterError.
+
+    Examples
+    --------
+    >>> import kafka
+    >>> options = {"fetch_max_wait_ms": 9, "request_timeout_ms": 5}
+    >>> with making_clients(options):
+    ...     kafka.KafkaConsumer(**options)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: kafka-python refuses its options: KafkaConfigurationError: ...
+    """
+    for protocol in (one.get("security_protocol", PROTOCOLS[0]) for one in options):
+        if protocol not in PROTOCOLS:
+            raise ParameterError(
+                f"security_protocol is {protocol!r}, none of {', '.join(PROTOCOLS)}"
+            )
+    try:
+        yield
+    except DriftError:
+        raise
+    except errors.KafkaConfigurationError as error:
+        raise ParameterError(f"kafka-python refuses its options: {error}") from None
+    # A codec whose library is missing is a RuntimeError.
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ParameterError(f"kafka-python refuses its options: {problem}") from None

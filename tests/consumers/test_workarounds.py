@@ -1,0 +1,225 @@
+"""What kafka-python still does wrong: where one of these fails, its workaround is to be removed."""
+
+import gzip
+import io
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import pytest
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+import kafka
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import CorruptRecordError, KafkaTimeoutError
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+
+from drift.consumers.client import workarounds
+from drift.consumers.codec import JsonCodec
+from drift.consumers.dead_letters import dead_letter
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.records import CutValue, Message, Position, RawName
+from drift.models import LBP
+from drift.testing import produce
+
+CODECS = {
+    "gzip": DefaultRecordBatch.CODEC_GZIP,
+    "lz4": DefaultRecordBatch.CODEC_LZ4,
+    "zstd": DefaultRecordBatch.CODEC_ZSTD,
+}
+
+
+def batch(records, codec=0):
+    """A batch as it comes from a broker."""
+    builder = DefaultRecordBatchBuilder(
+        2, codec, is_transactional=0, producer_id=-1, producer_epoch=-1, base_sequence=-1,
+        batch_size=1 << 30,
+    )  # fmt: skip
+    for offset, (key, value, headers) in enumerate(records):
+        builder.append(offset, 1_700_000_000_000 + offset, key, value, headers)
+    return DefaultRecordBatch(bytes(builder.build()))
+
+
+def read(records, codec=0, largest=workarounds.LARGEST):
+    batches = workarounds._Batches(
+        SimpleNamespace(next_batch=lambda: batch(records, codec)), largest
+    )
+    return [
+        (r.offset, r.timestamp - 1_700_000_000_000, r.key, r.value, r.headers)
+        for r in batches.next_batch()
+    ]
+
+
+class Latin(str):
+    __slots__ = ()
+
+    def encode(self, *_):
+        return super().encode("latin-1")
+
+
+def test_kafka_python_calls_a_header_corrupt_whose_name_is_no_utf8():
+    records = [(b"k", b"v", [(Latin("caf\xe9"), b"1")])]
+    with pytest.raises(CorruptRecordError):
+        list(batch(records))
+    [(*_, headers)] = read(records)
+    assert headers == [(RawName(b"caf\xe9"), b"1")]
+
+
+def test_kafka_python_takes_batches_apart_whole(monkeypatch):
+    sizes = []
+
+    class Watched(gzip.GzipFile):
+        def read(self, size=-1):
+            sizes.append(size)
+            return super().read(size)
+
+    monkeypatch.setattr("kafka.codec.gzip.GzipFile", Watched)
+    list(batch([(None, b"v" * 999, [])], CODECS["gzip"]))
+    assert sizes == [-1]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("whole", [1, 100_000, 16 << 20])
+def test_compressed_records_are_read_one_by_one_where_they_are_many(codec, whole, monkeypatch):
+    monkeypatch.setattr(workarounds, "_WHOLE", whole)
+    monkeypatch.setattr(workarounds, "_CHUNK", 1 << 10)
+    records = [(b"k%d" % n, b"%d" % n * (n % 300), [("h", b"1")]) for n in range(1000)]
+    records[500] = (None, None, [(Latin("caf\xe9"), None)])
+    found = read(records, CODECS[codec])
+    records[500] = (None, None, [(RawName(b"caf\xe9"), None)])
+    assert found == [(n, n, *record) for n, record in enumerate(records)]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_record_that_is_too_large_is_cut_and_those_around_it_are_read(codec, monkeypatch):
+    monkeypatch.setattr(workarounds, "_WHOLE", 1 << 16)
+    large = b"x" * 3_000_000
+    records = [
+        *((b"a", b"1", []), (b"b", large, [("h", b"1")]), (large, b"2", []), (None, None, [])),
+        *((b"c", b"3", [("h", large)]), (b"d", b"4", [])),
+    ]
+    found = read(records, CODECS[codec], largest=1 << 20)
+    assert [(*one[:3], one[3], one[4]) for one in found] == [
+        *((0, 0, b"a", b"1", []), (1, 1, b"b", large[:1024], []), (2, 2, None, b"", [])),
+        *((3, 3, None, None, []), (4, 4, b"c", b"3", []), (5, 5, b"d", b"4", [])),
+    ]
+    cut = {one[0]: one[3].size for one in found if isinstance(one[3], CutValue)}
+    assert cut.keys() == {1, 2, 4}
+    assert cut[1] == len(large)
+    assert cut[2] > len(large)
+
+
+def test_a_bomb_takes_no_memory_and_becomes_a_dead_letter():
+    tracemalloc = pytest.importorskip("tracemalloc")
+    packed = batch([(None, b"\0" * (200 << 20), [])], CODECS["gzip"])
+    tracemalloc.start()
+    try:
+        records = SimpleNamespace(next_batch=lambda: packed)
+        [record] = workarounds._Batches(records, 1 << 20).next_batch()
+        assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    finally:
+        tracemalloc.stop()
+    learner = Learner(
+        LBP(budget=9), JsonCodec(), Metrics("t", 0), {("t", 0): 0}, dead_letters="dead"
+    )
+    [letter] = learner.take(Message(Position("t", 0, 0), None, record.value))
+    assert (len(letter.value), letter.headers[-1]) == (1024, ("drift.cut", b"%d" % (200 << 20)))
+    assert b"too many to be read" in dict(letter.headers)["drift.error"]
+    assert dead_letter(Message(Position("t", 0, 0), None, b"1"), ValueError(), "d").value == b"1"
+
+
+def test_a_batch_that_ends_within_a_record_is_corrupt(monkeypatch):
+    monkeypatch.setattr(workarounds, "_WHOLE", 1)
+    made = batch([(None, b"x" * 2_000_000, [])], CODECS["gzip"])
+    short = gzip.decompress(bytes(made._buffer[made._pos :]))[:-1]
+    made._buffer[made._pos :] = gzip.compress(short)
+    with pytest.raises(CorruptRecordError, match="ends within a record"):
+        list(workarounds._Batches(SimpleNamespace(next_batch=lambda: made), 1 << 20).next_batch())
+
+
+def test_other_lz4_libraries_are_read_as_a_whole(monkeypatch):
+    monkeypatch.setattr("kafka.codec.lz4", None)
+    monkeypatch.setattr("kafka.codec.lz4_decode", lambda packed: packed + b"!")
+    assert workarounds._lz4(io.BytesIO(b"x")).read() == b"x!"
+
+
+def test_kafka_python_has_topics_made_against_its_option(broker):
+    plain = KafkaConsumer(**broker.client_args, allow_auto_create_topics=False)
+    assert plain._cluster.config["allow_auto_create_topics"]
+    workarounds.mend(plain)
+    assert not plain._cluster.config["allow_auto_create_topics"]
+    plain.close()
+
+
+def test_kafka_python_forgets_the_leader_epoch_after_an_empty_fetch(broker):
+    place = TopicPartition("t", 0)
+    plain = KafkaConsumer(**broker.client_args)
+    plain.assign([place])
+    workarounds.seek(plain, ("t", 0), 5, leader_epoch=3)
+    nothing = SimpleNamespace(next_batch=lambda: None)
+    assert plain._fetcher.PartitionRecords(5, place, nothing).leader_epoch == -1
+    workarounds.mend(plain)
+    assert plain._fetcher.PartitionRecords(5, place, nothing).leader_epoch == 3
+    plain.close()
+
+
+def test_kafka_python_seeks_without_a_leader_epoch(broker):
+    broker.create_topic("t")
+    plain = KafkaConsumer(**broker.client_args)
+    plain.assign([TopicPartition("t", 0)])
+    with pytest.raises(ValueError, match="must be int"):
+        plain.seek(TopicPartition("t", 0), kafka.structs.OffsetAndMetadata(5, "", 3))
+    plain.close()
+
+
+def test_kafka_python_leaves_records_parked_after_a_seek(broker):
+    place = TopicPartition("t", 0)
+    produce(broker, "t", [b"%d" % n for n in range(9)])
+    plain = KafkaConsumer(**broker.client_args, auto_offset_reset="earliest", max_poll_records=1)
+    plain.assign([place])
+    while not plain.poll(timeout_ms=100):
+        pass
+    plain.pause(place)
+    plain.poll(timeout_ms=100)
+    plain.seek(place, 0)
+    assert place in plain._fetcher._paused_partition_records
+    workarounds.seek(plain, ("t", 0), 0, leader_epoch=-1)
+    assert place not in plain._fetcher._paused_partition_records
+    plain.close()
+
+
+def test_kafka_python_sleeps_for_the_backoff_where_nothing_can_be_fetched(broker, monkeypatch):
+    slept = []
+    plain = KafkaConsumer(**broker.client_args)
+    monkeypatch.setattr(
+        "kafka.consumer.group.time", SimpleNamespace(sleep=slept.append, monotonic=lambda: 0.0)
+    )
+    monkeypatch.setattr(plain._fetcher, "fetch_records", lambda *_, **__: ({}, True))
+    monkeypatch.setattr(plain._coordinator, "poll", lambda **_: True)
+    plain._poll_once(SimpleNamespace(timeout_ms=1000, expired=False), 1)
+    assert slept == [plain.config["retry_backoff_ms"] / 1000]
+    plain.close()
+
+
+def test_kafka_python_flushes_a_producer_that_could_not_be_closed(broker):
+    plain = KafkaProducer(**broker.client_args)
+    sender = plain._sender
+
+    plain.flush = Mock(side_effect=KafkaTimeoutError("silence"))
+    with pytest.raises(KafkaTimeoutError):
+        plain.close(timeout=1)
+    assert sender.is_alive()
+    workarounds.force_close(plain)
+    sender.join(10)
+    assert not sender.is_alive()
+
+
+def test_kafka_python_has_topics_made_by_producers(broker):
+    plain = KafkaProducer(**broker.client_args)
+    assert plain._metadata.config["allow_auto_create_topics"]
+    workarounds.make_no_topics(plain)
+    with pytest.raises(KafkaTimeoutError):
+        plain._wait_on_metadata("nowhere", 300)
+    plain.close(timeout=5)
