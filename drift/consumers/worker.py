@@ -9,13 +9,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number
-from drift.consumers._beginning import first_offset, offset_behind_gap
 from drift.consumers.client.consumer import Gap, GroupConsumer, SingleAssignor
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
+from drift.consumers.starts import first_offset, offset_behind_gap
 from drift.errors import CheckpointError, FencedError, ParameterError
 
 if TYPE_CHECKING:
