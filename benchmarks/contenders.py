@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from river import dummy, forest, linear_model, optim, tree
 
-from drift.experiments.rivals import resetting
+from drift.experiments.river_models import resetting
 from drift.kernels import RBF, Kernel, Linear, Polynomial
 from drift.models import LBP, RBP, Forgetron, OneVsRest, PassiveAggressive
 

@@ -29,7 +29,7 @@ from benchmarks.streams import STREAMS, stream
 from benchmarks.tracker_page import draw, page
 from benchmarks.tracker_speed import speed
 from drift.experiments import RunFolder, run_cells
-from drift.experiments._jobs import code_fingerprint, fingerprint
+from drift.experiments.jobs import code_fingerprint, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

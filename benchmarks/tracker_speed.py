@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.contenders import FAMILIES
 from benchmarks.streams import stream
 from benchmarks.timing import figure, order_of, prequential, progress, seconds
-from drift.experiments.progressive import memory
+from drift.experiments.memory import memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -188,7 +188,7 @@ def reproduce(  # noqa: PLR0913, PLR0917
         from drift import experiments  # noqa: PLC0415
 
         if name is None:
-            from drift.experiments.screen import reproductions  # noqa: PLC0415
+            from drift.experiments.terminal import reproductions  # noqa: PLC0415
 
             Console(width=_WIDE).print(reproductions(experiments.REPRODUCTIONS))
             return

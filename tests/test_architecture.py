@@ -64,15 +64,15 @@ SOURCES = {".py", ".pyx", ".pxi", ".h"}
 #: Files that import each other, for the names of their types alone.
 CIRCLES = {
     *("consumers.exporter", "consumers.metrics", "testing._clients", "testing._mock"),
-    *("experiments._jobs", "experiments.records", "experiments.compare", "experiments.comparison"),
-    *("experiments.comparison_plots", "experiments.reproduction", "experiments.results"),
-    "experiments.screen",
+    *("experiments.jobs", "experiments.folder", "experiments.papers.permutations"),
+    *("experiments.papers.plots", "experiments.papers.reproduction", "experiments.papers.results"),
+    *("experiments.terminal", "experiments.tracking.results"),
 }
 #: Heavy or optional libraries, and the only modules that may import them.
 OWNERS = {
-    "matplotlib": {"drift.experiments.plots"},
+    "matplotlib": {"drift.experiments.tracking.plots"},
     "narwhals": {"drift.models._template.batches"},
-    "pandas": set(),
+    "pandas": {"drift.experiments.comparison.results"},
     "kafka": {
         *(
             f"drift.consumers.client.{name}"
@@ -81,8 +81,8 @@ OWNERS = {
         "drift.testing._clients",
     },
     "confluent_kafka": {"drift.testing._mock"},
-    "distributed": {"drift.experiments._backend"},
-    "ray": {"drift.experiments._backend"},
+    "distributed": {"drift.experiments.cluster"},
+    "ray": {"drift.experiments.cluster"},
     "orjson": {"drift.consumers._json"},
     "prometheus_client": {"drift.consumers.exporter"},
 }

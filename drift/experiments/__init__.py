@@ -6,15 +6,11 @@
 ['budget 10', 'budget 20']
 """
 
-from drift.experiments.compare import Contender, compare
-from drift.experiments.comparison import ComparisonResults
-from drift.experiments.problem import Problem
-from drift.experiments.records import Record, RunFolder
-from drift.experiments.reproduce import REPRODUCTIONS, reproduce
-from drift.experiments.results import TrackingResults
-from drift.experiments.run import Cell, learn, run_cells
-from drift.experiments.tracking import TRACKING_MODELS, default_budgets, track
-from drift.experiments.trial import Trial
+from drift.experiments.comparison import ComparisonResults, Contender, compare
+from drift.experiments.folder import Record, RunFolder
+from drift.experiments.papers import REPRODUCTIONS, PaperResults, Problem, Trial, reproduce
+from drift.experiments.runner import Cell, learn, run_cells
+from drift.experiments.tracking import TRACKING_MODELS, TrackingResults, default_budgets, track
 
 __all__ = [
     "REPRODUCTIONS",
@@ -22,6 +18,7 @@ __all__ = [
     "Cell",
     "ComparisonResults",
     "Contender",
+    "PaperResults",
     "Problem",
     "Record",
     "RunFolder",

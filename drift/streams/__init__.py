@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from drift.streams.reuters import read_reuters21578
     from drift.streams.shifting import ShiftingStream, tracking_groups
     from drift.streams.simulator import NEWSWIRE_TARGETS, newswire
+    from drift.streams.stream import Drift, Stream
     from drift.streams.synthetic import gaussians
 
 __all__ = [
     "NEWSWIRE_TARGETS",
     "RCV1_TARGETS",
     "Documents",
+    "Drift",
     "ShiftingStream",
+    "Stream",
     "fetch_openml",
     "fetch_rcv1",
     "gaussians",
@@ -63,6 +66,7 @@ _MODULES = {
     "shifting": ("ShiftingStream", "tracking_groups"),
     # No module is called as one of its functions: importing it would hide the function here.
     "simulator": ("NEWSWIRE_TARGETS", "newswire"),
+    "stream": ("Drift", "Stream"),
     "synthetic": ("gaussians",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from drift.errors import LabelError, MissingExtraError, ParameterError
-from drift.experiments.baselines import BatchSVM, OnlineMaxMargin
+from drift.experiments.papers.baselines import BatchSVM, OnlineMaxMargin
 from drift.kernels import RBF, Linear, Polynomial
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from drift.experiments.claims import claims
-from drift.experiments.report import curves
+from drift.experiments.tracking.claims import claims
+from drift.experiments.tracking.report import curves
 
 
 def twice(record):

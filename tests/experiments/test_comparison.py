@@ -1,162 +1,182 @@
-import csv
-import sys
-from dataclasses import replace
+"""River's own evaluation is the oracle: the same mistakes, delays included."""
 
-import numpy as np
+import datetime as dt
+from itertools import islice
+
 import pytest
-from rich.console import Console
+from river import (
+    datasets,
+    dummy,
+    ensemble,
+    evaluate,
+    forest,
+    linear_model,
+    metrics,
+    naive_bayes,
+    neighbors,
+    preprocessing,
+    tree,
+)
+from scipy import stats
 
-from drift.errors import MissingExtraError, ParameterError
-from drift.experiments import ComparisonResults, Contender, compare
-from drift.experiments.reproduction import sweep
-from drift.kernels import Linear
+from drift.errors import ParameterError
+from drift.experiments import Contender, compare
+from drift.models import LBP, Perceptron, Tracker
 
-CONTENDERS = {
-    "free": Contender("MRBP", {"budget": 200}),
-    **sweep("fixed", "MRBP", "budget", [20, 5]),
-    "SVM": Contender("SVM", {"C": 1.0}, kernel=Linear()),
+PHISHING = list(islice(datasets.Phishing(), 300))
+MODELS = {
+    "LBP": LBP(budget=20),
+    "Tracker": Tracker(budget=20, seed=0),
+    "scaled": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+    "tree": tree.HoeffdingAdaptiveTreeClassifier(grace_period=20, seed=0),
+    "forest": forest.ARFClassifier(n_models=2, seed=0),
+    "bayes": naive_bayes.GaussianNB(),
+    "neighbours": neighbors.KNNClassifier(3),
+    "passive": linear_model.PAClassifier(),  # has no probabilities
+    "bagging": ensemble.BaggingClassifier(linear_model.Perceptron(), n_models=2, seed=0),
+    "no change": dummy.NoChangeClassifier(),
+    "majority": dummy.PriorClassifier(),
 }
 
 
-@pytest.fixture
-def test_part(documents):
-    return documents.head(60)
+def theirs(model, stream, **protocol):
+    """Mistakes, predictions that count and measures, as River says."""
+    metric = metrics.Accuracy() + metrics.CohenKappa() + metrics.BalancedAccuracy()
+    found = evaluate.progressive_val_score(stream, model.clone(), metric, **protocol)
+    accuracy, kappa, balanced = found
+    counted = accuracy.cm.total_weight
+    return round(counted * (1 - accuracy.get())), counted, kappa.get(), balanced.get()
 
 
-@pytest.fixture
-def swept(documents, test_part):
-    return compare(documents, None, CONTENDERS, test=test_part, permutations=3, jobs=1)
+def moment(x):
+    return round(10 * sum(x.values()))
 
 
-@pytest.fixture
-def trained(documents, test_part):
-    contenders = {
-        "Perceptron": Contender("Perceptron", {"bias": True}, one_vs_rest=True),
-        "halved": Contender("Perceptron", one_vs_rest=True, factor=0.5, kernel=Linear()),
+DELAYS = {
+    "none": {},
+    "0": {"delay": 0},
+    "1": {"delay": 1},
+    "50": {"delay": 50},
+    "beyond the end": {"delay": 1000},
+    "feature": {"delay": "age_of_domain"},
+    "function": {"delay": lambda x, y: 5 + 30 * y},
+    "moments": {"moment": moment, "delay": 4},
+}
+
+
+@pytest.mark.parametrize("protocol", DELAYS.values(), ids=DELAYS)
+def test_mistakes_are_those_of_river(protocol):
+    runs = compare(MODELS, PHISHING, jobs=1, windows=3, **protocol).runs
+    for _, run in runs.iterrows():
+        found = run["mistakes"], run["rows"] - run["unpredicted"], run["kappa"]
+        expected = theirs(MODELS[run["model"]], PHISHING, **protocol)
+        if not expected[1]:
+            assert run["rows"] == run["unpredicted"]
+            continue
+        assert (*found, run["balanced_accuracy"]) == pytest.approx(expected), run["model"]
+        assert run["status"] == "ok"
+
+
+def test_a_drawn_delay_is_the_same_for_all_and_rivers():
+    law = stats.geom(0.05)
+    drawn = iter(law.rvs(size=300, random_state=0).tolist())
+    expected = theirs(LBP(budget=20), PHISHING, delay=lambda x, y: next(drawn))
+    runs = compare(
+        {"a": LBP(budget=20), "b": lambda: LBP(budget=20)}, PHISHING, delay=law, jobs=1
+    ).runs
+    assert runs["mistakes"][:2].tolist() == [expected[0]] * 2
+    assert runs["delay"][0] == "geom(0.05)"
+
+
+def test_time_as_a_feature_may_be_the_moment():
+    start = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    stream = [(x | {"at": start + dt.timedelta(hours=i)}, y) for i, (x, y) in enumerate(PHISHING)]
+    model = preprocessing.StandardScaler() | naive_bayes.GaussianNB()
+    model = (lambda x: {k: v for k, v in x.items() if k != "at"}) | model
+    protocol = {"moment": "at", "delay": dt.timedelta(days=1)}
+    runs = compare({"one": model}, stream, jobs=1, **protocol).runs
+    assert runs["mistakes"][0] == theirs(model, stream, **protocol)[0]
+
+
+def test_models_stay_as_they_were_given():
+    model = Perceptron()
+    model.learn_one({"a": 1.0}, True)
+    runs = compare(model, PHISHING, jobs=1).runs
+    assert model.n_supports == 1
+    assert runs["mistakes"][0] == theirs(Perceptron(), PHISHING)[0]
+
+
+def test_seeds_are_those_of_what_draws():
+    models = {
+        "given": forest.ARFClassifier(n_models=2, seed=7),
+        "open": forest.ARFClassifier(n_models=2),
+        "part": ensemble.VotingClassifier([LBP(), forest.ARFClassifier(n_models=2)]),
+        "none": naive_bayes.GaussianNB(),
     }
-    printed = {"Perceptron": {"test_error": (9.0, 8.0), "mistakes": (90, 100)}}
-    return compare(
-        *(documents, None, contenders),
-        test=test_part,
-        epochs=2,
-        permutations=2,
-        printed=printed,
-        jobs=1,
-    )
-
-
-def test_an_svm_is_trained_once_and_has_no_online_error(swept):
-    *_, row = swept.table()
-    assert (row["contender"], row["runs"]) == ("SVM", 1)
-    assert (row["error"], row["error_std"], row["updates"]) == (None, None, None)
-    assert row["test_error"] == pytest.approx(swept.records["SVM"][0]["test_error"], abs=1e-3)
-
-
-def test_a_table_has_the_rate_of_all_runs(swept):
-    row, records = swept.table()[0], swept.records["free"]
-    assert row["rows_per_second"] == round(600 / sum(record["seconds"] for record in records))
-
-
-def test_each_epoch_has_a_row_with_the_papers_numbers(trained):
-    rows = trained.epoch_table()
-    assert [(row["contender"], row["epoch"]) for row in rows] == [
-        *(("Perceptron", 1), ("Perceptron", 2), ("halved", 1), ("halved", 2))
+    runs = compare(models, PHISHING[:60], jobs=1).runs
+    assert runs["seed"].isna().all()
+    expected = [
+        theirs(forest.ARFClassifier(n_models=2, seed=seed), PHISHING[:60])[0] for seed in (7, 0)
     ]
-    assert [row["paper_test_error"] for row in rows] == [9.0, 8.0, None, None]
-    assert [row["paper_mistakes"] for row in rows] == [90, 100, None, None]
-    states = [record["by_epoch"][1] for record in trained.records["Perceptron"]]
-    mistakes = [state["mistakes"] for state in states]
-    assert rows[1]["mistakes"] == pytest.approx(np.mean(mistakes))
-    assert rows[1]["mistakes_std"] == pytest.approx(np.std(mistakes, ddof=1), abs=0.05)
-    assert trained.table()[0]["paper_test_error"] == 8.0
+    assert runs["mistakes"][:2].tolist() == expected
+    runs = compare(models, PHISHING[:60], seeds=2, jobs=1).runs
+    counted = runs.groupby("model", sort=False)["seed"].apply(lambda seeds: seeds.dropna().tolist())
+    assert counted[["given", "open", "part", "none"]].tolist() == [[0, 1]] * 3 + [[]]
 
 
-def test_of_one_permutation_no_deviation_is_shown(documents):
-    results = compare(documents, "a", {"P": Contender("Perceptron")}, permutations=1, jobs=1)
-    console = Console(width=120)
-    with console.capture() as shown:
-        console.print(results)
-    assert "±" not in shown.get()
+def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
+    class Slow(dummy.NoChangeClassifier):
+        def learn_one(self, x, y):
+            while True:
+                super().learn_one(x, y)
+                self.seen = getattr(self, "seen", 0) + 1
+                if self.seen % 100_000:
+                    break
+
+    class Failing(dummy.NoChangeClassifier):
+        def learn_one(self, x, y):
+            raise KeyError("what\nit was")
+
+    runs = compare({"slow": Slow, "bad": Failing}, PHISHING, time_limit=0.0, jobs=1).runs
+    assert runs["status"].tolist() == ["time limit"] * 4
+    runs = compare({"bad": Failing}, PHISHING, jobs=1).runs
+    assert runs["status"].tolist() == ["failed", "ok", "ok"]
+    assert runs["message"][0] == "KeyError: 'what\\nit was'"
+    assert runs["rows"].tolist() == [1, 300, 300]
 
 
-def test_both_tables_are_printed(trained):
-    console = Console(width=160)
-    with console.capture() as shown:
-        console.print(trained)
-    for part in ("2 permutations", "After each epoch", "in the paper", "100"):
-        assert part in shown.get()
+def test_the_old_form_says_where_it_went():
+    with pytest.raises(ParameterError, match=r"papers\.permuted"):
+        compare(PHISHING, "+1", {"LBP": "LBP"})
 
 
-def test_curves_against_supports_have_three_panels_where_there_is_a_test_part(swept):
-    figure = swept.plot("supports")
-    labels = [panel.get_ylabel() for panel in figure.axes]
-    assert labels == ["test error (%)", "online error (%)", "updates (insertions)"]
-    rows = {row["contender"]: row for row in swept.table()}
-    names = [bars.get_label() for bars in figure.axes[0].containers]
-    assert names == ["free", "fixed", "SVM"]
-    line = figure.axes[0].containers[1].lines[0]
-    expected = [[5, rows["fixed 5"]["test_error"]], [20, rows["fixed 20"]["test_error"]]]
-    assert line.get_xydata().tolist() == expected
-    assert [bars.get_label() for bars in figure.axes[1].containers] == ["free", "fixed"]
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        ({}, {}, "models is empty"),
+        ({"a": 3}, {}, "3 is no classifier"),
+        ({"a": "LBP"}, {}, r"'LBP' is no classifier: .*drift\.models\.LBP\(\)"),
+        ({"a": preprocessing.StandardScaler()}, {}, "no classifier"),
+        ({"a": Contender(LBP(), {"budget": 2})}, {}, "has its parameters"),
+        (LBP(), {"delay": -1}, "delay must be at least 0"),
+        (LBP(), {"delay": "nowhere"}, "without the feature 'nowhere'"),
+        (LBP(), {"delay": dt.timedelta(1)}, "cannot be added to the moments"),
+        (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
+        (LBP(), {"drifts": [0]}, "no drift"),
+        (LBP(), {"windows": 0}, "windows"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(models, options, message):
+    with pytest.raises(ParameterError, match=message):
+        compare(models, PHISHING[:10], jobs=1, **options)
 
 
-def test_over_time_draws_the_error_so_far_and_the_supports(documents):
-    results = compare(documents, "a", {"P": Contender("Perceptron")}, permutations=2, jobs=1)
-    left, right = results.plot("time").axes
-    error, supports = (panel.get_lines()[0].get_xydata() for panel in (left, right))
-    (row,) = results.table()
-    assert error[-1].tolist() == pytest.approx([200, row["error"]], abs=1e-3)
-    assert supports[-1].tolist() == pytest.approx([200, row["supports"]])
-    assert len(error) == len(supports) == 50
-
-
-def test_by_epoch_draws_the_papers_beside_ours(trained):
-    lines = trained.plot("epochs").axes[0].get_lines()
-    assert [line.get_linestyle() for line in lines] == ["-", ":", "-"]
-    assert lines[1].get_ydata().tolist() == [9.0, 8.0]
-    assert lines[0].get_color() == lines[1].get_color()
-
-
-def test_the_legend_of_five_learners_with_long_names_is_in_the_figure(trained):
-    contenders = [f"aggressive ROMMA ({number})" for number in range(5)]
-    (records, *_) = trained.records.values()
-    results = replace(trained, records=dict.fromkeys(contenders, records), series={}, printed={})
-    figure = results.plot("epochs")
-    figure.draw_without_rendering()
-    legend = figure.legends[0].get_window_extent()
-    assert figure.bbox.x0 <= legend.x0
-    assert legend.x1 <= figure.bbox.x1
-
-
-def test_what_is_saved_is_against_supports_where_there_are_several_budgets(swept):
-    assert list(swept.figures) == ["against_supports"]
-    assert list(replace(swept, series={}).figures) == ["over_time"]
-
-
-def test_a_figure_that_there_is_not(swept):
-    with pytest.raises(ParameterError, match="no figure 'error': choose among time, supports"):
-        swept.plot("error")
-
-
-def test_epochs_have_a_file_of_their_own(tmp_path, trained, monkeypatch):
-    trained.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        *("runs.jsonl", "table.csv", "epochs.csv", "manifest.json"),
-        *("test_error_by_epoch.png", "test_error_by_epoch.svg"),
-    }
-    with (tmp_path / "epochs.csv").open() as file:
-        assert [row["epoch"] for row in csv.DictReader(file)] == ["1", "2", "1", "2"]
-
-    def without(_):
-        raise MissingExtraError("matplotlib", "plots")
-
-    monkeypatch.setattr(ComparisonResults, "figures", property(without))
-    with pytest.warns(RuntimeWarning, match="no figures: .*matplotlib"):
-        trained.save(tmp_path / "without")
-    assert (tmp_path / "without" / "table.csv").exists()
-
-
-def test_an_svm_needs_scikit_learn(documents, test_part, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.svm", None)
-    with pytest.raises(MissingExtraError, match="scikit-learn"):
-        compare(documents, None, {"SVM": CONTENDERS["SVM"]}, test=test_part, jobs=1)
+def test_a_folder_is_gone_on_with(tmp_path):
+    models = {"LBP": LBP(budget=20)}
+    first = compare(models, PHISHING, output=tmp_path, jobs=1)
+    again = compare(models, PHISHING, output=tmp_path, jobs=1)
+    assert again.records == first.records  # times included
+    other = compare({"LBP": LBP(budget=21)}, PHISHING, output=tmp_path, jobs=1)
+    assert other.records[0]["key"] != first.records[0]["key"]
+    assert other.records[1:] == first.records[1:]
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4

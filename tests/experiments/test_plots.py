@@ -3,8 +3,8 @@ import sys
 import pytest
 
 from drift.errors import MissingExtraError
-from drift.experiments import plots
-from drift.experiments.report import curves
+from drift.experiments.tracking import plots
+from drift.experiments.tracking.report import curves
 
 
 @pytest.fixture
@@ -81,6 +81,6 @@ def test_a_part_of_the_models_can_be_drawn(run):
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.delitem(sys.modules, "drift.experiments.plots")
+    monkeypatch.delitem(sys.modules, "drift.experiments.tracking.plots")
     with pytest.raises(MissingExtraError, match=r'pip install "\.\[plots\]"'):
-        import drift.experiments.plots  # noqa: F401, PLC0415
+        import drift.experiments.tracking.plots  # noqa: F401, PLC0415

@@ -8,25 +8,27 @@ from river.drift import ADWIN
 from scipy.sparse import csr_array
 
 from drift.errors import ParameterError
-from drift.experiments import Contender, Problem, Trial, compare, learn, run_cells
-from drift.experiments.progressive import learn_one_by_one, memory
-from drift.experiments.rivals import RIVALS, resetting
+from drift.experiments import Problem, Trial, learn, run_cells
+from drift.experiments.memory import memory
+from drift.experiments.papers import Setting, permuted
+from drift.experiments.papers.progressive import learn_one_by_one
+from drift.experiments.river_models import RIVALS, resetting
 from drift.kernels import Linear
 from drift.models import LBP, MODELS, Perceptron
 from drift.streams import Documents
 
 CONTENDERS = {
-    "LBP": Contender("LBP", {"budget": 9}),
-    "RBP": Contender("RBP", {"budget": 9}),
-    "tree": Contender("River HoeffdingAdaptiveTreeClassifier", {"grace_period": 50}),
-    "linear": Contender("River LogisticRegression", {"learning_rate": 0.1}, adwin=True),
-    "last": Contender("River NoChangeClassifier"),
+    "LBP": Setting("LBP", {"budget": 9}),
+    "RBP": Setting("RBP", {"budget": 9}),
+    "tree": Setting("River HoeffdingAdaptiveTreeClassifier", {"grace_period": 50}),
+    "linear": Setting("River LogisticRegression", {"learning_rate": 0.1}, adwin=True),
+    "last": Setting("River NoChangeClassifier"),
 }
 
 
 @pytest.fixture
 def results(documents):
-    return compare(documents, "a", CONTENDERS, as_stream=True, permutations=2, jobs=1)
+    return permuted(documents, "a", CONTENDERS, as_stream=True, permutations=2, jobs=1)
 
 
 def test_it_is_what_a_batch_learns(documents):
@@ -175,8 +177,8 @@ def test_the_error_of_each_window_is_drawn_for_the_best(results):
 
 def test_it_goes_on_from_a_folder_on_two_cores(tmp_path, documents, results):
     settings = {"as_stream": True, "output": tmp_path}
-    first = compare(documents, "a", CONTENDERS, permutations=1, jobs=2, **settings)
-    second = compare(documents, "a", CONTENDERS, permutations=2, jobs=1, **settings)
+    first = permuted(documents, "a", CONTENDERS, permutations=1, jobs=2, **settings)
+    second = permuted(documents, "a", CONTENDERS, permutations=2, jobs=1, **settings)
     assert second.records["tree"][:1] == first.records["tree"]
     for name, records in results.records.items():
         mistakes = [record["mistakes"] for record in records]
@@ -187,15 +189,15 @@ def test_it_goes_on_from_a_folder_on_two_cores(tmp_path, documents, results):
 @pytest.mark.parametrize(
     ("contender", "settings", "message"),
     [
-        (Contender("River Perceptron"), {}, "no model 'River Perceptron': compare as_stream, or"),
-        (Contender("LBP", adwin=True), {}, "no model 'LBP': compare as_stream, or choose among"),
-        (Contender("SVM"), {"as_stream": True}, "no model 'SVM': choose among ALMA2"),
-        (Contender("LBP"), {"as_stream": True, "epochs": 2}, "a stream passes once"),
+        (Setting("River Perceptron"), {}, "no model 'River Perceptron': compare as_stream, or"),
+        (Setting("LBP", adwin=True), {}, "no model 'LBP': compare as_stream, or choose among"),
+        (Setting("SVM"), {"as_stream": True}, "no model 'SVM': choose among ALMA2"),
+        (Setting("LBP"), {"as_stream": True, "epochs": 2}, "a stream passes once"),
     ],
 )
 def test_what_cannot_be_a_stream_is_refused(documents, contender, settings, message):
     with pytest.raises(ParameterError, match=message):
-        compare(documents, "a", {"one": contender}, jobs=1, **settings)
+        permuted(documents, "a", {"one": contender}, jobs=1, **settings)
 
 
 def test_no_rival_has_the_name_of_a_model():

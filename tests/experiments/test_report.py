@@ -1,6 +1,6 @@
 import pytest
 
-from drift.experiments.report import (
+from drift.experiments.tracking.report import (
     best,
     chunk_table,
     curves,

@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 from drift.cli import app
 from drift.errors import ParameterError
-from drift.experiments import REPRODUCTIONS, Contender, reproduce, reproduction
-from drift.experiments.rivals import RIVALS
+from drift.experiments import REPRODUCTIONS, reproduce
+from drift.experiments.papers import Setting, reproduction
+from drift.experiments.river_models import RIVALS
 from drift.kernels import RBF, Polynomial
 from drift.models import MODELS, compiled
 from drift.streams import Documents
@@ -163,7 +164,7 @@ def small(monkeypatch):
         documents = Documents.from_arrays(X, labels, name=stream)
         return documents.head(n), Documents.from_arrays(X[:80], labels[:80], name="test")
 
-    module = sys.modules["drift.experiments.reproduce"]
+    module = sys.modules["drift.experiments.papers.experiment"]
     monkeypatch.setattr(module, "load", load)
     monkeypatch.setattr(module, "load_split", load)
 
@@ -225,7 +226,7 @@ def test_what_cannot_be_reproduced_is_refused(name, settings, message):
 
 def test_a_sweep_is_one_curve():
     points = reproduction.sweep("few", "LBP", "budget", [2, 3])
-    assert points["few 3"] == Contender("LBP", {"budget": 3}, series="few")
+    assert points["few 3"] == Setting("LBP", {"budget": 3}, series="few")
 
 
 def test_the_command(monkeypatch, tmp_path):

@@ -15,9 +15,9 @@ from drift.experiments import (
     TrackingResults,
     default_budgets,
     track,
-    tracking,
 )
-from drift.experiments.claims import Claim
+from drift.experiments.tracking import experiment
+from drift.experiments.tracking.claims import Claim
 from drift.models import MODELS
 from drift.streams import RCV1_TARGETS
 
@@ -141,7 +141,7 @@ def test_other_runs_in_the_folder_are_kept_but_not_reported(tmp_path, documents)
 
 def test_the_seconds_are_those_from_start_to_end(documents, monkeypatch):
     clock = SimpleNamespace(perf_counter=iter([100.0, 102.5]).__next__)
-    monkeypatch.setattr(tracking, "time", clock)
+    monkeypatch.setattr(experiment, "time", clock)
     assert track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1).seconds == 2.5
 
 

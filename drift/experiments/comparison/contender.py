@@ -1,0 +1,202 @@
+"""What is compared: a classifier as it is given, cloned for each run and told apart from others."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from river.base import Base, Classifier
+from river.compose import Pipeline
+
+from drift.errors import ParameterError
+from drift.experiments.river_models import resetting
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+__all__ = ["Contender", "contenders"]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model to compare, as it is to be run.
+
+    Parameters
+    ----------
+    model
+        A classifier or pipeline of River's interface, which stays as it is: each run has a clone
+        with its parameters, not with what it has learnt. Or a class, or another factory.
+    parameters
+        What a class or factory is called with.
+    adwin
+        Start afresh where ADWIN finds that the error has changed.
+
+    Examples
+    --------
+    >>> from drift.experiments import Contender
+    >>> from drift.models import LBP
+    >>> Contender(LBP, {"budget": 10}, adwin=True).make().model.budget
+    10
+    """
+
+    model: Any
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    adwin: bool = False
+
+    def make(self, seed: int | None = None) -> Any:
+        """Make a fresh model.
+
+        Parameters
+        ----------
+        seed
+            What each parameter called ``seed`` is; None: as it is, and 0 where it is None.
+
+        Raises
+        ------
+        ParameterError
+            There is no classifier, or it has learnt what cannot be undone.
+        """
+        model = self.model
+        if not isinstance(model, Base) and callable(model):
+            model = model(**self.parameters)
+        elif self.parameters:
+            raise ParameterError(
+                f"{type(model).__name__} has its parameters: give the class, or none beside it"
+            )
+        _refuse(model)
+        fresh = _seeded(model, seed)
+        return resetting(fresh) if self.adwin else fresh
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws at random: whether it, or a part, has a parameter called ``seed``."""
+        return any("seed" in _names(part) for part in _parts(self.make()))
+
+    @property
+    def is_of_drift(self) -> bool:
+        """Whether it, or a part, is one of drift's models."""
+        return any(type(part).__module__.startswith("drift.") for part in _parts(self.make()))
+
+    @property
+    def identity(self) -> str:
+        """Fingerprint of the model and of all its parameters, those of its parts included."""
+        return hashlib.sha256(repr(_canonical(self.make(), [])).encode()).hexdigest()[:16]
+
+
+def contenders(models: Any) -> dict[str, Contender]:
+    """Contenders by name, from a dict, a list or one model."""
+    if isinstance(models, Contender | Base) or not isinstance(models, Mapping | Sequence):
+        models = [models]
+    if not isinstance(models, Mapping):
+        named: dict[str, Any] = {}
+        for model in models:
+            name = _name(model)
+            twins = sum(other == name or other.startswith(f"{name} (") for other in named)
+            named[f"{name} ({twins + 1})" if twins else name] = model
+        models = named
+    if not models:
+        raise ParameterError("models is empty: give at least one classifier")
+    return {
+        str(name): one if isinstance(one, Contender) else Contender(one)
+        for name, one in models.items()
+    }
+
+
+def _name(model: Any) -> str:
+    if isinstance(model, Contender):
+        return _name(model.model)
+    if isinstance(model, Pipeline):
+        return " | ".join(_name(step) for step in model.steps.values())
+    return str(getattr(model, "__name__", type(model).__name__))
+
+
+def _refuse(model: Any) -> None:
+    """Raise ParameterError for what is no classifier."""
+    last = list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
+    if isinstance(last, Classifier) or (
+        not isinstance(last, Base) and all(hasattr(last, m) for m in ("predict_one", "learn_one"))
+    ):
+        return
+    hint = (
+        "give the model itself: drift.models.LBP(), say"
+        if isinstance(model, str)
+        else ("give an object of River's interface, a class or a function that makes one")
+    )
+    raise ParameterError(f"{model!r:.80} is no classifier: {hint}")
+
+
+def _seeded(model: Any, seed: int | None) -> Any:
+    """Clone a model; None among its seeds becomes 0, or all of them become `seed`."""
+    if not isinstance(model, Base):
+        return model
+    fresh = model.clone()
+    for part in _parts(fresh):
+        if "seed" in _names(part) and (seed is not None or part.seed is None):  # type: ignore[attr-defined]
+            part.seed = 0 if seed is None else seed  # type: ignore[attr-defined]
+    # What was made of the old seeds in constructors is made anew.
+    return fresh.clone()
+
+
+def _names(part: Base) -> set[str]:
+    return set(inspect.signature(type(part).__init__).parameters)
+
+
+def _parameters(part: Base) -> dict[str, Any]:
+    return {name: getattr(part, name, None) for name in sorted(_names(part) - {"self"})}
+
+
+def _parts(model: Any) -> Iterator[Base]:
+    """A model, and models among its parameters, in lists and dicts, too."""
+    if isinstance(model, Base):
+        yield model
+        if isinstance(model, Pipeline):
+            inner: Any = model.steps
+        else:
+            inner = _parameters(model)
+    else:
+        inner = model
+    if isinstance(inner, Mapping):
+        inner = inner.values()
+    if isinstance(inner, Sequence | type({}.values())) and not isinstance(inner, str | bytes):
+        for one in inner:
+            yield from _parts(one)
+
+
+def _canonical(one: Any, above: list[int]) -> Hashable:
+    """What decides how a fresh object behaves, as nested tuples whose repr does not change."""
+    if one is None or isinstance(one, bool | int | float | complex | str | bytes):
+        return repr(one)
+    if isinstance(one, type):
+        return f"{one.__module__}.{one.__qualname__}"
+    if id(one) in above:
+        return "the object above", above.index(id(one))
+    above = [*above, id(one)]
+    if isinstance(one, np.ndarray):
+        return one.dtype.str, one.shape, hashlib.sha256(one.tobytes()).hexdigest()
+    if isinstance(one, set | frozenset):
+        return "set", *sorted(repr(_canonical(item, above)) for item in one)
+    return type(one).__name__, *(_canonical(item, above) for item in _inside(one))
+
+
+def _inside(one: Any) -> list[Any]:
+    """What an object is made of."""
+    if isinstance(one, Mapping | list | tuple):
+        return list(one.items() if isinstance(one, Mapping) else one)
+    if isinstance(one, FunctionType):
+        code, cells = one.__code__, one.__closure__ or ()
+        constants = [c.co_code if inspect.iscode(c) else c for c in code.co_consts]
+        inside = [cell.cell_contents for cell in cells]
+        return [one.__qualname__, code.co_code, code.co_names, constants, one.__defaults__, inside]
+    if isinstance(one, Base):
+        inner = dict(one.steps) if isinstance(one, Pipeline) else _parameters(one)
+        return [type(one), inner]
+    try:
+        reduced = one.__reduce_ex__(2)
+    except TypeError:  # what cannot be pickled, such as a lock, decides nothing
+        return [type(one)]
+    return [reduced] if isinstance(reduced, str) else list(reduced[:3])

@@ -1,0 +1,248 @@
+"""Any classifiers on any streams: what is run, and how."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import drift
+from drift._checks import check_integer
+from drift.errors import ParameterError
+from drift.experiments.comparison.contender import Contender, contenders
+from drift.experiments.comparison.evaluation import evaluate
+from drift.experiments.comparison.protocol import forks_of, order_of
+from drift.experiments.comparison.results import BASELINES, ComparisonResults
+from drift.experiments.folder import RunFolder
+from drift.experiments.jobs import Run, code_fingerprint
+from drift.experiments.runner import run_cells
+from drift.streams.stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from drift.experiments.folder import Record
+
+__all__ = ["compare"]
+
+
+def _baselines() -> dict[str, Contender]:
+    from river.dummy import NoChangeClassifier, PriorClassifier  # noqa: PLC0415
+
+    made = (Contender(NoChangeClassifier), Contender(PriorClassifier))
+    return dict(zip(BASELINES, made, strict=True))
+
+
+def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
+    models: Any,
+    stream: Any,
+    *removed: Any,
+    rows: int | None = None,
+    drifts: Sequence[int | tuple[int, int]] | None = None,
+    delay: Any = None,
+    moment: Any = None,
+    seeds: int | None = None,
+    folds: int = 1,
+    forks: str = "cross",
+    windows: int = 50,
+    shuffled: int | None = None,
+    time_limit: float | None = None,
+    predictions: bool = False,
+    jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
+    output: str | PathLike[str] | None = None,
+    progress: bool = False,
+) -> ComparisonResults:
+    """Compare classifiers on streams: every model predicts each example, then learns it.
+
+    Parameters
+    ----------
+    models
+        Classifiers or pipelines of River's interface, factories of them, or `Contender`: a dict by
+        name, a list, or one. Each run has a fresh clone. No change (the last label that came) and
+        majority (the one that came most often) run beside them.
+    stream
+        A `drift.streams.Stream`, a data set of River's, or pairs of features and label; a dict of
+        such, by name.
+    rows
+        Take the first examples only.
+    drifts
+        Rows where what is to be learnt is known to change, or (row, width); None: those that the
+        stream knows of itself.
+    delay, moment
+        How long after an example its label comes, as in `river.evaluate.progressive_val_score`: a
+        number of examples, the name of a feature, a function of features and label; or a frozen
+        distribution of SciPy's, drawn once for all models. None: at once. `moment` is the time that
+        it is counted from; None: the example's number.
+    seeds
+        Runs of each model that draws at random, with the seeds 0, 1, ...; None: one, with its own
+        seed, or 0 where that is None.
+    folds, forks
+        Prequential cross-validation: so many models of each kind, of which every one is tested on
+        some examples and learns others: ``cross``, tested on one in `folds`; ``split``, learns one
+        in `folds`; ``bootstrap``, learns an example as often as a Poisson number says and is tested
+        where it is 0. 1: one model, tested on all.
+    windows
+        Equal parts of the stream that measures are taken in.
+    shuffled
+        Run everything also on the stream shuffled within blocks of so many examples: what a model
+        gains by their order in time alone is gone.
+    time_limit
+        Seconds after which a run ends, and is recorded as such.
+    predictions
+        Keep all predictions, in the folder ``predictions``.
+    jobs, backend, address
+        Where runs are computed, as for `run_cells`.
+    output
+        Folder that keeps the runs: a call computes only those that it lacks. None: nothing is kept.
+    progress
+        Show a bar with the time left, on stderr.
+
+    Returns
+    -------
+    ComparisonResults
+        Tables of runs, windows, drifts and tests.
+
+    Raises
+    ------
+    ParameterError
+        A model that is no classifier, a stream that is none, a value that cannot be used.
+    DataError
+        Files or runs that cannot be read.
+
+    Examples
+    --------
+    >>> from river.datasets import Phishing
+    >>> from river.naive_bayes import GaussianNB
+    >>> from drift.experiments import compare
+    >>> from drift.models import LBP
+    >>> results = compare([LBP(budget=50), GaussianNB()], Phishing(), jobs=1)
+    >>> print(results.runs[["model", "rows", "error"]].round(3).to_string(index=False))
+         model  rows  error
+           LBP  1250  0.191
+    GaussianNB  1250  0.115
+     no change  1250  0.484
+      majority  1250  0.445
+    """
+    if removed:
+        raise ParameterError(
+            "compare takes models and a stream, everything else by keyword: names of drift's "
+            "models over a data set with a target are `drift.experiments.papers.permuted`"
+        )
+    started = time.perf_counter()
+    entrants = contenders(models)
+    entrants |= {name: one for name, one in _baselines().items() if name not in entrants}
+    known = _streams(stream, rows, drifts)
+    if shuffled is not None:
+        check_integer("shuffled", shuffled)
+        known += [one.shuffled(shuffled) for one in known]
+    settings = _Settings(
+        delay=None if delay is None else _described(delay),
+        seeds=None if seeds is None else check_integer("seeds", seeds),
+        folds=check_integer("folds", folds),
+        forks=forks,
+        windows=check_integer("windows", windows),
+        time_limit=time_limit,
+        predictions=predictions,
+    )
+    runs = [
+        run for one in known for run in _runs(one, entrants, order_of(one, delay, moment), settings)
+    ]
+    folder = None if output is None else RunFolder(output)
+    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
+    with nullcontext() if folder is None else folder.alone():
+        records = run_cells(runs, folder=folder, progress=progress, **where)
+        results = ComparisonResults(
+            records=records,
+            streams={one.name: one for one in known},
+            settings=settings._asdict(),
+            seconds=time.perf_counter() - started,
+            folder=None if folder is None else folder.path,
+        )
+        if folder is not None:
+            results.save(folder)
+    return results
+
+
+class _Settings(NamedTuple):
+    """What all runs share."""
+
+    delay: str | None
+    seeds: int | None
+    folds: int
+    forks: str
+    windows: int
+    time_limit: float | None
+    predictions: bool
+
+
+def _streams(given: Any, rows: int | None, drifts: Sequence[Any] | None) -> list[Stream]:
+    if rows is not None:
+        check_integer("rows", rows)
+    named = given if isinstance(given, Mapping) else {None: given}
+    found = []
+    for name, one in named.items():
+        stream = one.head(rows) if isinstance(one, Stream) else Stream.of(one, rows=rows)
+        found.append(
+            replace(
+                stream,
+                name=stream.name if name is None else str(name),
+                drifts=stream.drifts if drifts is None else tuple(drifts),
+            )
+        )
+    return found
+
+
+def _described(delay: Any) -> str:
+    if hasattr(delay, "rvs"):
+        drawn = [*map(repr, delay.args), *(f"{k}={v!r}" for k, v in delay.kwds.items())]
+        return f"{delay.dist.name}({', '.join(drawn)})"
+    return getattr(delay, "__name__", None) or str(delay)
+
+
+def _runs(
+    stream: Stream,
+    entrants: Mapping[str, Contender],
+    order: NDArray[np.int64],
+    settings: _Settings,
+) -> Iterator[Run]:
+    drifts = [list(one) for one in stream.drifts]
+    shared: Record = {
+        "stream": stream.name,
+        "sha256": stream.sha256,
+        "examples": len(stream),
+        "drifts": drifts,
+        "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
+        **settings._asdict(),
+        "drift": drift.__version__,
+        "river": version("river"),
+    }
+    forks = forks_of(len(stream), settings.folds, settings.forks)
+    for name, one in entrants.items():
+        own = {
+            "model": name,
+            "parameters": one.identity,
+            "code": code_fingerprint() if one.is_of_drift else None,
+        }
+        seeds = range(settings.seeds) if settings.seeds is not None and one.draws else [None]
+        for seed in seeds:
+            for fold, fork in enumerate(forks):
+                which = {"seed": seed, "fold": None if fork is None else fold}
+                arguments = (stream.packed, order, fork, drifts, settings.windows)
+                yield Run(
+                    {**shared, **own, **which},
+                    partial(one.make, seed),
+                    evaluate,
+                    (*arguments, settings.time_limit, settings.predictions),
+                    len(stream),
+                )

@@ -1,0 +1,179 @@
+"""What is measured of predictions: by River's metrics where it has them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.streams.stream import Drift
+
+__all__ = ["MEASURES", "Outcome", "measure", "recoveries"]
+
+#: Measures of a run and of a window by name, and whether more is better.
+MEASURES: dict[str, bool] = {
+    "error": False,
+    "kappa": True,
+    "kappa_temporal": True,
+    "kappa_m": True,
+    "balanced_accuracy": True,
+    "f1": True,
+    "auc": True,
+    "log_loss": False,
+    "calibration_error": False,
+}
+#: Bins of equal width in which confidence is held against the share of right predictions.
+_BINS = 10
+
+
+class Outcome(NamedTuple):
+    """What was predicted of some examples, and what was true."""
+
+    truth: Sequence[Any]
+    predicted: Sequence[Any]
+    #: By label; None where the model gives no probabilities.
+    probabilities: Sequence[Mapping[Any, float] | None]
+
+    def part(self, start: int, stop: int) -> Outcome:
+        """Those of some rows."""
+        return Outcome(*(column[start:stop] for column in self))
+
+
+def measure(outcome: Outcome) -> dict[str, float | None]:
+    """Measures of predictions, None where there is nothing to measure.
+
+    Parameters
+    ----------
+    outcome
+        Without rows that the model gave no prediction for.
+
+    Returns
+    -------
+    dict
+        ``error``, ``kappa``, ``balanced_accuracy`` and ``f1`` (the mean over the classes), as
+        River's `Accuracy`, `CohenKappa`, `BalancedAccuracy` and `MacroF1` say; ``auc``, River's
+        `RollingROCAUC` over these rows, of more than two classes the mean of each against the rest;
+        ``log_loss``, River's `CrossEntropy`, where a label that the model does not know has
+        probability 0; ``calibration_error``: the mean difference between the probability of the
+        most probable label and how often it was right, in ten bins of that probability.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.measures import Outcome, measure
+    >>> sure = [{"a": 0.9, "b": 0.1}, {"a": 0.8, "b": 0.2}]
+    >>> found = measure(Outcome(["a", "b"], ["a", "a"], sure))
+    >>> found["error"], found["auc"]
+    (0.5, 1.0)
+    """
+    metrics: Any = import_module("river.metrics")
+
+    found: dict[str, float | None] = dict.fromkeys(MEASURES)
+    truth, predicted, probabilities = outcome
+    if not truth:
+        return found
+    matrix = metrics.ConfusionMatrix()
+    for label, prediction in zip(truth, predicted, strict=True):
+        matrix.update(label, prediction)
+    for name, metric in (
+        ("kappa", metrics.CohenKappa(matrix)),
+        ("balanced_accuracy", metrics.BalancedAccuracy(matrix)),
+        ("f1", metrics.MacroF1(matrix)),
+    ):
+        found[name] = _number(metric.get())
+    found["error"] = 1.0 - metrics.Accuracy(matrix).get()
+    shares = [one for one in probabilities if one]
+    if len(shares) == len(truth):
+        entropy = metrics.CrossEntropy()
+        for label, own in zip(truth, shares, strict=True):
+            entropy.update(label, own if label in own else {**own, label: 0.0})
+        found["log_loss"] = _number(entropy.get())
+        found["auc"] = _auc(truth, shares)
+        found["calibration_error"] = _calibration_error(truth, shares)
+    return found
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _auc(truth: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]) -> float | None:
+    """Mean over the classes of the area under the curve of each against the rest."""
+    metrics: Any = import_module("river.metrics")  # takes a second
+
+    classes = sorted(set(truth), key=repr)
+    if len(classes) < 2:
+        return None
+    areas = []
+    for positive in classes[1:] if len(classes) == 2 else classes:
+        metric = metrics.RollingROCAUC(window_size=len(truth))
+        for label, shares in zip(truth, probabilities, strict=True):
+            metric.update(label == positive, float(shares.get(positive, 0.0)))
+        areas.append(metric.get())
+    return float(np.mean(areas))
+
+
+def _calibration_error(truth: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]) -> float:
+    most = [max(shares, key=shares.__getitem__) for shares in probabilities]
+    sure = np.array([shares[label] for shares, label in zip(probabilities, most, strict=True)])
+    right = np.array([label == true for label, true in zip(most, truth, strict=True)], dtype=float)
+    bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
+    gaps = np.bincount(bins, weights=right - sure, minlength=_BINS)
+    return float(np.abs(gaps).sum() / len(truth))
+
+
+def recoveries(
+    wrong: NDArray[np.float64], drifts: Sequence[Drift], width: int
+) -> list[dict[str, Any]]:
+    """How soon a model is as good as it was before each drift.
+
+    Before is the error over the `width` rows up to the drift. It has recovered at the end of the
+    first `width` rows behind the drift's first whose error is no larger than that, but for its
+    standard error; nowhere beyond the next drift.
+
+    Parameters
+    ----------
+    wrong
+        1 where the prediction was wrong, 0 where right, NaN where there was none.
+    drifts
+        In order.
+    width
+        Rows that an error is taken over.
+
+    Returns
+    -------
+    list of dict
+        For each drift ``row``; ``before``, the error; ``rows`` that it took, None where it did not
+        recover; and ``excess``, mistakes until the next drift beyond those at the error of before.
+    """
+    found: list[dict[str, Any]] = []
+    for drift, after in zip_longest(drifts, drifts[1:]):
+        end = len(wrong) if after is None else after.row
+        former = wrong[max(0, drift.row - width) : drift.row]
+        if not np.isfinite(former).any():
+            found.append({"row": drift.row, "before": None, "rows": None, "excess": None})
+            continue
+        before, n = float(np.nanmean(former)), int(np.isfinite(former).sum())
+        bar = before + np.sqrt(before * (1 - before) / n)
+        later = wrong[drift.row : end]
+        total = np.concatenate([[0.0], np.cumsum(np.nan_to_num(later))])
+        count = np.concatenate([[0], np.cumsum(np.isfinite(later))])
+        in_window = count[width:] - count[:-width]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            errors = (total[width:] - total[:-width]) / in_window
+        good = np.flatnonzero(errors <= bar)
+        found.append(
+            {
+                "row": drift.row,
+                "before": before,
+                "rows": int(good[0]) + width if len(good) else None,
+                "excess": float(total[-1] - before * count[-1]),
+            }
+        )
+    return found

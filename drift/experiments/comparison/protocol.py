@@ -1,0 +1,114 @@
+"""The protocol: what is asked and when its label comes, and who learns it and who is tested."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from drift.streams.stream import Stream
+
+__all__ = ["FORKS", "Fork", "forks_of", "order_of"]
+
+#: Ways of prequential cross-validation, and what one of `folds` models does with an example.
+FORKS = {
+    "cross": "tested on 1 in `folds`, learns the others",
+    "split": "learns 1 in `folds`, is tested on the others",
+    "bootstrap": "learns it as often as a Poisson number says, is tested where that is 0",
+}
+
+
+class Fork(NamedTuple):
+    """What one of several models of prequential cross-validation does with each example."""
+
+    #: Whether it is tested on it.
+    tested: NDArray[np.bool_]
+    #: How often it learns it.
+    learnt: NDArray[np.int64]
+
+
+def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64]:
+    """Return the order of questions and answers, which River's `simulate_qa` gives.
+
+    Parameters
+    ----------
+    stream
+        The examples.
+    delay
+        How long after an example its label comes: None, at once; a number of examples; a
+        distribution of SciPy's; the name of a feature; or a function of features and label.
+    moment
+        When an example comes: None, its number in the stream; the name of a feature or a function
+        of the features.
+
+    Returns
+    -------
+    array of int
+        i where the example i is predicted, -1 - i where it is learnt.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.protocol import order_of
+    >>> from drift.streams import Stream
+    >>> stream = Stream([({}, 0), ({}, 1), ({}, 1)])
+    >>> order_of(stream, None).tolist(), order_of(stream, 2).tolist()
+    ([0, -1, 1, -2, 2, -3], [0, 1, -1, 2, -2, -3])
+    """
+    from river.stream import simulate_qa  # noqa: PLC0415 - takes a second to import
+
+    if hasattr(delay, "rvs"):
+        drawn = iter(delay.rvs(size=len(stream), random_state=0).tolist())
+
+        def delay(*_: Any) -> Any:
+            return next(drawn)
+
+    if isinstance(delay, int | float) and not 0 <= delay < np.inf:
+        raise ParameterError(f"delay must be at least 0, not {delay}")
+    examples: Any = iter(stream)
+    try:
+        events = simulate_qa(examples, moment, delay, copy=False)
+        return np.array([i if y is None else ~i for i, _, y in events], dtype=np.int64)
+    except KeyError as error:
+        raise ParameterError(
+            f"{stream.name} has an example without the feature {error} of delay or moment"
+        ) from None
+    except TypeError as error:
+        raise ParameterError(
+            f"delay {delay!r} cannot be added to the moments of {stream.name} ({error})"
+        ) from None
+
+
+def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:
+    """Return what each of `folds` models does; with one, None: it is tested on all and learns all.
+
+    Parameters
+    ----------
+    n
+        Number of examples.
+    folds
+        Number of models.
+    forks
+        A name in `FORKS`.
+
+    References
+    ----------
+    .. [1] A. Bifet, G. De Francisci Morales, J. Read, G. Holmes, B. Pfahringer, "Efficient online
+       evaluation of big data stream classifiers", KDD (2015), section 3.1.
+    """
+    if forks not in FORKS:
+        raise ParameterError(f"no forks {forks!r}: choose among {', '.join(FORKS)}")
+    if folds == 1:
+        return [None]
+    rng = np.random.default_rng(0)
+    if forks == "bootstrap":
+        times = rng.poisson(1.0, (folds, n))
+        return [Fork(own == 0, own) for own in times]
+    chosen = rng.integers(folds, size=n) == np.arange(folds)[:, np.newaxis]
+    if forks == "cross":
+        return [Fork(own, (~own).astype(np.int64)) for own in chosen]
+    return [Fork(~own, own.astype(np.int64)) for own in chosen]

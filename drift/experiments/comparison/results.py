@@ -1,0 +1,278 @@
+"""What a comparison came to: tables of runs, windows, drifts and tests, and the folder of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rich.jupyter import JupyterMixin
+
+from drift.errors import MissingExtraError
+from drift.experiments.comparison.measures import MEASURES
+from drift.experiments.comparison.statistics import TESTS, tests_of
+from drift.experiments.folder import RunFolder
+from drift.experiments.manifest import manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from os import PathLike
+    from pathlib import Path
+
+    import pandas as pd
+    from rich.console import RenderableType
+
+    from drift.experiments.folder import Record
+    from drift.streams.stream import Stream
+
+__all__ = ["BASELINES", "ComparisonResults"]
+
+#: What runs always: the last label that came, and the label that came most often.
+BASELINES = ("no change", "majority")
+#: Which run of a model it is.
+_RUN = ("model", "stream", "seed", "fold")
+_RUNS = (
+    *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
+    *("mistakes", *MEASURES, "recovery", "unrecovered", "microseconds", "memory"),
+)
+_WINDOWS = (
+    *(*_RUN, "start", "stop", "rows", "unpredicted"),
+    *(*MEASURES, "microseconds", "memory"),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonResults(JupyterMixin):
+    """Records of a comparison and what they show, as data frames of pandas.
+
+    Parameters
+    ----------
+    records
+        One a run, as they are in the folder.
+    streams
+        By name.
+    settings
+        What was asked for.
+    seconds
+        Wall time of the call that made this.
+    folder
+        Where the runs are kept; None: nowhere.
+
+    Attributes
+    ----------
+    runs : pandas.DataFrame
+        One row a run: ``model``, ``stream``, ``seed``, ``delay``, ``fold`` (the last three None
+        where there is none); ``status``: ``ok``, ``time limit`` or ``failed``, with a ``message``,
+        and then the measures of what there was; ``rows`` that were asked and ``unpredicted``, those
+        of them without a prediction, which no measure counts; ``mistakes``; the measures, all of
+        them shares but for ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
+        ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
+        the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
+        the number of drifts where it never is; ``microseconds`` of processor time for predicting
+        and learning an example; ``memory``, the largest size of the model in bytes.
+    windows : pandas.DataFrame
+        One row a run and window: ``model``, ``stream``, ``seed``, ``fold``; ``start`` and ``stop``,
+        its first row and that after its last; ``rows``, ``unpredicted``, the measures,
+        ``microseconds`` and ``memory`` (at its end; missing where looking would have taken long).
+    drifts : pandas.DataFrame
+        One row a drift that is known: ``stream``, ``row``, ``width``.
+    recoveries : pandas.DataFrame
+        One row a run and drift: ``model``, ``stream``, ``seed``, ``fold``, ``row``, ``before``,
+        ``rows``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
+    tests : pandas.DataFrame
+        One row a pair of models; see `drift.experiments.comparison.statistics.tests_of`.
+
+    Notes
+    -----
+    ``kappa_temporal`` and ``kappa_m`` are 1 - e / e0, where e0 is the error of no change and of
+    majority on the same rows, with the same delay. The measures of a run are those of all its
+    predictions, but for ``auc``: there it is the mean over windows, weighted by their rows.
+    """
+
+    records: list[Record]
+    streams: Mapping[str, Stream]
+    settings: dict[str, Any]
+    seconds: float
+    folder: Path | None = None
+
+    def __repr__(self) -> str:
+        models = dict.fromkeys(record["model"] for record in self.records)
+        return f"<ComparisonResults of {', '.join(self.streams)}: {', '.join(models)}>"
+
+    @cached_property
+    def run_rows(self) -> list[Record]:
+        """Rows of `runs`, as dicts."""
+        errors = _errors(self.records)
+        found = []
+        for record in self.records:
+            row = dict.fromkeys(_RUNS) | {name: record[name] for name in _RUNS if name in record}
+            row |= _against(record, errors[_place(record)])
+            row["auc"] = _mean_auc(record["windows"])
+            taken = [drift["rows"] for drift in record["drifts_met"]]
+            known = [rows for rows in taken if rows is not None]
+            row["recovery"] = sum(known) / len(known) if known else None
+            row["unrecovered"] = len(taken) - len(known)
+            found.append(row)
+        return found
+
+    @cached_property
+    def window_rows(self) -> list[Record]:
+        """Rows of `windows`, as dicts."""
+        errors = {
+            (place, number): found
+            for place, records in _grouped(self.records).items()
+            for number, found in enumerate(_window_errors(records))
+        }
+        return [
+            {name: record[name] for name in _RUN}
+            | {name: window.get(name) for name in _WINDOWS[len(_RUN) :]}
+            | _against(window, errors[_place(record), number])
+            for record in self.records
+            for number, window in enumerate(record["windows"])
+        ]
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row a run."""
+        return _frame(self.run_rows, _RUNS)
+
+    @cached_property
+    def windows(self) -> pd.DataFrame:
+        """One row a run and window."""
+        return _frame(self.window_rows, _WINDOWS)
+
+    @cached_property
+    def drifts(self) -> pd.DataFrame:
+        """One row a drift that is known."""
+        rows = [
+            {"stream": name, **drift._asdict()}
+            for name, stream in self.streams.items()
+            for drift in stream.drifts
+        ]
+        return _frame(rows, ("stream", "row", "width"))
+
+    @cached_property
+    def recoveries(self) -> pd.DataFrame:
+        """One row a run and drift."""
+        rows = [
+            {name: record[name] for name in _RUN} | drift
+            for record in self.records
+            for drift in record["drifts_met"]
+        ]
+        return _frame(rows, (*_RUN, "row", "before", "rows", "excess"))
+
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        """One row a pair of models."""
+        return _frame(tests_of(self.run_rows), TESTS)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row a stream and model: means over its runs, the smallest error first."""
+        return _frame(summary(self.run_rows), SUMMARY)
+
+    def save(self, path: str | PathLike[str] | RunFolder) -> None:
+        """Write the tables, as Parquet and CSV, and the manifest.
+
+        Parameters
+        ----------
+        path
+            The folder; made if need be. Runs that it lacks are added.
+        """
+        folder = path if isinstance(path, RunFolder) else RunFolder(path)
+        tables = ("runs", "windows", "drifts", "recoveries", "tests", "table")
+        with folder.alone():
+            folder.append_missing(self.records)
+            sha256 = " ".join(stream.sha256 for stream in self.streams.values())
+            about = manifest(", ".join(self.streams), sha256, self.settings, self.seconds)
+            folder.write_json("manifest.json", about)
+            for name in tables:
+                folder.write_frame(name, getattr(self, name))
+
+    def _repr_html_(self) -> str:
+        html: str = self.table.to_html(index=False, na_rep="", float_format="{:.4g}".format)
+        return html
+
+    def __rich__(self) -> RenderableType:
+        from drift.experiments.terminal import compared  # noqa: PLC0415 - rich is for terminals
+
+        return compared(summary(self.run_rows), self.run_rows)
+
+
+#: Columns of `ComparisonResults.table`.
+SUMMARY = (
+    *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES),
+    *("recovery", "microseconds", "memory"),
+)
+
+
+def summary(rows: Iterable[Record]) -> list[Record]:
+    """Means over runs by stream and model; the smallest error first."""
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for row in rows:
+        groups[row["stream"], row["model"]].append(row)
+    found = []
+    for (stream, model), group in groups.items():
+        ended = {row["status"] for row in group}
+        row = {"stream": stream, "model": model, "runs": len(group)}
+        row["status"] = ended.pop() if len(ended) == 1 else ", ".join(sorted(ended))
+        for name in SUMMARY[4:]:
+            values = [one[name] for one in group if one[name] is not None]
+            row[name] = sum(values) / len(values) if values else None
+        found.append(row)
+    order = list(dict.fromkeys(stream for stream, _ in groups))
+    key = lambda row: (order.index(row["stream"]), row["error"] is None, row["error"])  # noqa: E731
+    return sorted(found, key=key)
+
+
+def _place(record: Record) -> tuple[Any, ...]:
+    return record["stream"], record["fold"]
+
+
+def _grouped(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, Record]]:
+    """Runs of the baselines by stream and fold, and then by name."""
+    found: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
+    for record in records:
+        if record["model"] in BASELINES:
+            found[_place(record)].setdefault(record["model"], record)
+    return found
+
+
+def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, float | None]]:
+    return {
+        place: {name: one["error"] for name, one in runs.items()}
+        for place, runs in _grouped(records).items()
+    }
+
+
+def _window_errors(runs: Mapping[str, Record]) -> list[dict[str, float | None]]:
+    lengths = [len(one["windows"]) for one in runs.values()]
+    return [
+        {name: one["windows"][i]["error"] for name, one in runs.items()}
+        for i in range(max(lengths, default=0))
+    ]
+
+
+def _against(row: Record, errors: Mapping[str, float | None]) -> Record:
+    """Kappa-temporal and kappa-M: the share of the baseline's error that is gone."""
+    found: Record = {}
+    for name, baseline in zip(("kappa_temporal", "kappa_m"), BASELINES, strict=True):
+        theirs, own = errors.get(baseline), row["error"]
+        found[name] = 1.0 - own / theirs if theirs and own is not None else None
+    return found
+
+
+def _mean_auc(windows: Iterable[Record]) -> float | None:
+    known = [(one["auc"], one["rows"]) for one in windows if one["auc"] is not None]
+    total = sum(rows for _, rows in known)
+    return sum(auc * rows for auc, rows in known) / total if total else None
+
+
+def _frame(rows: list[Record], columns: Iterable[str]) -> pd.DataFrame:
+    try:
+        import pandas as pd  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise MissingExtraError("pandas", "compare") from error
+    frame = pd.DataFrame(rows, columns=list(columns))
+    return frame.astype({name: "Int64" for name in ("seed", "fold") if name in frame})

@@ -1,0 +1,110 @@
+"""Whether differences between models are more than chance, by tests that others wrote."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from drift.experiments.folder import Record
+
+__all__ = ["ROPE", "TESTS", "holm", "tests_of"]
+
+#: Columns of the table of tests.
+TESTS = (
+    *("model", "other", "unit", "n", "wins", "losses", "ties", "median_difference", "wilcoxon"),
+    *("holm", "p_better", "p_equivalent", "p_worse"),
+)
+#: Errors that differ by less count as the same: half a point.
+ROPE = 0.005
+_SAMPLES = 10_000
+
+
+def tests_of(rows: Iterable[Record]) -> list[Record]:
+    """Compare the errors of each pair of models, run beside run.
+
+    Parameters
+    ----------
+    rows
+        As `ComparisonResults.run_rows`; those that did not end well are left out, and so is what
+        only one of the two has run.
+
+    Returns
+    -------
+    list of dict
+        For each pair ``model`` and ``other``; ``unit``: what they are compared over, ``stream``
+        where there are several, each with its mean error over seeds and folds, else ``fold``;
+        ``n``, so many; ``wins``, ``losses`` and ``ties``, those where the error of the model is
+        smaller, larger, or the same; ``median_difference`` of the errors, the model's less the
+        other's; ``wilcoxon``, the p of SciPy's signed-rank test, and ``holm``, the same corrected
+        by Holm's method for the number of pairs; ``p_better``, ``p_equivalent``, ``p_worse``, what
+        the Bayesian signed-rank test of baycomp says with a region of equivalence of half a point;
+        None where baycomp, of the extra ``compare``, is not installed. One stream with one fold has
+        nothing to test: no rows.
+
+    References
+    ----------
+    .. [1] A. Benavoli, G. Corani, J. Demsar, M. Zaffalon, "Time for a change: a tutorial for
+       comparing multiple classifiers through Bayesian analysis", JMLR 18 (2017).
+    """
+    ended = [row for row in rows if row["status"] == "ok" and row["error"] is not None]
+    unit = "stream" if len({row["stream"] for row in ended}) > 1 else "fold"
+    errors: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in ended:
+        errors[row["model"]][row[unit]].append(row["error"])
+    found = []
+    for model, other in combinations(errors, 2):
+        common = [place for place in errors[model] if place in errors[other]]
+        if len(common) < 2:
+            continue
+        own, theirs = (
+            np.array([np.mean(errors[name][place]) for place in common]) for name in (model, other)
+        )
+        found.append({"model": model, "other": other, "unit": unit, **_pair(own, theirs)})
+    for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):
+        row["holm"] = p
+    return found
+
+
+def _pair(own: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
+    from scipy.stats import wilcoxon  # noqa: PLC0415 - scipy.stats takes half a second to import
+
+    gaps = own - theirs
+    found: Record = {"n": len(gaps), "wins": int((gaps < 0).sum())}
+    found |= {"losses": int((gaps > 0).sum()), "ties": int((gaps == 0).sum())}
+    found["median_difference"] = float(np.median(gaps))
+    found["wilcoxon"] = float(wilcoxon(own, theirs).pvalue) if gaps.any() else 1.0
+    try:
+        from baycomp import SignedRankTest  # noqa: PLC0415 - optional
+    except ImportError:
+        shares: Iterable[float | None] = (None, None, None)
+    else:
+        # It has scores in mind, of which more is better: the first is p(the errors of own larger).
+        shares = map(
+            float,
+            SignedRankTest.probs(own, theirs, ROPE, nsamples=_SAMPLES, random_state=0),
+        )
+    found |= zip(("p_worse", "p_equivalent", "p_better"), shares, strict=True)
+    return found
+
+
+def holm(pvalues: list[float]) -> list[float]:
+    """Correct p-values for their number, by Holm's method.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.statistics import holm
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(pvalues, kind="stable")
+    found, so_far = [1.0] * len(pvalues), 0.0
+    for rank, i in enumerate(order.tolist()):
+        so_far = max(so_far, min(1.0, (len(pvalues) - rank) * pvalues[i]))
+        found[i] = so_far
+    return found

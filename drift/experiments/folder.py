@@ -1,0 +1,302 @@
+"""The folder of an experiment: runs are appended as they finish, and a later call resumes there.
+
+One JSON object a line survives a crash with at most its last line torn, can be read while the
+experiment goes on, and never has to be rewritten. Each has a checksum, so that what was changed or
+damaged since is not taken for a result.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from drift.errors import DataError, MissingExtraError, ParameterError
+from drift.experiments.jobs import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["Record", "RunFolder"]
+
+#: One run: what identifies it, its `key`, and what came out.
+Record: TypeAlias = dict[str, Any]
+
+
+class RunFolder:
+    """The folder that an experiment leaves.
+
+    Parameters
+    ----------
+    path
+        Where; made with its parents if it does not exist. What other calls left there stays.
+
+    Raises
+    ------
+    ParameterError
+        The folder cannot be made.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from drift.experiments import RunFolder
+    >>> with TemporaryDirectory() as path:
+    ...     folder = RunFolder(path)
+    ...     folder.append({"key": "1f", "mistakes": 7})
+    ...     folder.read()
+    {'1f': {'key': '1f', 'mistakes': 7}}
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._is_alone = False
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"output {self.path}: {error.strerror}; give a folder that can be made and written"
+            ) from error
+
+    @property
+    def runs(self) -> Path:
+        """The file of the runs, ``runs.jsonl``."""
+        return self.path / "runs.jsonl"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep all others from writing to the folder as long as this lasts; they may read it.
+
+        Within it, this object's methods may be called, and this one again. A last line that was
+        torn by a crash is cut off, so that its run is computed again.
+
+        Raises
+        ------
+        ParameterError
+            Another process, or another object, is writing, or this one cannot.
+
+        Warns
+        -----
+        RuntimeWarning
+            A line was cut off.
+        """
+        if self._is_alone:
+            yield
+            return
+        with _saying_why(self.runs):
+            file = self.runs.open("ab")
+        with file:
+            if not _lock(file):
+                raise ParameterError(
+                    f"output {self.path}: another call is writing there: wait for its end, or give "
+                    "another folder"
+                )
+            self._cut_torn_line()
+            self._is_alone = True
+            try:
+                yield
+            finally:
+                self._is_alone = False
+
+    def _cut_torn_line(self) -> None:
+        whole, newline, torn = self.runs.read_bytes().rpartition(b"\n")
+        if torn:
+            os.truncate(self.runs, len(whole + newline))
+            warnings.warn(
+                f"{self.runs}: dropped the last line, which was cut short while it was written; "
+                "its run is computed again",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    def read(self) -> dict[str, Record]:
+        """Read every run in the folder, by key; of runs with one key, the last.
+
+        A last line without its end is left out: it was torn, or is being written.
+
+        Raises
+        ------
+        DataError
+            Another line is not a run, or not as it was written.
+
+        Warns
+        -----
+        RuntimeWarning
+            Lines are left out that have no checksum, as earlier versions wrote none.
+        """
+        if not self.runs.exists():
+            return {}
+        records, unchecked = {}, 0
+        with _saying_why(self.runs):
+            whole, _, _ = self.runs.read_bytes().rpartition(b"\n")
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                record = json.loads(line)
+                key, check = record["key"], record.pop("check", None)
+            except (ValueError, TypeError, KeyError, RecursionError):
+                raise self._bad(number, "not a run") from None
+            if check is None:
+                unchecked += 1
+            elif check != fingerprint(record):
+                raise self._bad(number, "not as it was written")
+            else:
+                records[key] = record
+        if unchecked:
+            have = "1 of its lines has" if unchecked == 1 else f"{unchecked} of its lines have"
+            warnings.warn(
+                f"{self.runs}: {have} no checksum, as earlier versions wrote none; they are not "
+                "used, and their runs are computed again",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return records
+
+    def _bad(self, number: int, what: str) -> DataError:
+        problem = f"{what}: delete the line, and its run is computed again"
+        return DataError(self.runs, number, problem)
+
+    def append(self, record: Record) -> None:
+        """Add a run; it is with the operating system when this returns.
+
+        Parameters
+        ----------
+        record
+            The run, with its `key`; what JSON can hold.
+
+        Raises
+        ------
+        ParameterError
+            Another call is writing to the folder, or this one cannot: the disk is full, say.
+        """
+        rows = record.pop("predictions_made", None)
+        if rows is not None:
+            (self.path / "predictions").mkdir(exist_ok=True)
+            self.write_table(f"predictions/{record['key']}.csv", rows)
+        line = json.dumps({**record, "check": fingerprint(record)}) + "\n"
+        with (
+            self.alone(),
+            _saying_why(self.runs),
+            self.runs.open("a", encoding="utf-8") as file,
+        ):
+            file.write(line)
+
+    def append_missing(self, records: Iterable[Record]) -> None:
+        """Add the runs among `records` whose keys the folder lacks."""
+        with self.alone():
+            known = self.read()
+            for record in records:
+                if known.setdefault(record["key"], record) is record:
+                    self.append(record)
+
+    def write_table(
+        self, name: str, rows: Sequence[Mapping[str, Any]], headings: Sequence[str] | None = None
+    ) -> None:
+        """Write rows as CSV, replacing what was there.
+
+        Parameters
+        ----------
+        name
+            The file's name.
+        rows
+            With the same keys each.
+        headings
+            These keys, for a table that may have no rows. None: those of the first row; without
+            rows the file is empty.
+        """
+        if headings is None:
+            headings = list(rows[0]) if rows else []
+        path = self.path / name
+        with _saying_why(path), path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, headings)
+            if headings:
+                writer.writeheader()
+            writer.writerows(rows)
+
+    def write_frame(self, name: str, frame: DataFrame) -> None:
+        """Write a data frame as CSV and as Parquet, replacing what was there.
+
+        Parameters
+        ----------
+        name
+            The files' name, without suffix.
+        frame
+            Of pandas.
+        """
+        with _saying_why(self.path / name):
+            frame.to_csv(self.path / f"{name}.csv", index=False)
+            frame.to_parquet(self.path / f"{name}.parquet", index=False)
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a JSON file, replacing what was there.
+
+        Parameters
+        ----------
+        name
+            The file's name.
+        content
+            What JSON can hold.
+        """
+        text = json.dumps(content, indent=2)
+        with _saying_why(self.path / name):
+            (self.path / name).write_text(text + "\n", encoding="utf-8")
+
+    def write_figures(self, draw: Callable[[], Mapping[str, Figure]]) -> None:
+        """Write figures as PNG and as SVG, replacing what was there.
+
+        Parameters
+        ----------
+        draw
+            Returns them by the name of their files, without suffix.
+
+        Warns
+        -----
+        RuntimeWarning
+            matplotlib is not installed: there are no figures.
+        """
+        try:
+            figures = draw()
+        except MissingExtraError as error:
+            warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=3)
+            return
+        for name, figure in figures.items():
+            with _saying_why(self.path / name):
+                figure.savefig(self.path / f"{name}.png", dpi=150)
+                figure.savefig(self.path / f"{name}.svg", metadata={"Date": None})
+
+
+@contextmanager
+def _saying_why(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into an error that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise ParameterError(
+            f"output {path}: {error.strerror}; make room, or give a folder that can be written: "
+            "runs that ended are kept, and the same call computes only what is missing"
+        ) from error
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Have a file alone until it is closed, or the process ends; False where another one has it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - there is none elsewhere
+
+            file.seek(1 << 40)  # far beyond the end: locked bytes can be neither read nor written
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - there is none on Windows
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system that has no locks
+        return True
+    return True

@@ -1,0 +1,158 @@
+"""What a run is to those who run it, and the rows of a data set as every worker gets them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from scipy.sparse import csr_array
+
+import drift
+from drift.models import column_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from drift.experiments.folder import Record
+
+__all__ = ["Job", "Rows", "Run", "code_fingerprint", "fingerprint", "float64_columns"]
+
+
+class Job(Protocol):
+    """What `run_cells` runs, in a process of its own maybe."""
+
+    @property
+    def identity(self) -> Record:
+        """Everything that the result depends on."""
+
+    @property
+    def key(self) -> str:
+        """Fingerprint of the identity."""
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples to be learnt, by which runs are ordered and progress is told."""
+
+    def make(self) -> Any:
+        """Make the model, which has learnt nothing."""
+
+    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
+        """Return what a worker calls with the model, and the arguments that come after it.
+
+        Large arrays are arguments of their own, the same objects in all jobs on a data set: so
+        every backend of joblib hands them to a worker once.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One model that learns one thing once: what identifies it, and how it is done.
+
+    Parameters
+    ----------
+    identity
+        Everything that the result depends on.
+    make
+        Makes the model, which has learnt nothing.
+    learn
+        What a worker calls with the model, and the arguments after it; returns what came out.
+    arguments
+        Large arrays are arguments of their own, the same objects in all runs on a data set: so
+        every backend of joblib hands them to a worker once.
+    n_examples
+        Number of examples to be learnt, by which runs are ordered and progress is told.
+    """
+
+    identity: Record
+    make: Callable[[], Any]
+    learn: Callable[..., Record]
+    arguments: tuple[Any, ...]
+    n_examples: int
+
+    @cached_property
+    def key(self) -> str:
+        """Fingerprint of the identity: 16 hexadecimal digits."""
+        return fingerprint(self.identity)
+
+    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
+        """Return what a worker calls with the model, and the arguments that come after it."""
+        return self.learn, self.arguments
+
+
+def fingerprint(identity: Record) -> str:
+    """Return 16 hexadecimal digits that tell an identity from all others.
+
+    Examples
+    --------
+    >>> from drift.experiments.jobs import fingerprint
+    >>> fingerprint({"model": "LBP", "seed": 1}) == fingerprint({"seed": 1, "model": "LBP"})
+    True
+    """
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_before: list[str] = []
+_inside = threading.Lock()
+
+
+@contextmanager
+def float64_columns() -> Iterator[None]:
+    """Have the models made meanwhile keep their supports in float64.
+
+    What float32 rounds changes mistakes by more than some differences that experiments decide. The
+    type is the process's: of the threads that a Dask worker may run these in, the last one out puts
+    back what the first one found.
+    """
+    with _inside:
+        _before.append(column_type("float64"))
+    try:
+        yield
+    finally:
+        with _inside:
+            column_type(_before.pop())
+
+
+@cache
+def code_fingerprint() -> str:
+    """Return a fingerprint of the code of models and kernels, on which every result depends."""
+    package = Path(drift.__file__).parent
+    sources = {".py", ".pyx", ".pxi", ".h"}
+    files = [path for path in sorted((package / "models").rglob("*")) if path.suffix in sources]
+    return hashlib.sha256(
+        b"".join(path.read_bytes() for path in [package / "kernels.py", *files])
+    ).hexdigest()[:16]
+
+
+class Rows(NamedTuple):
+    """A CSR matrix in its parts, which are the arguments that workers are sent."""
+
+    data: NDArray[np.float64]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+    width: int
+
+    @classmethod
+    def of(cls, matrix: csr_array) -> Rows:
+        """Take a matrix apart, not copied."""
+        return cls(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1])
+
+    def part(self, start: int, stop: int) -> csr_array:
+        """Rows from `start` to `stop`, not copied."""
+        indptr = self.indptr[start : stop + 1]
+        entries = slice(indptr[0], indptr[-1])
+        arrays = self.data[entries], self.indices[entries], indptr - indptr[0]
+        return csr_array(arrays, shape=(stop - start, self.width), copy=False)
+
+    def all(self) -> csr_array:
+        """All rows, not copied."""
+        return self.part(0, len(self.indptr) - 1)

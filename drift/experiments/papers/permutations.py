@@ -1,0 +1,238 @@
+"""Several models over random permutations of one data set: means and deviations side by side."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.errors import ParameterError
+from drift.experiments.folder import RunFolder
+from drift.experiments.papers.problem import Problem
+from drift.experiments.papers.results import PaperResults
+from drift.experiments.papers.trial import SVM, Trial
+from drift.experiments.river_models import RIVALS
+from drift.experiments.runner import run_cells
+from drift.kernels import DEFAULT_KERNEL
+from drift.models import MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from os import PathLike
+
+    from drift.experiments.folder import Record
+    from drift.experiments.papers.results import Printed
+    from drift.kernels import Kernel
+    from drift.streams import Documents
+
+__all__ = ["Setting", "permuted"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A model to compare, with its setting.
+
+    Parameters
+    ----------
+    model
+        A name in `drift.models.MODELS`; ``SVM``, scikit-learn's, trained at once; or, on a stream,
+        one of River's in `drift.experiments.river_models.RIVALS`.
+    parameters
+        The model's parameters other than kernel and seed.
+    budget_of
+        Name of another contender, which runs first: the mean of the supports that it ends with,
+        rounded, is this one's budget.
+    one_vs_rest
+        Learn one model for each class, as `drift.models.OneVsRest` does.
+    factor
+        What this one's examples are multiplied by.
+    kernel
+        Its kernel; None: that of the comparison.
+    series
+        The curve against supports that it is a point of; empty: one of its own.
+    adwin
+        On a stream: start afresh where ADWIN finds that the error has changed.
+    """
+
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    budget_of: str | None = None
+    one_vs_rest: bool = False
+    factor: float = 1.0
+    kernel: Kernel | None = None
+    series: str = ""
+    adwin: bool = False
+
+
+def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
+    documents: Documents,
+    target: str | None,
+    contenders: Mapping[str, Setting],
+    *,
+    test: Documents | None = None,
+    kernel: Kernel | None = None,
+    epochs: int = 1,
+    permutations: int = 5,
+    as_stream: bool = False,
+    printed: Printed | None = None,
+    jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
+    output: str | PathLike[str] | None = None,
+    progress: bool = False,
+) -> PaperResults:
+    """Run every contender over each of several permutations of the data.
+
+    Parameters
+    ----------
+    documents
+        The data.
+    target
+        The topic whose documents are the positive examples; None: each topic is a class.
+    contenders
+        By the name that the table gives them.
+    test
+        What every contender is tested on after each epoch; None: nothing.
+    kernel
+        Kernel between examples; None: each model's default.
+    epochs
+        Passes over the data, in the same order.
+    permutations
+        Number of random orders of the data, with the seeds 0, 1, ...; the same ones for every
+        contender. Models that draw at random get the same seeds. An SVM is trained once.
+    as_stream
+        Take the documents in their own order instead, one after the other as dicts, which River's
+        models need, too; measure the memory. `permutations` is then the number of runs, with the
+        seeds 0, 1, ..., of models that draw at random; the others run once.
+    printed
+        What a paper prints, by contender and by column of the table, one number an epoch; it is
+        shown beside what comes out.
+    jobs
+        Processes at a time; -1: one for each core.
+    backend, address
+        Where they run, as for `run_cells`: ``loky``, ``dask`` or ``ray``.
+    output
+        Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
+        kept; `PaperResults.save` still can.
+    progress
+        Show a bar with the time left, on stderr.
+
+    Returns
+    -------
+    PaperResults
+        Records, tables and figures, in the order of the contenders.
+
+    Raises
+    ------
+    ParameterError
+        A model or a contender that there is not, or a value that cannot be used.
+    DataError
+        Runs in `output` that cannot be read.
+
+    Examples
+    --------
+    >>> from drift.experiments.papers import Setting, permuted
+    >>> from drift.streams import gaussians
+    >>> results = permuted(
+    ...     gaussians(200),
+    ...     "+1",
+    ...     {"Perceptron": Setting("Perceptron"), "half": Setting("LBP", {"budget": 20})},
+    ...     permutations=2,
+    ...     jobs=1,
+    ... )
+    >>> [(row["contender"], row["parameters"], row["runs"]) for row in results.table()]
+    [('Perceptron', '', 2), ('half', 'budget 20', 2)]
+    """
+    started = time.perf_counter()
+    settings = _Shared(kernel, permutations, epochs, as_stream)
+    _refuse(contenders, settings, test)
+    folder = None if output is None else RunFolder(output)
+    problems = {
+        factor: Problem(documents, target, test, factor)
+        for factor in {one.factor for one in contenders.values()}
+    }
+    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
+    with nullcontext() if folder is None else folder.alone():
+        records: dict[str, list[Record]] = {}
+        for later in (False, True):
+            stage = {
+                n: one for n, one in contenders.items() if (one.budget_of is not None) is later
+            }
+            trials = {
+                name: _trials(one, _parameters(one, records), problems[one.factor], settings)
+                for name, one in stage.items()
+            }
+            queue = [trial for group in trials.values() for trial in group]
+            done = iter(run_cells(queue, folder=folder, progress=progress, **where))
+            records |= {name: [next(done) for _ in group] for name, group in trials.items()}
+        results = PaperResults(
+            records={name: records[name] for name in contenders},
+            series={name: one.series for name, one in contenders.items()},
+            printed=printed or {},
+            stream=documents.name,
+            sha256=documents.sha256,
+            settings={"target": target, "permutations": permutations, "rows": len(documents)}
+            | {"test_rows": None if test is None else len(test), "epochs": epochs}
+            | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)}
+            | {"as_stream": as_stream},
+            seconds=time.perf_counter() - started,
+        )
+        if folder is not None:
+            results.save(folder)
+    return results
+
+
+class _Shared(NamedTuple):
+    """What all contenders share."""
+
+    kernel: Kernel | None
+    permutations: int
+    epochs: int
+    as_stream: bool
+
+
+def _refuse(contenders: Mapping[str, Setting], settings: _Shared, test: Documents | None) -> None:
+    for name, value in (("permutations", settings.permutations), ("epochs", settings.epochs)):
+        if value < 1:
+            raise ParameterError(f"{name} must be at least 1, not {value}")
+    if settings.as_stream and (settings.epochs > 1 or test is not None):
+        raise ParameterError("a stream passes once and has no test part: no epochs, and no test")
+    known = [*MODELS, *RIVALS] if settings.as_stream else [*MODELS, SVM]
+    for name, one in contenders.items():
+        if one.model not in known or (one.adwin and not settings.as_stream):
+            hint = "compare as_stream, or " if one.model in RIVALS or one.adwin else ""
+            raise ParameterError(f"no model {one.model!r}: {hint}choose among {', '.join(known)}")
+        source = contenders.get(one.budget_of) if one.budget_of is not None else None
+        if one.budget_of is not None and (source is None or source.budget_of is not None):
+            raise ParameterError(
+                f"{name} takes its budget from {one.budget_of!r}: "
+                "compare it with that contender, which must have a setting of its own"
+            )
+
+
+def _parameters(one: Setting, records: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
+    if one.budget_of is None:
+        return dict(one.parameters)
+    supports = [record["supports"] for record in records[one.budget_of]]
+    return {"budget": max(1, round(float(np.mean(supports)))), **one.parameters}
+
+
+def _trials(
+    one: Setting, parameters: dict[str, Any], problem: Problem, settings: _Shared
+) -> list[Trial]:
+    kernel = one.kernel or settings.kernel
+    if one.model == SVM:
+        return [Trial(SVM, parameters, problem, 0, kernel)]
+    made: Callable[..., Any] = RIVALS[one.model] if one.model in RIVALS else MODELS[one.model]
+    seeded = "seed" in inspect.signature(made).parameters
+    make = partial(Trial, one.model, parameters, problem, one_vs_rest=one.one_vs_rest)
+    runs = range(settings.permutations)
+    if settings.as_stream:
+        seeds: Iterable[int | None] = runs if seeded else [None]
+        return [make(None, kernel, seed, adwin=one.adwin) for seed in seeds]
+    return [make(i, kernel, i if seeded else None, settings.epochs) for i in runs]

@@ -1,0 +1,121 @@
+"""A data set as a model is to learn it: what is asked, at what scale, and what it is tested on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from drift.experiments.folder import Record
+    from drift.streams import Documents
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a model learns, and what it is tested on.
+
+    Parameters
+    ----------
+    documents
+        The examples.
+    target
+        The topic whose documents are the positive examples; None: each document has one topic,
+        which is its class.
+    test
+        Rows to test on, with the same columns; None: none.
+    factor
+        What every value is multiplied by.
+
+    Raises
+    ------
+    ParameterError
+        A document with no topic or several, where topics are classes; columns that differ.
+
+    Examples
+    --------
+    >>> from drift.experiments import Problem
+    >>> from drift.streams import segments
+    >>> Problem(segments()).y[[0, 700]].tolist()
+    ['path', 'window']
+    >>> Problem(segments(), target="path").y[[0, 700]].tolist()
+    [True, False]
+    """
+
+    documents: Documents
+    target: str | None = None
+    test: Documents | None = None
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.test is not None and self.test.n_features != self.documents.n_features:
+            raise ParameterError(
+                f"{self.test.name} has {self.test.n_features} columns and {self.documents.name} "
+                f"{self.documents.n_features}: they must be the same"
+            )
+        for one in (self.documents, self.test):
+            if self.target is None and one is not None and not (one.topics.sum(axis=1) == 1).all():
+                raise ParameterError(
+                    f"{one.name} has documents with no topic or several, which are no classes: "
+                    "name one topic as the target"
+                )
+
+    def _labels(self, documents: Documents) -> NDArray[Any]:
+        if self.target is not None:
+            return documents.has(self.target)
+        names = np.array(documents.topic_names)
+        # Strings even of digits: the models take the labels 0 and 1 for a binary problem.
+        labels: NDArray[Any] = names[documents.topics.argmax(axis=1)]
+        return labels
+
+    @cached_property
+    def y(self) -> NDArray[Any]:
+        """Labels, shape (n,): bool, or the names of the classes."""
+        return self._labels(self.documents)
+
+    @cached_property
+    def rows(self) -> csr_array:
+        """Examples as they are learnt, shape (n, d)."""
+        return self._scaled(self.documents.rows)
+
+    @cached_property
+    def names(self) -> NDArray[Any] | None:
+        """Names of the features, shape (d,); None: ints from 0."""
+        known = self.documents.feature_names
+        if known is None:
+            return None
+        names = np.empty(len(known), dtype=object)  # np.array would look into names that are tuples
+        names[:] = known
+        return names
+
+    @cached_property
+    def test_part(self) -> tuple[csr_array, NDArray[Any]] | None:
+        """Rows and labels to test on."""
+        if self.test is None:
+            return None
+        return self._scaled(self.test.rows), self._labels(self.test)
+
+    def _scaled(self, rows: csr_array) -> csr_array:
+        return rows if self.factor == 1.0 else rows * self.factor
+
+    @property
+    def identity(self) -> Record:
+        """Everything that results depend on."""
+        test = self.test
+        return {
+            "stream": self.documents.name,
+            "sha256": self.documents.sha256,
+            "rows": len(self.documents),
+            "target": self.target,
+            "factor": self.factor,
+            "test": None if test is None else [test.name, test.sha256, len(test)],
+        }

@@ -1,0 +1,124 @@
+"""What an experiment of a paper is: data, kernel, contenders, and what the paper prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from drift.experiments.papers.permutations import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from drift.experiments.papers.results import Printed
+    from drift.kernels import Kernel
+
+__all__ = ["Reproduction", "sweep"]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table or figure of a paper as data, kernel and contenders.
+
+    Parameters
+    ----------
+    paper
+        Which one it is.
+    stream
+        What `drift.streams.load` takes, or `drift.streams.load_split` where there is a test part.
+    target
+        The topic of the positive examples; None: each topic is a class; several: asked for one
+        after the other, over equal parts of the stream.
+    kernel
+        Kernel between examples.
+    contenders
+        Models with their settings, by name.
+    length
+        Number of examples; budgets are for so many.
+    tested
+        Whether there is a test part.
+    epochs
+        Passes over the examples.
+    permutations
+        Random orders of the examples, as many as the paper has; of a stream, runs of the models
+        that draw at random.
+    as_stream
+        Whether the examples come in their own order, one by one, as in `permuted`.
+    printed
+        Numbers of the paper, by contender and column, one an epoch.
+    quick_rows
+        Examples of the quick form, and at most as many to test on.
+    missing
+        What one has to get before it can run, where no page of drift could; else empty.
+    """
+
+    paper: str
+    stream: str
+    target: str | tuple[str, ...] | None
+    kernel: Kernel
+    contenders: Mapping[str, Setting]
+    length: int
+    tested: bool = False
+    epochs: int = 1
+    permutations: int = 5
+    as_stream: bool = False
+    printed: Printed = field(default_factory=dict)
+    quick_rows: int = 1_000
+    missing: str = ""
+
+    def contenders_of(self, rows: int) -> dict[str, Setting]:
+        """Contenders for fewer examples: budgets are in proportion.
+
+        Parameters
+        ----------
+        rows
+            Number of examples taken.
+
+        Examples
+        --------
+        >>> from drift.experiments import REPRODUCTIONS
+        >>> one = REPRODUCTIONS["crammer-usps"]
+        >>> one.contenders["fixed 1000"].parameters["budget"]
+        1000
+        >>> one.contenders_of(729)["fixed 1000"].parameters["budget"]
+        100
+        """
+        share = min(1.0, rows / self.length)
+        return {name: _shrunk(one, share) for name, one in self.contenders.items()}
+
+
+def _shrunk(one: Setting, share: float) -> Setting:
+    if "budget" not in one.parameters:
+        return one
+    budget = max(1, round(one.parameters["budget"] * share))
+    return replace(one, parameters={**one.parameters, "budget": budget})
+
+
+def sweep(
+    series: str, model: str, parameter: str, values: Sequence[Any], **parameters: Any
+) -> dict[str, Setting]:
+    """Contenders that are the points of one curve.
+
+    Parameters
+    ----------
+    series
+        The curve's name.
+    model
+        As for `Setting`.
+    parameter
+        The parameter that differs.
+    values
+        Its values.
+    **parameters
+        The other ones.
+
+    Examples
+    --------
+    >>> from drift.experiments.papers.reproduction import sweep
+    >>> {name: one.parameters for name, one in sweep("LBP", "LBP", "budget", [5, 9]).items()}
+    {'LBP 5': {'budget': 5}, 'LBP 9': {'budget': 9}}
+    """
+    return {
+        f"{series} {value}": Setting(model, {**parameters, parameter: value}, series=series)
+        for value in values
+    }

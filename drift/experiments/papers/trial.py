@@ -1,0 +1,220 @@
+"""One model on one data set in a random order: some epochs, and tests on rows kept apart."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import drift
+from drift.experiments.jobs import Rows, code_fingerprint, fingerprint, float64_columns
+from drift.experiments.papers.baselines import BatchSVM
+from drift.experiments.papers.progressive import learn_one_by_one
+from drift.experiments.river_models import RIVALS, resetting
+from drift.experiments.runner import learn, updates
+from drift.kernels import DEFAULT_KERNEL
+from drift.models import MODELS, OneVsRest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from drift.experiments.folder import Record
+    from drift.experiments.papers.problem import Problem
+    from drift.kernels import Kernel
+
+__all__ = ["SVM", "Trial"]
+
+#: Name of `drift.experiments.papers.baselines.BatchSVM` among the models.
+SVM = "SVM"
+#: Windows of equal length that errors and supports are recorded in.
+_WINDOWS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One model on one problem, in one random order.
+
+    Parameters
+    ----------
+    model
+        A name in `drift.models.MODELS`; ``SVM``, which is trained at once; or one of River's models
+        in `drift.experiments.river_models.RIVALS`, which learn one by one.
+    parameters
+        The model's parameters other than kernel and seed.
+    problem
+        What it learns.
+    permutation
+        Seed of the order of the examples, the same in every epoch; None: their own order, one by
+        one, as dicts, with the memory measured.
+    kernel
+        Kernel between examples; None for the model's default.
+    seed
+        Of a model that draws at random; None for the others.
+    epochs
+        Number of passes over the examples.
+    one_vs_rest
+        Learn one model for each class, as `drift.models.OneVsRest` does.
+    adwin
+        Start afresh where ADWIN finds that the error has changed; one by one only.
+
+    Examples
+    --------
+    >>> from drift.experiments import Problem, Trial, run_cells
+    >>> from drift.streams import gaussians
+    >>> problem = Problem(gaussians(200), "+1", test=gaussians(100, seed=1))
+    >>> (record,) = run_cells([Trial("Perceptron", {}, problem, 0, epochs=2)], jobs=1)
+    >>> [state["mistakes"] for state in record["by_epoch"]], record["test_error"]
+    ([36, 64], 13.0)
+    """
+
+    model: str
+    parameters: dict[str, Any]
+    problem: Problem
+    permutation: int | None
+    kernel: Kernel | None = None
+    seed: int | None = None
+    epochs: int = 1
+    one_vs_rest: bool = False
+    adwin: bool = False
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples to be learnt."""
+        return self.epochs * len(self.problem.documents)
+
+    @cached_property
+    def identity(self) -> Record:
+        """Everything that the result depends on."""
+        return {
+            "model": self.model,
+            "parameters": self.parameters,
+            "one_vs_rest": self.one_vs_rest,
+            "seed": self.seed,
+            "kernel": repr(self.kernel or DEFAULT_KERNEL),
+            "columns": "float64",
+            "drift": drift.__version__,
+            "code": code_fingerprint(),
+            **self.problem.identity,
+            "epochs": self.epochs,
+            "permutation": self.permutation,
+        } | self._beyond
+
+    @property
+    def _beyond(self) -> Record:
+        """What only runs with River's models or detectors depend on."""
+        if not self.adwin and self.model not in RIVALS:
+            return {}
+        kernel = {"kernel": None} if self.model in RIVALS else {}
+        return {"river": version("river"), "adwin": self.adwin, **kernel}
+
+    @cached_property
+    def key(self) -> str:
+        """Fingerprint of the identity: 16 hexadecimal digits."""
+        return fingerprint(self.identity)
+
+    def make(self) -> Any:
+        """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns.
+
+        Raises
+        ------
+        ParameterError
+            A parameter that the model refuses.
+        """
+        seed = {} if self.seed is None else {"seed": self.seed}
+        if self.model == SVM:
+            return BatchSVM(kernel=self.kernel, **self.parameters)
+        with float64_columns():
+            if self.model in RIVALS:
+                model = RIVALS[self.model](**self.parameters, **seed)
+            else:
+                model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
+            model = OneVsRest(model) if self.one_vs_rest else model
+            return resetting(model) if self.adwin else model
+
+    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
+        """Return what a worker calls with the model, and the arguments that come after it."""
+        problem = self.problem
+        data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
+        if self.permutation is None:
+            return _learn_stream, (problem.names, *data)
+        test = problem.test_part
+        if test is not None:
+            data += (test[1], *Rows.of(test[0]))
+        if self.model == SVM:
+            return _fit, data
+        return _learn_epochs, (self.permutation, self.epochs, *data)
+
+
+_Part = tuple["NDArray[Any]", "csr_array"]
+
+
+def _parts(data: Sequence[Any]) -> tuple[_Part, _Part | None]:
+    """Labels and rows to learn and to test on, of what `Trial.task` sends."""
+    each = 1 + len(Rows._fields)
+    learnt, *tested = (
+        (data[i], Rows(*data[i + 1 : i + each]).all()) for i in range(0, len(data), each)
+    )
+    return learnt, tested[0] if tested else None
+
+
+@float64_columns()
+def _learn_stream(model: Any, names: Any, y: NDArray[Any], *rows: Any) -> Record:
+    return learn_one_by_one(model, Rows(*rows).all(), y, names, _WINDOWS)
+
+
+@float64_columns()
+def _learn_epochs(model: Any, permutation: int, epochs: int, *data: Any) -> Record:
+    """Learn, test after every epoch, and say how errors and supports grew in the first."""
+    (y, X), test = _parts(data)
+    order = np.random.default_rng(permutation).permutation(len(y))
+    X, y = X[order], y[order]
+    record = learn(model, X, y, _WINDOWS)
+    seconds = record["seconds"]
+    states = [_state(model, seconds) | _tested(model.predict_many, test)]
+    for _ in range(1, epochs):
+        started = time.process_time()
+        model.learn_many(X, y)
+        seconds += time.process_time() - started
+        states.append(_state(model, seconds) | _tested(model.predict_many, test))
+    last = {name: value for name, value in states[-1].items() if name != "mistakes"}
+    return record | last | {"epochs": epochs, "by_epoch": states}
+
+
+def _state(model: Any, seconds: float) -> Record:
+    """What a model came to after an epoch; mistakes and updates are those of all its classes."""
+    models = model.models.values() if isinstance(model, OneVsRest) else [model]
+    return {
+        "mistakes": sum(one.n_mistakes for one in models),
+        "updates": updates(model),
+        "supports": model.n_supports,
+        "seconds": round(seconds, 6),
+    }
+
+
+def _tested(predict: Callable[[Any], Any], test: _Part | None) -> Record:
+    """Error on the test part in percent, and the time that it took; nothing without such a part."""
+    if test is None:
+        return {}
+    y, rows = test
+    started = time.process_time()
+    wrong = int((predict(rows) != y).sum())
+    seconds = time.process_time() - started
+    return {"test_error": round(100 * wrong / len(y), 4), "test_seconds": round(seconds, 6)}
+
+
+@float64_columns()
+def _fit(model: BatchSVM, *data: Any) -> Record:
+    """Train at once: there is no order of the examples, and no prediction before the end."""
+    (y, X), test = _parts(data)
+    started = time.process_time()
+    model.fit(X, y)
+    seconds = round(time.process_time() - started, 6)
+    result = {"n_samples": len(y), "supports": model.n_supports, "seconds": seconds}
+    return result | _tested(model.predict, test)

@@ -1,0 +1,191 @@
+"""Figures of the tracking experiment, and the only module that imports matplotlib.
+
+Figures are made without pyplot: no window, no global state, Agg when they are saved.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.errors import MissingExtraError
+from drift.experiments.tracking.report import best, error, label
+
+try:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, NullLocator
+except ImportError as missing:
+    raise MissingExtraError("matplotlib", "plots") from missing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from drift.experiments.folder import Record
+    from drift.experiments.tracking.report import Curves
+
+__all__ = ["COLOURS", "Canvas", "error_over_time", "error_vs_budget", "finish", "log_axis"]
+
+#: Those of Okabe and Ito, which colour-blind readers can tell apart.
+COLOURS = (
+    *("#000000", "#0072B2", "#D55E00", "#009E73"),
+    *("#CC79A7", "#E69F00", "#56B4E9", "#999999"),
+)
+
+#: A model keeps its own colour.
+_STYLES: dict[str, dict[str, Any]] = {
+    "Perceptron": {"color": "#000000", "linestyle": "--"},
+    "SPA": {"color": "#CC79A7", "linestyle": "-."},
+    "RBP": {"color": "#0072B2", "marker": "o"},
+    "LBP": {"color": "#D55E00", "marker": "s"},
+    "Forgetron": {"color": "#009E73", "marker": "^"},
+    "CKS": {"color": "#999999", "marker": "v"},
+    "SOP": {"color": "#000000", "linestyle": ":"},
+    "RBSOP": {"color": "#56B4E9", "marker": "o"},
+    "LBSOP": {"color": "#E69F00", "marker": "s"},
+}
+_BASELINES = ("Perceptron", "SPA", "SOP")
+_FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Perceptron", "SPA")
+#: What the first order reaches is drawn beside the second order.
+_SECOND_ORDER = ("RBSOP", "LBSOP", "SOP", "LBP", "Perceptron")
+
+
+class Canvas(Figure):
+    """A figure that a notebook shows although pyplot is not there to tell it how."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
+def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) -> Figure:
+    """Error against budget, one panel for each group: the paper's figures 3 and 4.
+
+    Parameters
+    ----------
+    groups
+        As from `drift.experiments.tracking.report.curves`.
+    stream
+        What was learnt, for the title.
+    second_order
+        Draw the second-order models, beside the Perceptron and LBP; else the first-order ones.
+
+    Returns
+    -------
+    Figure
+        Lines are means, bands one standard deviation to both sides, over streams and seeds;
+        horizontal lines the Perceptron, SPA at its best decay and SOP.
+    """
+    n_columns = min(2, len(groups))
+    n_rows = -(-len(groups) // 2)
+    figure = Canvas(figsize=(1.0 + 4.6 * n_columns, 1.0 + 3.6 * n_rows), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    for panel, (shifts, curve) in zip(panels, groups.items(), strict=False):
+        for model in _SECOND_ORDER if second_order else _FIRST_ORDER:
+            if model in curve and model in _BASELINES:
+                mean, _ = error(curve[model][best(curve[model])])
+                name = "SPA, best decay" if model == "SPA" else model
+                panel.axhline(mean, label=name, linewidth=1.4, zorder=1, **_STYLES[model])
+            elif model in curve:
+                _budget_curve(panel, model, curve[model])
+        panel.set_title(_shifts(shifts), fontsize=11)
+        panel.set_xlabel("budget (supports)")
+        panel.set_ylabel("error (%)")
+        panel.grid(alpha=0.25)
+        panel.set_axisbelow(True)
+    for panel in panels[len(groups) :]:
+        panel.set_visible(False)
+    order = ", second order" if second_order else ""
+    finish(figure, f"{stream}: error against budget{order}", panels)
+    return figure
+
+
+def error_over_time(groups: Curves, stream: str) -> Figure:
+    """Error over time in the group with the most shifts: the paper's figure 5.
+
+    Parameters
+    ----------
+    groups
+        As from `drift.experiments.tracking.report.curves`.
+    stream
+        What was learnt, for the title.
+
+    Returns
+    -------
+    Figure
+        Each model at its best budget or decay; dotted verticals where the target shifts.
+    """
+    shifts, curve = max(groups.items())
+    figure = Canvas(figsize=(9.0, 4.6), layout="constrained")
+    panel = figure.subplots()
+    n_samples = 0
+    for model, style in _STYLES.items():
+        if model in curve:
+            records = curve[model][best(curve[model])]
+            n_samples = records[0]["n_samples"]
+            errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
+            middles = (np.arange(len(errors)) + 0.5) * n_samples / len(errors)
+            name = ", ".join(part for part in (model, label(records[0])) if part)
+            front = 3 if model in _BASELINES else 2
+            panel.plot(
+                middles, errors, label=name, linewidth=1.6, markersize=4, zorder=front, **style
+            )
+    for shift in range(1, shifts + 1):
+        panel.axvline(n_samples * shift / (shifts + 1), color="0.6", linestyle=":", zorder=0)
+    panel.set_xlim(0, n_samples)
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel("examples")
+    panel.set_ylabel("error in the window (%)")
+    panel.grid(axis="y", alpha=0.25)
+    finish(figure, f"{stream}: error over time, {_shifts(shifts)}", [panel])
+    return figure
+
+
+def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence[Record]]) -> None:
+    budgets = np.array(list(curve), dtype=float)
+    means, deviations = np.array([error(records) for records in curve.values()]).T
+    color = _STYLES[model]["color"]
+    panel.plot(budgets, means, label=model, linewidth=1.6, markersize=4, **_STYLES[model])
+    low, high = means - deviations, means + deviations
+    panel.fill_between(budgets, low, high, color=color, alpha=0.12, linewidth=0)
+    log_axis(panel, budgets)
+
+
+def log_axis(panel: Axes, values: np.ndarray[Any, Any]) -> None:
+    """Make the x axis logarithmic, with ticks at some of the values, which ascend."""
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(FixedLocator(_ticks(values)))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter("{x:.0f}")
+
+
+def _ticks(values: np.ndarray[Any, Any]) -> list[float]:
+    """Values far enough apart on a logarithmic axis for their numbers not to touch."""
+    ticks = [float(values[-1])]
+    for value in values[-2::-1]:
+        if 1.4 * value <= ticks[-1]:
+            ticks.append(float(value))
+    return ticks
+
+
+def _shifts(shifts: int) -> str:
+    return {0: "no shift", 1: "1 shift"}.get(shifts, f"{shifts} shifts")
+
+
+def finish(figure: Figure, title: str, panels: Sequence[Axes], columns: int = 0) -> None:
+    """Give a figure its title, and below it the legend of the panel that has most.
+
+    The legend has as many columns as the figure has room for, unless told otherwise.
+    """
+    figure.suptitle(title, fontsize=12)
+    legends = [panel.get_legend_handles_labels() for panel in panels]
+    handles, labels = max(legends, key=lambda legend: len(legend[0]))
+    if handles:
+        columns = columns or (5 if figure.get_figwidth() > 7 else 3)
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+        )

@@ -1,0 +1,160 @@
+"""Labelled examples in their order, and the drifts that are known of them: what models learn."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.types import Features, Label
+
+__all__ = ["Drift", "Stream"]
+
+
+class Drift(NamedTuple):
+    """A change of what is to be learnt, as far as one knows of it.
+
+    Parameters
+    ----------
+    row
+        Number of the first example that it concerns.
+    width
+        Number of examples that it takes: 1, a change at once; more, a gradual one.
+    """
+
+    row: int
+    width: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Examples in the order in which a model meets them.
+
+    Parameters
+    ----------
+    examples
+        Pairs of features, as a dict, and a label.
+    name
+        What to call it in results.
+    drifts
+        Changes that are known: `Drift`, or numbers of rows.
+
+    Raises
+    ------
+    ParameterError
+        No examples, one that is no pair, or a drift outside of them.
+
+    Examples
+    --------
+    >>> from drift.streams import Stream
+    >>> stream = Stream([({"a": 1.0}, True), ({"a": 2.0}, False)], "two", drifts=[1])
+    >>> len(stream), stream.drifts
+    (2, (Drift(row=1, width=1),))
+    """
+
+    examples: Sequence[tuple[Features, Label]]
+    name: str = "stream"
+    drifts: tuple[Drift, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "examples", list(self.examples))
+        object.__setattr__(self, "drifts", tuple(sorted(map(_drift, self.drifts))))
+        if not self.examples:
+            raise ParameterError(f"{self.name} has no examples")
+        for i, pair in enumerate(self.examples):
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise ParameterError(
+                    f"{self.name}: example {i} is no pair of features and a label: {pair!r:.80}"
+                )
+        for drift in self.drifts:
+            if not 0 < drift.row < len(self) or drift.width < 1:
+                raise ParameterError(f"{self.name} has {len(self)} examples and no drift {drift}")
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __iter__(self) -> Iterator[tuple[Features, Label]]:
+        return iter(self.examples)
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.name}: {len(self):,} examples>"
+
+    @classmethod
+    def of(cls, pairs: Iterable[Any], name: str | None = None, rows: int | None = None) -> Stream:
+        """Take a stream from pairs of features and label.
+
+        Parameters
+        ----------
+        pairs
+            Any iterable of them; a weight or more that comes third, as River allows it, is refused.
+        name
+            What to call it; None: as its class, if that is a data set's.
+        rows
+            Take the first only.
+        """
+        if name is None:
+            plain = isinstance(pairs, list | tuple | Iterator)
+            name = "stream" if plain else type(pairs).__name__
+        return cls([tuple(pair) for pair in islice(pairs, rows)], name)
+
+    def head(self, rows: int | None) -> Stream:
+        """Return the first examples; None: all."""
+        if rows is None or rows >= len(self):
+            return self
+        drifts = tuple(drift for drift in self.drifts if drift.row < rows)
+        return replace(self, examples=self.examples[:rows], drifts=drifts)
+
+    def shuffled(self, block: int, seed: int = 0) -> Stream:
+        """Shuffle the examples within blocks: what is near in time only stays so no longer.
+
+        The share of classes and their shape drift as before, from block to block, but an example no
+        longer tells of the next one.
+
+        Parameters
+        ----------
+        block
+            Length of the blocks.
+        seed
+            Of the random order.
+        """
+        rng, order = np.random.default_rng(seed), []
+        for start in range(0, len(self), block):
+            order += (start + rng.permutation(min(block, len(self) - start))).tolist()
+        examples = [self.examples[i] for i in order]
+        return replace(self, examples=examples, name=f"{self.name} shuffled")
+
+    @cached_property
+    def sha256(self) -> str:
+        """Fingerprint of the examples."""
+        digest = hashlib.sha256()
+        for pair in self.examples:
+            digest.update(repr(pair).encode("utf-8", "surrogatepass") + b"\n")
+        return digest.hexdigest()
+
+    @cached_property
+    def packed(self) -> NDArray[np.uint8]:
+        """The examples as one array of bytes, which a worker gets once; see `unpacked`."""
+        return np.frombuffer(pickle.dumps(self.examples, protocol=5), dtype=np.uint8)
+
+
+def unpacked(packed: NDArray[np.uint8]) -> list[tuple[Features, Label]]:
+    """Fresh examples from `Stream.packed`."""
+    examples: list[tuple[Features, Label]] = pickle.loads(packed.tobytes())
+    return examples
+
+
+def _drift(given: Any) -> Drift:
+    return Drift(*given) if isinstance(given, tuple) else Drift(int(given))
