@@ -22,7 +22,7 @@ PAGES = sorted(
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
 
 
 def blocks(text, language):
@@ -64,18 +64,19 @@ def test_links_lead_to_files(page):
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
-def test_the_readme_names_the_options_that_there_are():
-    [table] = re.findall(r"^\| option \|.*?\n\n", README, re.DOTALL | re.MULTILINE)
+def test_the_page_on_experiments_names_the_options_that_there_are():
+    [table] = re.findall(r"^\| option \|.*?\n\n", EXPERIMENTS, re.DOTALL | re.MULTILINE)
     track = get_command(app).commands["track"]
     assert re.findall(r"^\| `(--[a-z]+)`", table, re.MULTILINE) == [
         option for parameter in track.params for option in parameter.opts
     ]
-    elsewhere = set(re.findall(r"drift track[^`\n]* (--[a-z]+)", README))
+    elsewhere = set(re.findall(r"drift track[^`\n]* (--[a-z]+)", EXPERIMENTS))
     assert elsewhere <= set(re.findall(r"`(--[a-z]+)`", table))
 
 
-def test_the_readme_names_the_models_that_there_are():
-    [table] = re.findall(r"^\| model \|.*?\n\n", README, re.DOTALL | re.MULTILINE)
+def test_the_page_on_models_names_the_models_that_there_are():
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    [table] = re.findall(r"^\| model \|.*?\n\n", page, re.DOTALL | re.MULTILINE)
     assert set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == {"Tracker", *MODELS}
 
 
