@@ -71,7 +71,7 @@ CIRCLES = {
 #: Heavy or optional libraries, and the only modules that may import them.
 OWNERS = {
     "matplotlib": {"drift.experiments.tracking.plots"},
-    "narwhals": {"drift.models._template.batches"},
+    "narwhals": {"drift.models._template.batches", "drift.streams.tables"},
     "pandas": {"drift.experiments.comparison.results"},
     "kafka": {
         *(

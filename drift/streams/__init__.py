@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from drift.streams.simulator import NEWSWIRE_TARGETS, newswire
     from drift.streams.stream import Drift, Stream
     from drift.streams.synthetic import gaussians
+    from drift.streams.tables import read_stream
 
 __all__ = [
     "NEWSWIRE_TARGETS",
@@ -49,6 +50,7 @@ __all__ = [
     "read_libsvm",
     "read_lyrl2004",
     "read_reuters21578",
+    "read_stream",
     "segments",
     "tracking_groups",
     "usps",
@@ -68,6 +70,7 @@ _MODULES = {
     "simulator": ("NEWSWIRE_TARGETS", "newswire"),
     "stream": ("Drift", "Stream"),
     "synthetic": ("gaussians",),
+    "tables": ("read_stream",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import drift
@@ -21,7 +21,7 @@ from drift.experiments.comparison.results import BASELINES, ComparisonResults
 from drift.experiments.folder import RunFolder
 from drift.experiments.jobs import Run, code_fingerprint
 from drift.experiments.runner import run_cells
-from drift.streams.stream import Stream
+from drift.streams.tables import read_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.experiments.folder import Record
+    from drift.streams.stream import Stream
 
 __all__ = ["compare"]
 
@@ -46,6 +47,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     models: Any,
     stream: Any,
     *removed: Any,
+    target: str | None = None,
+    time: str | None = None,
     rows: int | None = None,
     drifts: Sequence[int | tuple[int, int]] | None = None,
     delay: Any = None,
@@ -72,8 +75,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         name, a list, or one. Each run has a fresh clone. No change (the last label that came) and
         majority (the one that came most often) run beside them.
     stream
-        A `drift.streams.Stream`, a data set of River's, or pairs of features and label; a dict of
-        such, by name.
+        What `drift.streams.read_stream` takes: a data set of River's, pairs of features and label,
+        a data frame, or a CSV, Parquet, ARFF, LIBSVM or JSON lines file; a dict of such, by name.
+    target, time
+        Of data frames and files: the column of the labels, and the one that orders the rows.
     rows
         Take the first examples only.
     drifts
@@ -139,10 +144,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
             "compare takes models and a stream, everything else by keyword: names of drift's "
             "models over a data set with a target are `drift.experiments.papers.permuted`"
         )
-    started = time.perf_counter()
+    started = perf_counter()
     entrants = contenders(models)
     entrants |= {name: one for name, one in _baselines().items() if name not in entrants}
-    known = _streams(stream, rows, drifts)
+    known = _streams(stream, drifts, target=target, time=time, rows=rows)
     if shuffled is not None:
         check_integer("shuffled", shuffled)
         known += [one.shuffled(shuffled) for one in known]
@@ -166,7 +171,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
             records=records,
             streams={one.name: one for one in known},
             settings=settings._asdict(),
-            seconds=time.perf_counter() - started,
+            seconds=perf_counter() - started,
             folder=None if folder is None else folder.path,
         )
         if folder is not None:
@@ -186,20 +191,14 @@ class _Settings(NamedTuple):
     predictions: bool
 
 
-def _streams(given: Any, rows: int | None, drifts: Sequence[Any] | None) -> list[Stream]:
-    if rows is not None:
-        check_integer("rows", rows)
+def _streams(given: Any, drifts: Sequence[Any] | None, **how: Any) -> list[Stream]:
+    if how["rows"] is not None:
+        check_integer("rows", how["rows"])
     named = given if isinstance(given, Mapping) else {None: given}
     found = []
     for name, one in named.items():
-        stream = one.head(rows) if isinstance(one, Stream) else Stream.of(one, rows=rows)
-        found.append(
-            replace(
-                stream,
-                name=stream.name if name is None else str(name),
-                drifts=stream.drifts if drifts is None else tuple(drifts),
-            )
-        )
+        stream = read_stream(one, name=None if name is None else str(name), **how)
+        found.append(stream if drifts is None else replace(stream, drifts=tuple(drifts)))
     return found
 
 

@@ -1,0 +1,204 @@
+import datetime as dt
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from river import datasets
+
+from drift.errors import DataError, ParameterError
+from drift.streams import Documents, Stream, read_stream
+
+#: Rows as they are written, and the examples that they are, computed by hand.
+COLUMNS = {
+    "a": [1.5, None, 3.0, 4.0],
+    "n": [1, 2, 3, 4],
+    "ok": [True, False, True, True],
+    "kind": ["red", "blue", None, "red"],
+    "when": ["2026-01-02", "2026-01-01 12:00", "2025-12-31", "2026-01-02"],
+    "y": ["up", "down", "up", "up"],
+}
+EXAMPLES = [
+    ({"a": 1.5, "n": 1, "ok": True, "kind_red": 1}, "up"),
+    ({"n": 2, "ok": False, "kind_blue": 1}, "down"),
+    ({"a": 3.0, "n": 3, "ok": True}, "up"),
+    ({"a": 4.0, "n": 4, "ok": True, "kind_red": 1}, "up"),
+]
+ORDERED = [EXAMPLES[i] for i in (2, 1, 0, 3)]
+
+
+def write(folder, suffix):
+    frame, path = pd.DataFrame(COLUMNS), folder / f"sales.{suffix}"
+    if suffix == "csv":
+        frame.to_csv(path, index=False)
+    elif suffix == "csv.gz":
+        path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
+    elif suffix == "tsv":
+        frame.to_csv(path, index=False, sep="\t")
+    elif suffix == "parquet":
+        pl.DataFrame(COLUMNS).write_parquet(path)
+    elif suffix == "jsonl":
+        rows = pl.DataFrame(COLUMNS).to_dicts()
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "parquet", "jsonl"])
+def test_every_kind_of_file_has_the_same_examples(suffix, tmp_path):
+    stream = read_stream(write(tmp_path, suffix), "y", time="when")
+    assert list(stream) == ORDERED
+    assert [type(value) for value in stream.examples[1][0].values()] == [int, bool, int]
+    assert stream.name == "sales"
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_data_frames(library):
+    frame = library.DataFrame(COLUMNS)
+    stream = read_stream(frame, "y", time="when", rows=3, name="mine")
+    assert (list(stream), stream.name) == (ORDERED[:3], "mine")
+    plain = read_stream(frame, "y", time="n", encode=False)
+    assert plain.examples[0][0]["kind"] == "red"
+    assert "n" not in plain.examples[0][0]
+
+
+def test_polars_reads_where_there_is_no_pandas(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "drift.streams.tables.find_spec", lambda name: None if name == "pandas" else name
+    )
+    assert list(read_stream(write(tmp_path, "csv"), "y", time="when")) == ORDERED
+
+
+def test_times_order_and_ties_stay():
+    when = [dt.date(2026, 1, 2), dt.date(2026, 1, 1), dt.date(2026, 1, 2), dt.date(2026, 1, 1)]
+    frame = pl.DataFrame({"when": when, "x": [1, 2, 3, 4], "y": [0, 1, 0, 1]})
+    assert [x["x"] for x, _ in read_stream(frame, "y", time="when")] == [2, 4, 1, 3]
+
+
+def test_arff(tmp_path):
+    path = tmp_path / "weather.arff"
+    path.write_text(
+        "@relation w\n@attribute outlook {sunny, rainy}\n@attribute t real\n"
+        "@attribute play {yes, no}\n@data\nsunny,21.5,no\nrainy,?,yes\n?,3,no\n"
+    )
+    assert list(read_stream(path, "play")) == [
+        ({"t": 21.5, "outlook_sunny": 1}, "no"),
+        ({"outlook_rainy": 1}, "yes"),
+        ({"t": 3.0}, "no"),
+    ]
+
+
+def test_libsvm(tmp_path):
+    path = tmp_path / "two.svm"
+    path.write_text("1 1:0.5 3:2\n-1 2:1\n")
+    assert list(read_stream(path)) == [({0: 0.5, 2: 2.0}, "1"), ({1: 1.0}, "-1")]
+    assert [y for _, y in read_stream(path, "1")] == [True, False]
+
+
+def test_messages_of_a_topic(tmp_path):
+    path = tmp_path / "topic.jsonl"
+    path.write_text(
+        '{"features": {"a": 1.5, "city": "Bern"}, "label": true, "id": "x", "timestamp": 2}\n'
+        '{"features": {"a": 3}}\n'
+        '{"features": {"a": 2, "b": null}, "label": false, "timestamp": 1}\n'
+    )
+    expected = [({"a": 1.5, "city_Bern": 1}, True), ({"a": 2}, False)]
+    assert list(read_stream(path)) == expected
+    assert list(read_stream(path, time="timestamp")) == expected[::-1]
+
+
+def test_pairs_and_documents():
+    phishing = read_stream(datasets.Phishing(), rows=5)
+    assert (len(phishing), phishing.name) == (5, "Phishing")
+    assert list(phishing) == list(datasets.Phishing().take(5))
+    assert read_stream(phishing) is phishing
+    pairs = [({"word": "a"}, 1), ({"word": "b"}, 0)]
+    assert list(read_stream(pairs)) == pairs
+    assert list(read_stream(pairs, encode=True)) == [({"word_a": 1}, 1), ({"word_b": 1}, 0)]
+    documents = Documents.from_arrays([[1.0], [2.0]], ["x", "z"])
+    assert list(read_stream(documents)) == [({0: 1.0}, "x"), ({0: 2.0}, "z")]
+    assert [y for _, y in read_stream(documents, "z")] == [False, True]
+
+
+def test_whole_numbers_are_classes_whatever_a_library_makes_of_them():
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 0.0]})
+    labels = [y for _, y in read_stream(frame, "y")]
+    assert labels == [1, 0]
+    assert {type(label) for label in labels} == {int}
+
+
+def test_what_is_no_feature_is_left_out_and_named():
+    frame = pd.DataFrame({"id": [f"row {i}" for i in range(200)], "x": 1.0, "y": 0})
+    with pytest.warns(RuntimeWarning, match="left out: DataFrame: id has 200 different texts"):
+        assert read_stream(frame, "y").examples[0] == ({"x": 1.0}, 0)
+    frame = pl.DataFrame({"day": [dt.date(2026, 1, 1)], "x": [1.0], "y": [0]})
+    with pytest.warns(RuntimeWarning, match="day has times"):
+        assert read_stream(frame, "y").examples == [({"x": 1.0}, 0)]
+
+
+FRAME = pd.DataFrame({"x": [1.0, 2.0], "y": ["a", None], "z": [0.5, 1.0], "t": ["now", "then"]})
+
+
+@pytest.mark.parametrize(
+    ("target", "time", "message"),
+    [
+        (None, None, "name the target, one of x, y, z, t"),
+        ("Y", None, "no target 'Y': did you mean 'y'"),
+        ("y", None, "row 1 has no label"),
+        ("z", None, r"label 0\.5: classes are texts or whole numbers"),
+        ("x", "w", "no time 'w'"),
+        ("x", "y", "missing in row 1"),
+        ("x", "t", "such as 2026-01-31"),
+    ],
+)
+def test_a_frame_that_is_no_stream(target, time, message):
+    with pytest.raises(ParameterError, match=message):
+        read_stream(FRAME, target, time=time)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "", "is no csv file"),
+        ("a.parquet", "PAR", "is no parquet file"),
+        ("a.arff", "nothing", "is no arff file"),
+        ("a.arff", "@relation a\n@attribute t string\n@data\n'x'\n", "is no arff file"),
+        ("a.jsonl", '{"y": 1}\n[1]\n', "line 2"),
+        ("a.jsonl", '{"x": 1}\n', "no line has the label 'y'"),
+        ("nowhere.csv", None, "no such file"),
+    ],
+)
+def test_a_file_that_cannot_be_read(name, content, message, tmp_path):
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_stream(path, "y")
+
+
+def test_a_file_without_a_known_suffix(tmp_path):
+    with pytest.raises(ParameterError, match=r"no suffix .* \.csv, \.tsv"):
+        read_stream(tmp_path / "a.doc", "y")
+    with pytest.raises(ParameterError, match="holds no examples"):
+        read_stream(3)
+    with pytest.raises(ParameterError, match="example 0 is no pair"):
+        read_stream([({"a": 1}, 0, {"w": 2.0})])
+
+
+def test_shuffled_within_blocks():
+    stream = Stream([({"i": i}, i) for i in range(10)], "ten", drifts=[6])
+    order = [y for _, y in stream.shuffled(4)]
+    assert [sorted(order[i : i + 4]) for i in (0, 4, 8)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert order != sorted(order)
+    assert order == [y for _, y in stream.shuffled(4)]
+    assert order != [y for _, y in stream.shuffled(4, seed=1)]
+    assert stream.shuffled(4).drifts == stream.drifts
+
+
+def test_a_stream_knows_its_examples():
+    stream = Stream([({"i": 1}, np.int64(1)), ({"i": 2}, 2)])
+    assert stream.sha256 != Stream([({"i": 1}, np.int64(1)), ({"i": 3}, 2)]).sha256
+    assert stream.head(1).examples == stream.examples[:1]
+    with pytest.raises(ParameterError, match="has no examples"):
+        Stream([])
