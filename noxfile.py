@@ -36,3 +36,12 @@ def docs_tests(session: nox.Session) -> None:
         "tests/test_notebooks.py",
         *session.posargs,
     )
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site, where a warning is an error, and look for requests to other hosts."""
+    session.install(".[docs]")
+    session.env["NO_MKDOCS_2_WARNING"] = "1"  # mkdocs is below 2 here
+    session.run("mkdocs", "build", "--quiet")
+    session.run("python", "tools/prose.py")

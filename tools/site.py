@@ -1,0 +1,159 @@
+"""Build the site from the repository's own pages: a hook of MkDocs, which mkdocs.yml names.
+
+Pages outside of `docs` (README, CHANGELOG, those beside data, benchmarks and notebooks) take part
+where they are, the reference follows each package's `__all__`, and links between all of them lead
+to the same pages on GitHub and on the site. Each page is written as Markdown, too, beside its HTML.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import posixpath
+import re
+import tomllib
+from base64 import b64decode
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkdocs.structure.files import File, Files
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Pages that lie elsewhere in the repository, by their place on the site.
+ELSEWHERE = {
+    "index.md": "README.md",
+    **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md")},
+    **{f"{folder}/README.md": f"{folder}/README.md" for folder in ("benchmarks", "datasets")},
+}
+#: Packages with a page of reference each.
+PACKAGES = ("models", "kernels", "streams", "experiments", "consumers", "testing", "errors")
+LINK = re.compile(r'(\]\(|src="|srcset=")(?!\w+:|#)([^)#"\s]+)([^)"\s]*)')
+PICTURE = re.compile(r"<picture>.*?alt=\"(.*?)\" src=\"(.*?)\.svg\".*?</picture>", re.DOTALL)
+#: What a browser fetches without being asked: links to other sites, in <a>, are none of these.
+REQUEST = re.compile(r"<(?:link|script|img|iframe|source)\b[^>]*(?:src|href)=\"https?:[^>]*>")
+FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+log = logging.getLogger("mkdocs.hooks.site")  # whose warnings --strict counts
+_markdown: dict[str, str] = {}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Take the address of the repository from the project's own."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    config.repo_url, config.repo_name = project["urls"]["Repository"], "Source"
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie elsewhere, and the notebooks as pages."""
+    for place, path in ELSEWHERE.items():
+        files.append(File.generated(config, place, content=(ROOT / path).read_text("utf-8")))
+    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        text, images = as_markdown(json.loads(notebook.read_text("utf-8")), notebook.stem)
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
+        for name, image in images.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=image))
+    for package in PACKAGES:
+        files.append(File.generated(config, f"api/{package}.md", content=reference(package)))
+    return files
+
+
+def reference(package: str) -> str:
+    """Return the page of a package: what it says of itself, and each public name."""
+    module = import_module(f"drift.{package}")
+    parts = [f"# drift.{package}", inspect.getdoc(module).partition("\n\n")[0]]
+    for name in sorted(module.__all__, key=str.lower):
+        home = getattr(getattr(module, name), "__module__", "")  # constants have none
+        if home.startswith("drift"):
+            parts.append(f"::: {home}.{name}")
+    return "\n\n".join(parts) + "\n"
+
+
+def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, bytes]]:
+    """Return a notebook's cells with what they show, and its images by their names."""
+    parts, images = [], {}
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "image/png" in data:
+                name = f"{stem}-{len(images) + 1}.png"
+                images[name] = b64decode(data["image/png"])
+                parts.append(f"![What the cell above draws]({name})")
+            elif "text/plain" in data or "text" in output:
+                text = "".join(data.get("text/plain", output.get("text", "")))
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    return "\n\n".join(parts) + "\n", images
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links lead to where their pages are on the site, or else to the repository."""
+    place = page.file.src_uri
+    home = posixpath.dirname(ELSEWHERE.get(place, _path(place)))
+    places = {_path(uri): uri for uri in files.src_uris}
+
+    def moved(match: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(home, match[2]))
+        if (ROOT / path / "README.md").exists() and path != ".":
+            path += "/README.md"
+        path = path.removesuffix(".ipynb") + ".md" if path.endswith(".ipynb") else path
+        if path in places:
+            to = posixpath.relpath(places[path], posixpath.dirname(place) or ".")
+        elif (ROOT / path).exists():
+            to = f"{config.repo_url}/blob/main/{path}"
+        else:
+            to = match[2]  # MkDocs says that it is not there
+        return match[1] + to + match[3]
+
+    picture = r"![\1](\2.svg#only-light)![\1](\2-dark.svg#only-dark)"
+    markdown = PICTURE.sub(picture, markdown)
+    texts = FENCE.split(markdown)
+    fences = [*FENCE.findall(markdown), ""]
+    markdown = "".join(LINK.sub(moved, t) + f for t, f in zip(texts, fences, strict=True))
+    _markdown[place] = markdown
+    return markdown
+
+
+def _path(place: str) -> str:
+    """Where a page of the site lies in the repository."""
+    return ELSEWHERE.get(place, place if place.startswith("notebooks/") else f"docs/{place}")
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write each page's Markdown beside its HTML, and see that no page asks another host."""
+    for place, text in _markdown.items():
+        folder = Path(config.site_dir, place).with_suffix("")
+        folder = folder.parent if folder.name in ("README", "index") else folder
+        page = re.sub(r"^::: (.*)$", documented, text, flags=re.MULTILINE)
+        (folder / "index.md").write_text(page, "utf-8")
+    for file in Path(config.site_dir).rglob("*.html"):
+        for request in REQUEST.findall(file.read_text("utf-8")):
+            log.warning("%s asks another host: %s", file, request)
+
+
+def documented(match: re.Match[str]) -> str:
+    """Return a name's signature, docstring and public methods, as text."""
+    module, _, name = match[1].rpartition(".")
+    value = getattr(import_module(module), name)
+    own = {name: value}
+    if inspect.isclass(value):
+        methods = inspect.getmembers(value, inspect.isfunction)
+        own |= {f"{name}.{method}": m for method, m in methods if not method.startswith("_")}
+    return "\n\n".join(
+        f"## {full}\n\n```text\n{full}{signature(one)}\n\n{inspect.getdoc(one) or ''}\n```"
+        for full, one in own.items()
+    )
+
+
+def signature(value: Any) -> str:
+    """Return how to call it, or nothing where Python does not know."""
+    try:
+        return str(inspect.signature(value))
+    except ValueError:
+        return ""
