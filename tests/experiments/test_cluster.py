@@ -67,6 +67,7 @@ def test_dask_gives_the_same_records_and_is_sent_the_data_once(trials, dask_addr
     assert set(sent.values()) == {1}
 
 
+@pytest.mark.slow  # it takes half a minute to start
 def test_ray_gives_the_same_records_and_is_sent_the_data_once(trials, ray_address, monkeypatch):
     ray = sys.modules["ray"]
     sent = Counter()
@@ -84,6 +85,7 @@ def test_ray_gives_the_same_records_and_is_sent_the_data_once(trials, ray_addres
     assert not ray.is_initialized()
 
 
+@pytest.mark.slow  # a cluster of processes, as above
 def test_dask_without_an_address_is_a_cluster_of_this_machine(tmp_path):
     pytest.importorskip("distributed", reason="the extra dask is not installed")
     arguments = ["track", "--rows", "160", "--shifts", "1", "--models", "LBP", "--budgets", "10"]

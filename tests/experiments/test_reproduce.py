@@ -12,7 +12,7 @@ from drift.experiments import REPRODUCTIONS, reproduce
 from drift.experiments.papers import Setting, reproduction
 from drift.experiments.river_models import RIVALS
 from drift.kernels import RBF, Polynomial
-from drift.models import MODELS, compiled
+from drift.models import MODELS
 from drift.streams import Documents
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -169,9 +169,9 @@ def small(monkeypatch):
     monkeypatch.setattr(module, "load_split", load)
 
 
-#: Experiments, of which the suite without the extension has a few: the store makes no difference.
+#: Experiments, of which the fast suite has a few; `.ci/run` repeats each by its command.
 EACH = [
-    name if compiled or i % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
+    name if i % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
     for i, name in enumerate(REPRODUCTIONS)
 ]
 

@@ -34,8 +34,27 @@ def unit(x):
     return {k: v / norm for k, v in x.items()} if norm else x
 
 
-def naive_gram(examples, name, **parameters):
-    return np.array([[naive_kernel(name, a, b, **parameters) for b in examples] for a in examples])
+def naive_gram(examples, name, *, degree=4, coef0=1.0, gamma=1.0, normalize=False):
+    """`naive_kernel` of each pair, equal pairs with equal bits: no BLAS adds in another order."""
+    if normalize == "rows":
+        examples = [unit(x) for x in examples]
+    names = list(dict.fromkeys(k for x in examples for k in x))
+    X = np.array([[x.get(k, 0.0) for k in names] for x in examples], dtype=float)
+    X = X.reshape(len(examples), len(names))
+    if name == "rbf":
+        squares = [((X - x) ** 2).sum(axis=1, dtype=np.longdouble).tolist() for x in X]
+        return np.array([[math.exp(-gamma * s) for s in row] for row in squares])
+    dots = [(X * x).sum(axis=1, dtype=np.longdouble).astype(float).tolist() for x in X]
+    if name == "polynomial":
+        dots = [[(dot + coef0) ** degree for dot in row] for row in dots]
+    if normalize is True:
+        free = 1.0 if name == "linear" else (1.0 + coef0) ** degree
+        own = [math.sqrt(row[i]) for i, row in enumerate(dots)]
+        dots = [
+            [free * k / (a * b) if a * b else 0.0 for k, b in zip(row, own, strict=True)]
+            for row, a in zip(dots, own, strict=True)
+        ]
+    return np.array(dots)
 
 
 @dataclass(frozen=True)

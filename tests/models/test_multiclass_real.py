@@ -17,7 +17,7 @@ from drift.models._store import plain
 from drift.models._store.supports import ColumnStore
 
 #: Stories for each model; the plain store takes a hundred times as long.
-FAST_ROWS, ROWS, PLAIN_ROWS = 1200, 5000, 400
+FAST_ROWS, ROWS = 500, 5000
 #: GCAT, MCAT, C15 and ECAT; a story that has several counts as the first of them.
 TOPICS = ["70", "102", "4", "59"]
 REAL = {
@@ -90,7 +90,7 @@ def real_steps(stories):
 def test_agrees_with_its_twin_on_real_stories(case, rows, stories, real_steps, tolerance):
     make_model, _ = REAL[case]
     if ColumnStore is plain.ColumnStore:
-        rows = PLAIN_ROWS
+        rows = FAST_ROWS
     model = make_model(None)
     for (x, y), (scores, size, mistakes, supports) in zip(
         stories[0][:rows], real_steps(case)[:rows], strict=True

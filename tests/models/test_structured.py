@@ -100,6 +100,7 @@ def class_argmax(x, score, exclude=None):  # noqa: ARG001 - classes are those of
     return best_of(CLASSES, score, exclude)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("tolerance", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])

@@ -1,5 +1,6 @@
 """Examples with weights: what a weight means is in the twins; what it never does is here."""
 
+import math
 import pickle
 import random
 
@@ -202,19 +203,18 @@ def test_a_weight_for_all_rows():
     assert pickle.dumps(two) == pickle.dumps(one)
 
 
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("w", [-1.0, float("nan"), float("inf"), "2", None, [2], 1j, 1e200, 1e-200])
 @pytest.mark.parametrize("name", MAKE)
-def test_a_bad_weight_is_refused(name, w):
+def test_a_bad_weight_is_refused(name):
     model = MAKE[name](None, 9)
     for x, y in examples_of(name)[:30]:
         model.learn_one(x, y)
     before = pickle.dumps(model)
-    with pytest.raises(ParameterError, match=r"^weight .*: give .* or 0 to pass"):
-        model.learn_one({"f0": 1.0}, True, w)
-    with pytest.raises(ParameterError, match=r"^row 1: weight .*: give .* or 0 to pass"):
-        model.learn_many([{"f0": 1.0}, {"f1": 1.0}], [True, False], [1.0, w])
-    assert pickle.dumps(model) == before
+    for w in (-1.0, math.nan, math.inf, "2", None, [2], 1j, 1e200, 1e-200):
+        with pytest.raises(ParameterError, match=r"^weight .*: give .* or 0 to pass"):
+            model.learn_one({"f0": 1.0}, True, w)
+        with pytest.raises(ParameterError, match=r"^row 1: weight .*: give .* or 0 to pass"):
+            model.learn_many([{"f0": 1.0}, {"f1": 1.0}], [True, False], [1.0, w])
+        assert pickle.dumps(model) == before
 
 
 def test_weights_that_do_not_go_with_the_rows_are_refused():
