@@ -91,6 +91,7 @@ class Option:
         values = value if many else [value]
         if many != self.many or not all(map(self._is_kind, values)):
             wanted = f"a list of {self.kind.__name__}" if self.many else self.kind.__name__
+            wanted = "a list" if self.kind is object else wanted
             raise ParameterError(f"{where} must be {wanted}, not {type(value).__name__}")
         for one in values:
             if self.choices and one not in self.choices:
@@ -107,7 +108,8 @@ class Option:
     def _is_kind(self, value: object) -> bool:
         wider: dict[type, Any] = {int: Integral, float: Real, Path: (str, Path)}
         kinds = wider.get(self.kind, self.kind)
-        return isinstance(value, kinds) and isinstance(value, bool) <= (self.kind is bool)
+        # Python's bool is an int, and a file's true is no number.
+        return isinstance(value, kinds) and not (isinstance(value, bool) and self.kind in wider)
 
 
 def option(  # noqa: PLR0913 - what there is to say of an option, by keyword

@@ -27,34 +27,7 @@ ALLOWED = {
     "experiments": {"kernels", "models", "streams"},
     "consumers": {"kernels", "models"},
     "testing": {"consumers"},
-    "cli": {
-        "kernels",
-        "models",
-        "streams",
-        "experiments",
-        "consumers",
-        "testing",
-        "cli_checkpoint",
-        "cli_consume",
-        "cli_demo",
-        "cli_produce",
-        "cli_replay",
-        "cli_watch",
-    },
-    "cli_checkpoint": {"consumers", "cli_common"},
-    "cli_common": {"consumers", "cli_settings"},
-    "cli_consume": {"consumers", "cli_common", "cli_model", "cli_settings"},
-    "cli_demo": {
-        *("consumers", "models", "streams", "testing"),
-        *("cli_common", "cli_figure", "cli_produce", "cli_settings"),
-    },
-    "cli_figure": {"consumers"},
-    "cli_kafka": {"consumers", "cli_model"},
-    "cli_model": {"kernels", "models"},
-    "cli_produce": {"consumers", "streams", "cli_common", "cli_settings"},
-    "cli_replay": {"consumers", "cli_common", "cli_settings"},
-    "cli_settings": {"consumers", "cli_kafka", "cli_model"},
-    "cli_watch": {"consumers", "cli_common", "cli_figure", "cli_settings"},
+    "cli": {"kernels", "models", "streams", "experiments", "consumers", "testing"},
     "_checks": set(),
     "_options": set(),
     "errors": set(),
@@ -198,15 +171,7 @@ def test_the_picture_has_the_arrows():
     arrows = re.findall(r'data-arrow="(\w+) (\w+)"', picture.read_text(encoding="utf-8"))
     allowed = [(part, other) for part, others in ALLOWED.items() for other in others]
 
-    def between_parts(edges):
-        whole = [tuple("cli" if e.startswith("cli_") else e for e in edge) for edge in edges]
-        return closure((a, b) for a, b in whole if a != b)
-
-    def within_cli(edges):
-        return closure((a, b) for a, b in edges if a.startswith("cli") and b.startswith("cli"))
-
-    assert between_parts(arrows) == between_parts(allowed)
-    assert within_cli(arrows) == within_cli(allowed)
+    assert closure(arrows) == closure(allowed)
 
 
 def test_consumers_know_models_only_as_what_a_checkpoint_holds():

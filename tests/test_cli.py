@@ -1,14 +1,15 @@
 import errno
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from drift import __version__
+from drift import __version__, cli
 from drift.cli import app
-from drift.cli_produce import pick
+from drift.cli.produce import pick
 from drift.experiments import RunFolder
 from drift.models import MODELS
 
@@ -39,6 +40,78 @@ def test_version(drift):
 
 def test_help_names_the_command(drift):
     assert "track" in drift("--help").stdout
+
+
+def test_drift_alone_shows_three_examples(drift):
+    shown = drift()
+    examples = [line for line in shown.stdout.splitlines() if line.startswith("  drift ")]
+    assert (shown.exit_code, len(examples)) == (0, 3)
+    assert {line.split()[1] for line in examples} <= set(app.list_commands(None))
+
+
+def pages():
+    """Every command and group, as words after ``drift``."""
+    yield ()
+    for name in app.list_commands(None):
+        yield (name,)
+        yield from ((name, one) for one in getattr(app.get_command(None, name), "commands", ()))
+
+
+@pytest.mark.parametrize("words", list(pages()), ids=" ".join)
+def test_help_fits_80_columns_and_cuts_nothing(words):
+    shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=80)
+    assert shown.exit_code == 0
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert not re.search(r"\.\.\.(?!\s|\]|$)|\w\.\.\.|…", shown.stdout)
+    command = app
+    for word in words:
+        command = command.get_command(None, word)
+    said = " ".join(shown.stdout.split())
+    for one in command.params:
+        for name in [*one.opts, *one.secondary_opts]:
+            assert one.param_type_name == "argument" or name in shown.stdout.split()
+        assert " ".join((getattr(one, "help", None) or "").split()) in said
+    for name in getattr(command, "commands", command is app and app.list_commands(None)) or ():
+        about = command.get_command(None, name).get_short_help_str(limit=10**6)
+        assert f" {name} {about} " in f"{said} "
+
+
+def test_a_new_command_is_one_file(drift, tmp_path, monkeypatch):
+    page = Path(__file__).parents[1] / "CONTRIBUTING.md"
+    section = page.read_text(encoding="utf-8").partition("## Add a command")[2]
+    (tmp_path / "count.py").write_text(re.search(r"```python\n(.*?)```", section, re.DOTALL)[1])
+    monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n")
+    assert "  count " in drift("--help").stdout
+    assert "Stop at so many. [default: 1000; at least 1]" in " ".join(
+        drift("count", "--help").stdout.split()
+    )
+    assert drift("count", "a.svm").stdout == "2\n"
+    assert drift("count", "a.svm", "--rows", "1").stdout == "1\n"
+    assert drift("count", "a.svm", "--rows", "0").stderr == (
+        "error: --rows must be at least 1, not 0\n"
+    )
+    monkeypatch.delitem(sys.modules, "drift.cli.count")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trak"], "no command 'trak': did you mean 'track'?"),
+        (["track", "--buget", "3"], "Did you mean"),
+        (["track", "--rows", "x"], "--rows takes a whole number, not 'x'"),
+        (["track", "--backend", "dusk"], "--backend cannot be 'dusk': did you mean 'dask'?"),
+        (["produce", "newswire"], "Missing option '--topic'"),
+        (["consume", "t", "--kep", "3"], "No such option '--kep'"),
+        (["checkpoint", "shw"], "'shw'"),
+        (["produce", "newswire", "--topic", "t", "--rate", "0"], "--rate must be above 0, not 0"),
+        (["track", "--kernel", "Linar"], "no model or kernel 'Linar': did you mean 'Linear'?"),
+    ],
+)
+def test_what_there_is_not_is_refused_before_anything_runs(drift, arguments, message):
+    shown = drift(*arguments)
+    assert shown.exit_code == 2
+    assert message in shown.stderr
 
 
 def test_models_says_which_to_take_and_lists_each(drift):
@@ -147,11 +220,11 @@ def test_a_full_disk_and_a_second_call_are_messages(drift, tmp_path, monkeypatch
         (["--stream", "newswir"], "no stream 'newswir': did you mean 'newswire'?"),
         (["--models", "RPB"], "no model 'RPB': did you mean 'RBP'?"),
         (["--budgets", "10,many"], "--budgets takes whole numbers between commas, not '10,many'"),
-        (["--budgets", "0"], "budget must be an integer of at least 1, not 0"),
+        (["--budgets", "0"], "--budgets must be at least 1, not 0"),
         (["--shifts", "1.5"], "--shifts takes whole numbers"),
         (["--decays", "x"], "--decays takes numbers between commas, not 'x'"),
         (["--models", ""], "models is empty"),
-        (["--rows", "0"], "rows must be an integer of at least 1, not 0"),
+        (["--rows", "0"], "--rows must be at least 1, not 0"),
         (["--rows", "6", "--shifts", "7"], "every chunk needs a target and at least one document"),
         (["--data", "nowhere", "--stream", "rcv1"], "the folder nowhere does not exist"),
     ],

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.main import get_command
 
 from drift.cli import app
 from drift.models import MODELS, compiled
@@ -66,7 +65,7 @@ def test_links_lead_to_files(page):
 
 def test_the_page_on_experiments_names_the_options_that_there_are():
     [table] = re.findall(r"^\| option \|.*?\n\n", EXPERIMENTS, re.DOTALL | re.MULTILINE)
-    track = get_command(app).commands["track"]
+    track = app.get_command(None, "track")
     assert re.findall(r"^\| `(--[a-z]+)`", table, re.MULTILINE) == [
         option for parameter in track.params for option in parameter.opts
     ]

@@ -177,17 +177,19 @@ def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:
     known
         By name.
     """
-    columns = [(name, "left") for name in ("experiment", "data", "kernel", "paper", "to get")]
-    table = _table("Experiments of the papers", *columns)
+    table = _table("Experiments of the papers", ("experiment", "left"), ("of", "left"))
     for name, one in known.items():
-        table.add_row(name, one.stream, repr(one.kernel), one.paper, one.missing)
+        missing = f"\nto get: {one.missing}" if one.missing else ""
+        table.add_row(name, f"{one.stream}, {one.kernel!r}\n{one.paper}{missing}")
     return table
 
 
 def _table(title: str, *columns: tuple[str, str]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
-    for name, justify in columns:
-        table.add_column(name, justify="right" if justify == "right" else "left")
+    for number, (name, justify) in enumerate(columns):
+        # What is too wide for the terminal is folded; names stay in one piece.
+        table.add_column(name, overflow="fold", no_wrap=number == 0)
+        table.columns[-1].justify = "right" if justify == "right" else "left"
     return table
 
 

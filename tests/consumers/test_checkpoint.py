@@ -8,11 +8,11 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from river import compose, linear_model, preprocessing
 from streams import drifting_stream
-from typer.testing import CliRunner
 
 from drift import __version__
 from drift.cli import app

@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from drift import cli_settings
 from drift.cli import app
+from drift.cli._settings import PREFIX
 from drift.consumers import CheckpointFolder
 from drift.models import RBP
 from drift.testing import consume, produce
@@ -27,7 +27,7 @@ SECRET = "hunter2-correct-horse"  # noqa: S105
 def drift(monkeypatch, tmp_path):
     """Run the command line in an empty folder, with no settings in the environment."""
     for name in os.environ:
-        if name.startswith(cli_settings.PREFIX):
+        if name.startswith(PREFIX):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -341,7 +341,7 @@ def test_a_topic_that_is_missing_is_waited_for_and_said_so(drift, broker):
 @pytest.mark.slow
 def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
     pytest.importorskip("confluent_kafka")
-    monkeypatch.setattr("drift.cli_demo._ROWS", 800)
+    monkeypatch.setattr("drift.cli.demo._ROWS", 800)
     shown = drift("demo", "--rate", 200)
     assert shown.exit_code == 0, shown.output
     assert "worker 1 killed by SIGKILL" in shown.stdout

@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from drift import cli_kafka, cli_model, cli_settings
+from drift.cli import _kafka, _named, _settings
+from drift.cli._log import Secrets
+from drift.cli._worker import WorkerOptions
 from drift.errors import ParameterError
 from drift.kernels import RBF
 
@@ -23,8 +25,8 @@ def settings(tmp_path):
     def read(toml="", environ=(), worker=GIVEN, model=(), bootstrap="h:1"):
         path = tmp_path / "worker.toml"
         path.write_text(toml, encoding="utf-8")
-        secrets = cli_settings.Secrets()
-        found = cli_settings.read(
+        secrets = Secrets()
+        found = _settings.read(
             path, dict(environ), worker, {"class": "RBP", **dict(model)}, bootstrap, secrets
         )
         return found, secrets
@@ -61,7 +63,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
         "budget": 5,
         "kernel": {"class": "Polynomial", "degree": 2},
     }
-    assert found.worker == {**GIVEN, "single": True}
+    assert found.worker == WorkerOptions(**GIVEN, single=True)
     assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
     assert found.consumer == {"session_timeout_ms": 8000}
     assert found.producer == {"compression_type": "lz4", "linger_ms": 5}
@@ -78,9 +80,9 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[worke]", "no 'worke': did you mean 'worker'?"),
         ("worker = 1", "worker must be a table"),
         ("[worker]\nsingel = true", "[worker] has no 'singel': did you mean 'single'?"),
-        ("[worker]\nsingle = 'yes'", "single must be bool, not str"),
+        ("[worker]\nsingle = 'yes'", "--single (single in [worker]) must be bool, not str"),
         ("[codec]\nlabel = ['a']", "[codec] has no 'label': did you mean 'labels'?"),
-        ("[codec]\nlabels = 'spam'", "[codec] labels must be list, not str"),
+        ("[codec]\nlabels = 'spam'", "[codec] labels must be a list, not str"),
         ("[codec]\nlabels = []", "labels must be a list of labels"),
         ("[codec]\nlabels = ['a', 0.5]", "[codec] labels: 0.5 is no label"),
         ("[codec]\nrequire_label = 1", "[codec] require_label must be bool, not int"),
@@ -174,7 +176,7 @@ def test_clients_that_are_no_workers_have_the_consumers_and_the_producers_option
     path = tmp_path / "w.toml"
     path.write_text("[kafka]\nclient_id = 'k'\n[consumer]\nfetch_min_bytes = 2\n")
     environ = {"DRIFT_KAFKA_COMPRESSION_TYPE": "gzip"}
-    reading, sending = cli_settings.load_kafka(path, environ, "h:1", cli_settings.Secrets())
+    reading, sending = _settings.load_kafka(path, environ, "h:1", Secrets())
     every = {"bootstrap_servers": "h:1", "client_id": "k"}
     assert reading == {**every, "fetch_min_bytes": 2}
     assert sending == {**every, "compression_type": "gzip"}
@@ -218,13 +220,13 @@ def test_settings_that_are_missing_are_named(settings):
 @pytest.mark.parametrize("text", ["RBP(5)", "RBP(budget=x())(1)", "import os", "a.b", "3", ""])
 def test_a_model_is_data_and_never_code(text):
     with pytest.raises(ParameterError, match="write RBP"):
-        cli_model.parse(text)
+        _named.parse(text)
 
 
 def test_a_wrapped_model_is_built_and_described():
-    table = cli_model.parse("OneVsRest(model=LBP(budget=9, kernel=RBF(gamma=0.5)))")
-    assert cli_model.build(table).model.kernel.gamma == 0.5
-    entries = cli_model.configuration(table)
+    table = _named.parse("OneVsRest(model=LBP(budget=9, kernel=RBF(gamma=0.5)))")
+    assert _named.build(table).model.kernel.gamma == 0.5
+    entries = _named.configuration(table)
     assert entries["model"] == "OneVsRest"
     assert entries["model.model.budget"] == 9
     assert entries["model.model.kernel.gamma"] == 0.5
@@ -232,17 +234,17 @@ def test_a_wrapped_model_is_built_and_described():
 
 def test_the_default_kernel_is_the_same_configuration_when_it_is_named():
     kernel = {"class": "Polynomial", "degree": 4, "coef0": 1.0, "normalize": True}
-    assert cli_model.configuration({"class": "RBP"}) == cli_model.configuration(
+    assert _named.configuration({"class": "RBP"}) == _named.configuration(
         {"class": "RBP", "budget": 100, "kernel": kernel}
     )
 
 
 def test_a_kernel_of_rows_of_unit_norm_is_named_by_a_text():
-    table = cli_model.parse("RBP(kernel=RBF(gamma=2.0, normalize='rows'))")
-    assert cli_model.build(table).kernel == RBF(2.0, "rows")
-    assert cli_model.configuration(table)["model.kernel.normalize"] == "rows"
+    table = _named.parse("RBP(kernel=RBF(gamma=2.0, normalize='rows'))")
+    assert _named.build(table).kernel == RBF(2.0, "rows")
+    assert _named.configuration(table)["model.kernel.normalize"] == "rows"
     with pytest.raises(ParameterError, match="normalize='rows'"):
-        cli_model.build(cli_model.parse("RBP(kernel=RBF(normalize=True))"))
+        _named.build(_named.parse("RBP(kernel=RBF(normalize=True))"))
 
 
 def test_a_model_of_ones_own_comes_from_a_function(tmp_path, monkeypatch):
@@ -251,11 +253,11 @@ def test_a_model_of_ones_own_comes_from_a_function(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
-    table = {**cli_model.parse("own_models:make"), "size": 4}
-    assert cli_model.build(table).budget == 4
-    assert cli_model.configuration(table) == {"model": "own_models:make", "model.size": 4}
+    table = {**_named.parse("own_models:make"), "size": 4}
+    assert _named.build(table).budget == 4
+    assert _named.configuration(table) == {"model": "own_models:make", "model.size": 4}
     with pytest.raises(ParameterError, match="cannot be imported"):
-        cli_model.build({"class": "own_models:mak"})
+        _named.build({"class": "own_models:mak"})
 
 
 def test_a_secret_is_hidden_as_python_shows_it_and_as_a_number(settings):
@@ -264,8 +266,8 @@ def test_a_secret_is_hidden_as_python_shows_it_and_as_a_number(settings):
     shown = secrets.hidden(f"{secret} {secret!r} { ({'sasl_plain_password': secret}) }")
     assert "quoted" not in shown
     assert shown.count("***") == 3
-    secrets = cli_settings.Secrets()
+    secrets = Secrets()
     with pytest.raises(ParameterError, match="sasl_plain_password must be a string") as refused:
-        cli_kafka.kafka_options({"kafka": {"sasl_plain_password": 20061}}, {}, "h:1", secrets)
+        _kafka.kafka_options({"kafka": {"sasl_plain_password": 20061}}, {}, "h:1", secrets)
     assert "20061" not in str(refused.value)
     assert secrets.hidden("20061") == "***"

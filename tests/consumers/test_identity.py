@@ -6,7 +6,7 @@ import time
 import uuid
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder

@@ -6,7 +6,7 @@ import signal
 import threading
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from drift.cli import app
 from drift.errors import MissingExtraError, ParameterError
@@ -142,7 +142,7 @@ def test_a_ray_cluster_that_does_not_answer(trials, address):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--backend", "spark"], "error: no backend 'spark': choose among loky, dask, ray"),
+        (["--backend", "spark"], "error: --backend cannot be 'spark': choose among loky"),
         (["--address", NOBODY], "error: backend loky runs on this machine and has no use for"),
     ],
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from drift.cli import app
 from drift.errors import ParameterError

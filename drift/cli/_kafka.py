@@ -9,14 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift.cli_model import imported, nearest
-from drift.consumers.records import PROTOCOLS
+from drift._checks import suggest
+from drift.cli._named import imported
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["PREFIX", "Secrets", "check_names", "kafka_options"]
+    from drift.cli._log import Secrets
+
+__all__ = ["PREFIX", "check_names", "kafka_options"]
 
 PREFIX = "DRIFT_KAFKA_"
 #: What the worker decides: another value would lose or double examples.
@@ -83,25 +85,6 @@ _WANTED_BY_NAME = {
 _Options: TypeAlias = dict[str, Any]
 
 
-class Secrets(set[str]):
-    r"""Texts that are not to be shown.
-
-    Examples
-    --------
-    >>> Secrets({"hunter2"}).hidden("wrong password hunter2")
-    'wrong password ***'
-    >>> Secrets({"it's\\me"}).hidden(repr({"password": "it's\\me"}))
-    '{\'password\': "***"}'
-    """
-
-    def hidden(self, text: str) -> str:
-        """Return a text without them, nor what Python shows for them."""
-        spelt = {form for secret in self for form in (secret, repr(secret)[1:-1])}
-        for secret in sorted(spelt, key=len, reverse=True):
-            text = text.replace(secret, "***")
-        return text
-
-
 def kafka_options(
     tables: Mapping[str, Mapping[str, Any]],
     environ: Mapping[str, str],
@@ -161,7 +144,7 @@ def check_names(where: str, names: Iterable[str], known: Iterable[str]) -> None:
     known = list(known)
     for name in names:
         if name not in known:
-            raise ParameterError(f"{where} has no {name!r}: {nearest(name, known)}")
+            raise ParameterError(f"{where} has no {name!r}: {suggest(name, known)}")
 
 
 def _known() -> dict[str, _Options]:
@@ -227,8 +210,8 @@ def _checked(where: str, name: str, value: Any, default: Any) -> Any:
     least = int(name in _POSITIVE)
     if type(value) in {int, float} and not value >= least:
         raise ParameterError(f"{where} must be at least {least}")
-    if name == "security_protocol" and value not in PROTOCOLS:
-        raise ParameterError(f"{where} is none of Kafka's: {nearest(value.upper(), PROTOCOLS)}")
+    if name == "security_protocol":
+        _check_protocol(where, value)
     if name in _FILES:
         _check_file(where, value)
     if name in _OBJECTS:
@@ -244,6 +227,13 @@ def _check_type(where: str, name: str, value: Any, types: tuple[type, ...]) -> N
         kinds = {type(one) for one in value}
         if kinds != {_ELEMENTS[name]}:
             raise ParameterError(f"{where} must be {wanted}")
+
+
+def _check_protocol(where: str, value: str) -> None:
+    from drift.consumers.records import PROTOCOLS  # noqa: PLC0415
+
+    if value not in PROTOCOLS:
+        raise ParameterError(f"{where} is none of Kafka's: {suggest(value, PROTOCOLS)}")
 
 
 def _check_file(where: str, file: str) -> None:

@@ -1,18 +1,18 @@
-"""The command ``drift produce``: a stream into a topic, as far as it is not there yet."""
+"""A stream into a topic, as far as it is not there yet."""
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import contextmanager
-from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - options are read off their types
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from drift import cli_settings
-from drift.cli_common import answering
-from drift.errors import ConsumerError, ParameterError
+from drift._options import option
+from drift.cli._client import Client
+from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,39 +20,35 @@ if TYPE_CHECKING:
     from drift.consumers.client.topics import Reader, Sender
     from drift.streams import ShiftingStream
 
-__all__ = ["messages", "pick", "produce"]
+__all__ = ["Produce", "messages", "pick"]
 
 
-def produce(  # noqa: PLR0913, PLR0917
-    stream: Annotated[
-        str, typer.Argument(help="newswire, rcv1, reuters21578, segments, a9a, a LIBSVM file.")
-    ],
-    topic: Annotated[str, typer.Option(help="Where to; it is created where it is missing.")],
-    bootstrap: Annotated[str | None, typer.Option(help="host:port of a broker.")] = None,
-    partitions: Annotated[int | None, typer.Option(help="Of the topic; else 1, if new.")] = None,
-    shifts: Annotated[int, typer.Option(help="How often the target shifts.")] = 7,
-    rows: Annotated[int | None, typer.Option(help="Take the first examples only.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Examples a second; else flat out.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the stream.")] = 0,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the stream's files; else one in $DRIFT_DATA.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file; [kafka], [consumer] and [producer] count here.")
-    ] = None,
-) -> None:
+@dataclass(kw_only=True)
+class Produce(Client):
     """Send a stream to a topic of its own, in JSON, row i to partition i mod their number.
 
     The same command again goes on where the topic ends: how far each partition got is read from it,
     so that no row is left out or sent twice. Returns when the broker has confirmed every one.
     """
-    secrets = cli_settings.Secrets()
-    with answering(secrets, "interrupted: the same command again sends the rest"):
-        if rate is not None and not rate > 0:
-            raise ParameterError(f"--rate must be positive, not {rate}")
-        reading, sending = cli_settings.load_kafka(config, os.environ, bootstrap, secrets)
-        _prepare(topic, partitions, reading, sending)
-        _send(pick(stream, data, rows, shifts, seed), topic, reading, sending, rate)
+
+    stream: str = option(
+        "newswire, rcv1, reuters21578, segments, a9a, a LIBSVM file.", argument=True
+    )
+    topic: str = option("Where to; it is created where it is missing.")
+    partitions: int | None = option("Of the topic; else 1, if new.", None, least=1)
+    shifts: int = option("How often the target shifts.", 7, least=0)
+    rows: int | None = option("Take the first examples only.", None, least=1)
+    rate: float | None = option("Examples a second; else flat out.", None, least=0, above=True)
+    seed: int = option("Seed of the stream.", 0)
+    data: Path | None = option("Folder of the stream's files; else one in $DRIFT_DATA.", None)
+
+    interrupted = "interrupted: the same command again sends the rest"
+
+    def _run(self) -> None:
+        reading, sending = self.clients()
+        _prepare(self.topic, self.partitions, reading, sending)
+        stream = pick(self.stream, self.data, self.rows, self.shifts, self.seed)
+        _send(stream, self.topic, reading, sending, self.rate)
 
 
 def pick(
@@ -109,7 +105,7 @@ def _send(
         _send_rest(stream, topic, ends, sender, rate, advance)
         sender.flush()
     seconds = time.monotonic() - started
-    typer.echo(
+    click.echo(
         f"{topic}: {sender.confirmed:,} examples confirmed by the broker in {seconds:.1f} s, "
         f"{before:,} were there before; {len(ends)} partitions"
     )

@@ -10,28 +10,17 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import suggest
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["build", "configuration", "imported", "nearest", "parse"]
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that looks like this one, as a question; else all of them.
-
-    >>> nearest("budgt", ["budget", "kernel"])
-    "did you mean 'budget'?"
-    """
-    known = sorted(known)
-    near = get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there is {', '.join(known)}"
+__all__ = ["build", "configuration", "imported", "parse"]
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -154,7 +143,7 @@ def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]
     for parameter in parameters:
         if parameter not in known:
             raise ParameterError(
-                f"{name} has no parameter {parameter!r}: {nearest(parameter, known)}"
+                f"{name} has no parameter {parameter!r}: {suggest(parameter, known)}"
             )
     return kind, parameters
 
@@ -170,5 +159,5 @@ def _named(name: str) -> Callable[..., Any]:
         **{kind.__name__: kind for kind in (kernels.Linear, kernels.Polynomial, kernels.RBF)},
     }
     if name not in known:
-        raise ParameterError(f"no model or kernel {name!r}: {nearest(name, known)}")
+        raise ParameterError(f"no model or kernel {name!r}: {suggest(name, known)}")
     return known[name]

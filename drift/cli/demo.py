@@ -1,31 +1,31 @@
-"""The command ``drift demo``: broker, producer, two workers and a kill, in one terminal."""
+"""Broker, producer, two workers and a kill, in one terminal."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from drift import cli_settings
-from drift.cli_common import answering
-from drift.cli_produce import messages, pick
+from drift._options import option
+from drift.cli._command import Command
+from drift.cli.produce import messages, pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.process import BaseProcess
 
-    from drift.cli_figure import ErrorFigure
+    from drift.cli._figure import ErrorFigure
     from drift.consumers.client.topics import Reader
     from drift.consumers.codec import Message
     from drift.streams import ShiftingStream
     from drift.testing import MockKafka
 
-__all__ = ["demo"]
+__all__ = ["Demo"]
 
 _TOPIC, _PREDICTIONS = "news", "news.predicted"
 _PARTITIONS = 2
@@ -36,21 +36,23 @@ _BEGIN = 100  # examples after a shift
 _PATIENCE = 120  # seconds in which something has to come of the workers: one core takes 12 to 43
 
 
-def demo(
-    rate: Annotated[float, typer.Option(help="Examples a second.")] = 250.0,
-) -> None:
+@dataclass(kw_only=True)
+class Demo(Command):
     """Show it all without a broker: two workers learn a stream that shifts, one of them is killed.
 
     Ends by itself after half a minute, or by Ctrl-C.
     """
-    with answering(cli_settings.Secrets()), tempfile.TemporaryDirectory() as folder:
+
+    rate: float = option("Examples a second.", 250.0, least=0, above=True)
+
+    def _run(self) -> None:
         from drift.testing import MockKafka  # noqa: PLC0415
 
         stream = pick("newswire", None, _ROWS, _SHIFTS, 0)
-        with MockKafka() as broker:
+        with tempfile.TemporaryDirectory() as folder, MockKafka() as broker:
             broker.create_topic(_TOPIC, _PARTITIONS)
             broker.create_topic(_PREDICTIONS)
-            _Show(broker, folder, stream).run(rate)
+            _Show(broker, folder, stream).run(self.rate)
 
 
 def _work(clients: dict[str, Any], folder: str) -> None:
@@ -94,7 +96,7 @@ class _Show:
     def run(self, rate: float) -> None:
         from rich.live import Live  # noqa: PLC0415
 
-        from drift.cli_figure import ErrorFigure  # noqa: PLC0415
+        from drift.cli._figure import ErrorFigure  # noqa: PLC0415
         from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
         figure = ErrorFigure()
@@ -121,6 +123,8 @@ class _Show:
         self.events.append(f"{time.monotonic() - self.started:5.1f} s  {event}")
 
     def _start(self) -> None:
+        import multiprocessing  # noqa: PLC0415
+
         # A spawned process shares nothing with this one: it can be killed as any other.
         context = multiprocessing.get_context("spawn")
         worker = context.Process(target=_work, args=(self.broker.client_args, self.folder))
@@ -162,13 +166,13 @@ class _Show:
     def _tell(self, figure: ErrorFigure) -> None:
         """Print what happened."""
         for event in self.events:
-            typer.echo(event)
+            click.echo(event)
         again = sum(partition.again for partition in figure.partitions.values())
-        typer.echo(f"{again:,} predictions were sent again after the kill, and counted once")
-        typer.echo(f"models as a plain loop over each partition learns them: {self._same()}")
-        typer.echo("error by target:")
+        click.echo(f"{again:,} predictions were sent again after the kill, and counted once")
+        click.echo(f"models as a plain loop over each partition learns them: {self._same()}")
+        click.echo("error by target:")
         for line in self._errors():
-            typer.echo(line)
+            click.echo(line)
 
     def _note(self, predictions: list[Message]) -> None:
         for message in predictions:

@@ -1,0 +1,196 @@
+"""What a command is: a dataclass of its options, whose docstring is its help.
+
+`as_click` reads such classes and makes what parses the command line; nothing else knows of click
+but for what it prints by it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import click
+
+from drift._options import declared
+from drift.errors import DriftError, ParameterError, UnavailableError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from drift._options import Option
+
+__all__ = ["Command", "as_click", "fail"]
+
+_WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT"}
+_WANTED = {int: "a whole number", float: "a number"}
+
+
+class Command(ABC):
+    """A command of the command line.
+
+    Attributes
+    ----------
+    shared : type or None
+        A dataclass of further options, which a ``--config`` file may give as well.
+    given : dict
+        What the command line gives of `shared`, by the options' names.
+    interrupted : str
+        What Ctrl-C prints.
+    """
+
+    shared: ClassVar[type | None] = None
+    given: dict[str, Any]
+
+    @property
+    def interrupted(self) -> str:
+        """What Ctrl-C prints."""
+        return "interrupted"
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Do what the command is for."""
+
+    def answer(self) -> None:
+        """Run; what the user did becomes a message and an exit code, instead of a traceback."""
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                self._run()
+        except KeyboardInterrupt:
+            click.echo(self.interrupted, err=True)
+            raise click.exceptions.Exit(130) from None
+        except Exception as error:
+            answer = self.answer_to(error)
+            if answer is None:
+                raise
+            fail(*answer)
+
+    def answer_to(self, error: Exception) -> tuple[str, int] | None:
+        """Return the line and the exit code that an error becomes; None for a traceback."""
+        if isinstance(error, DriftError):
+            return str(error), 1 if isinstance(error, UnavailableError) else 2
+        if isinstance(error, OSError):
+            return f"{error.filename}: {error.strerror}" if error.filename else str(error), 2
+        return None
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """End with a line and an exit code: 2 for what the user has to mend, 1 for what may pass."""
+    click.echo(f"error: {message}", err=True)
+    raise click.exceptions.Exit(code) from None
+
+
+def _warn(message: Warning | str, *_where: object, **_more: object) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+def as_click(module: ModuleType) -> click.Command:
+    """Return the command of a module, or the group where it has several."""
+    kinds = [
+        kind
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, Command)
+        and kind.__module__ == module.__name__
+        and not kind.__name__.startswith("_")
+    ]
+    if len(kinds) == 1:
+        return _command(kinds[0])
+    commands = [_command(kind) for kind in kinds]
+    return click.Group(
+        module.__name__.rpartition(".")[2],
+        commands={str(one.name): one for one in commands},
+        help=inspect.getdoc(module),
+    )
+
+
+class _Click(click.Command):
+    """A command whose help says what its arguments are."""
+
+    def __init__(self, *, arguments: list[tuple[str, str]], **others: Any) -> None:
+        super().__init__(**others)
+        self.arguments = arguments
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(self.arguments)
+        super().format_options(ctx, formatter)
+
+
+def _command(kind: type[Command]) -> click.Command:
+    own = declared(kind)
+    own.sort(key=lambda one: one.field not in kind.__annotations__)  # parents' come behind
+    shared = declared(kind.shared) if kind.shared else []
+
+    def callback(**texts: Any) -> None:
+        given = {name: text for name, text in texts.items() if text is not None}
+        try:
+            values = {one.field: _value(one, given[_key(one)]) for one in own if _key(one) in given}
+            more = {one.name: _value(one, given[_key(one)]) for one in shared if _key(one) in given}
+        except ParameterError as error:
+            fail(str(error), 2)
+        command = kind(**values)
+        command.given = more
+        command.answer()
+
+    options = [*own, *shared]
+    help = inspect.getdoc(kind) or ""  # noqa: A001 - as click calls it
+    return _Click(
+        name=kind.__name__.lower(),
+        help=help,
+        short_help=" ".join(help.split("\n\n", maxsplit=1)[0].split()),  # click would cut it
+        params=[_parameter(one, two_ways=one in shared) for one in options],
+        callback=callback,
+        arguments=[(one.name.upper(), _help(one)) for one in options if one.argument],
+    )
+
+
+def _key(one: Option) -> str:
+    return f"o_{one.field}"  # click takes no keyword of Python's, as "from" is
+
+
+def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
+    required = one.required and not two_ways  # what a file may give is missed later
+    if one.argument:
+        name = one.name.upper() if one.required else f"[{one.name.upper()}]"
+        return click.Argument([_key(one)], required=required, metavar=name)
+    if one.kind is bool:
+        flags = f"{one.flag}/--no-{one.flag[2:]}" if two_ways else one.flag
+        return click.Option([flags, _key(one)], is_flag=True, default=None, help=_help(one))
+    word = f"[{'|'.join(one.choices)}]" if one.choices else _WORDS.get(one.kind, "PATH")
+    word += ",..." if one.many else ""
+    return click.Option([one.flag, _key(one)], metavar=word, required=required, help=_help(one))
+
+
+def _help(one: Option) -> str:
+    default = "" if one.required else _shown(one.default)
+    known = [part for part in (default and f"default: {default}", one.bounds()) if part]
+    return f"{one.help}  [{'; '.join(known)}]" if known else one.help
+
+
+def _shown(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(_shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _value(one: Option, text: Any) -> Any:
+    """Return the value of an option's text, or refuse that by the option."""
+    where = one.name.upper() if one.argument else one.flag
+    parts = [part.strip() for part in text.split(",")] if one.many else [text]
+    try:
+        values = [
+            part if one.kind is bool else one.kind(part) for part in parts if part or not one.many
+        ]
+    except ValueError:
+        wanted = _WANTED[one.kind]
+        wanted = f"{wanted[2:]}s between commas" if one.many else wanted
+        raise ParameterError(f"{where} takes {wanted}, not {text!r}") from None
+    value = tuple(values) if one.many else values[0]
+    one.check(value, where)
+    return value

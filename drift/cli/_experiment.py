@@ -1,0 +1,54 @@
+"""What the commands that run experiments share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path  # noqa: TC003 - options are read off their types
+from typing import Any
+
+import click
+
+from drift._options import option
+from drift.cli._command import Command
+
+__all__ = ["Experiment"]
+
+
+@dataclass(kw_only=True)
+class Experiment(Command):
+    """Runs of models, where they go, and what remains of them."""
+
+    jobs: int = option("Processes at a time; -1: one for each core.", -1)
+    backend: str = option(
+        "Where they run: loky, on this machine; dask or ray, on a cluster.",
+        "loky",
+        choices=("loky", "dask", "ray"),
+    )
+    address: str | None = option("The cluster's; else one is started on this machine.", None)
+    output: Path | None = option("Folder of the results; else one in results.", None)
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        raise NotImplementedError
+
+    @property
+    def interrupted(self) -> str:
+        """What Ctrl-C prints."""
+        return (
+            f"interrupted: the runs that ended are kept in {self.folder}; "
+            "the same command again computes the rest"
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the function is called with: every option by its name."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return given | {"output": self.folder, "progress": True}
+
+    def show(self, results: Any) -> None:
+        """Print the results and where they are."""
+        from rich.console import Console  # noqa: PLC0415
+
+        Console().print(results)
+        files = sorted(path.name for path in self.folder.iterdir())
+        click.echo(f"{results.seconds:.0f} s; in {self.folder}: {', '.join(files)}")

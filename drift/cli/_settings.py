@@ -1,0 +1,141 @@
+"""What commands are told by a TOML file, by the environment, and by their options.
+
+Options come before the environment, and that before the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift._options import from_table
+from drift.cli._kafka import PREFIX, check_names, kafka_options
+from drift.cli._named import build, parse
+from drift.cli._worker import CodecOptions, WorkerOptions
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from drift.cli._log import Secrets
+
+__all__ = ["PREFIX", "Settings", "load", "load_kafka", "read"]
+
+_TABLES = ("model", "worker", "codec", "kafka", "consumer", "producer")
+
+
+class Settings(NamedTuple):
+    """All that a worker is told.
+
+    Attributes
+    ----------
+    model
+        Table of the model, as `drift.cli._named.build` takes it.
+    worker
+        Its options.
+    kafka
+        Options of kafka-python for all clients.
+    consumer, producer
+        More of them for the one or the other.
+    codec
+        Parameters of `drift.consumers.JsonCodec`.
+    """
+
+    model: dict[str, Any]
+    worker: WorkerOptions
+    kafka: dict[str, Any]
+    consumer: dict[str, Any]
+    producer: dict[str, Any]
+    codec: dict[str, Any]
+
+
+def read(  # noqa: PLR0913, PLR0917
+    config: Path | None,
+    environ: Mapping[str, str],
+    worker: Mapping[str, Any],
+    model: Mapping[str, Any],
+    bootstrap: str | None,
+    secrets: Secrets,
+) -> Settings:
+    """Read the file and the environment, and put the options over them.
+
+    Parameters
+    ----------
+    config
+        The TOML file; None for none.
+    environ
+        The environment; ``DRIFT_KAFKA_<OPTION>`` is an option of kafka-python.
+    worker
+        Options of the worker that were given.
+    model
+        ``class``, budget, kernel and seed, None where they were not given.
+    bootstrap
+        The broker's ``host:port``.
+    secrets
+        What must not be shown is added to it.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read, or names what there is not.
+    """
+    tables = load(config, _TABLES)
+    kafka = kafka_options(tables, environ, bootstrap, secrets)
+    options = from_table(WorkerOptions, tables["worker"] | dict(worker), "[worker]", flags=True)
+    codec = _codec(tables["codec"])
+    model = {name: value for name, value in model.items() if value is not None}
+    return Settings(_model(tables["model"], model), options, *kafka, codec)
+
+
+def _codec(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a codec that takes them."""
+    from drift.consumers import JsonCodec  # noqa: PLC0415
+
+    from_table(CodecOptions, table, "[codec]")
+    for label in table.get("labels", []):
+        if type(label) not in {bool, int, str}:
+            raise ParameterError(
+                f"[codec] labels: {label!r} is no label: those are strings, true, false, integers"
+            )
+    JsonCodec(**table)  # so that what it refuses is said before anything is connected to
+    return dict(table)
+
+
+def load_kafka(
+    config: Path | None, environ: Mapping[str, str], bootstrap: str | None, secrets: Secrets
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return kafka-python's options of a consumer and of a producer that are no worker's."""
+    kafka, consumer, producer = kafka_options(load(config, _TABLES), environ, bootstrap, secrets)
+    return kafka | consumer, kafka | producer
+
+
+def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the tables of a TOML file, empty where it has not; those of these names alone."""
+    tables: dict[str, Any] = {}
+    if config is not None:
+        try:
+            tables = tomllib.loads(config.read_text(encoding="utf-8"))
+        except OSError as problem:
+            raise ParameterError(f"{config}: {problem.strerror}") from None
+        except ValueError as problem:
+            raise ParameterError(f"{config} is no TOML: {problem}") from None
+        check_names(f"{config}:", tables, names)
+        for name, table in tables.items():
+            if not isinstance(table, dict):
+                raise ParameterError(f"{config}: {name} must be a table: [{name}]")
+    return {name: dict(tables.get(name, {})) for name in names}
+
+
+def _model(table: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Put the options over the file's table; a class given replaces all of that."""
+    if "class" in given:
+        table = parse(given.pop("class"))
+    kernel = given.get("kernel", table.get("kernel"))
+    table |= given
+    if isinstance(kernel, str):
+        table["kernel"] = parse(kernel)
+    if "class" not in table:
+        raise ParameterError("say which model: --model RBP, or class = 'RBP' in [model]")
+    build(table)  # so that what it refuses is said before anything is connected to
+    return table

@@ -1,0 +1,110 @@
+"""Look into checkpoints of `drift consume`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path  # noqa: TC003 - options are read off their types
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from drift._options import option
+from drift.cli._client import read_key
+from drift.cli._command import Command
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from drift.consumers.checkpoints.checkpoint import Description
+
+__all__ = ["Adopt", "Show", "Verify"]
+
+
+@dataclass(kw_only=True)
+class Show(Command):
+    """Show a checkpoint's offsets, configuration, metrics and versions."""
+
+    file: Path = option("The file of a checkpoint.", argument=True)
+
+    def _run(self) -> None:
+        from drift.consumers.checkpoints import checkpoint  # noqa: PLC0415
+
+        with checkpoint.naming(self.file):
+            description = checkpoint.describe(checkpoint.load(self.file))
+        for line in _lines(description):
+            click.echo(line)
+
+
+@dataclass(kw_only=True)
+class _Signed(Command):
+    key_file: Path | None = option("File of the key that it must be signed with.", None)
+
+
+@dataclass(kw_only=True)
+class Verify(_Signed):
+    """Check a checkpoint's checksum, signature and model; runs nothing that is in the file."""
+
+    file: Path = option("The file of a checkpoint.", argument=True)
+
+    def _run(self) -> None:
+        from drift.consumers.checkpoints import checkpoint  # noqa: PLC0415
+
+        key = read_key(self.key_file)
+        with checkpoint.naming(self.file):
+            description = checkpoint.verify(checkpoint.load(self.file), key=key)
+        kind = description.header["payload"]
+        unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
+        signed = "" if key is None else ", signed with this key"
+        click.echo(f"{self.file}: sound{signed}{unread}")
+
+
+@dataclass(kw_only=True)
+class Adopt(_Signed):
+    """Let checkpoints go on with a topic that was made anew, moved or truncated.
+
+    Nothing is learnt that is in the topic before their offsets, whatever it is now.
+    """
+
+    folder: Path = option("The checkpoints, or those of one partition.", argument=True)
+    topic: str | None = option("The topic to be adopted; else it is asked for.", None)
+    offset: int | None = option("Where to go on in each partition; else as before.", None, least=0)
+
+    def _run(self) -> None:
+        from drift.consumers.checkpoints import adoption  # noqa: PLC0415
+
+        found = adoption.newest(self.folder)
+        for partition, header in found.items():
+            offsets = ", ".join(f"{name}:{n} at {at}" for name, n, at in header["offsets"])
+            known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
+            click.echo(f"{partition.path}: {offsets}, learnt from {known or 'no known topic'}")
+        topic = self.topic or click.prompt("Name of the topic that these are to go on with")
+        chosen = [one for one, h in found.items() if topic in {name for name, *_ in h["offsets"]}]
+        if not chosen:
+            raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
+        for partition in chosen:
+            adoption.adopt(partition, self.offset, read_key(self.key_file))
+            click.echo(f"{partition.path}: goes on with {topic} as it is now")
+
+
+def _lines(description: Description) -> Iterator[str]:
+    header = description.header
+    signed = "" if description.signature is None else ", signed"
+    when = datetime.fromtimestamp(header["time"], UTC).isoformat(sep=" ", timespec="seconds")
+    size = f"{len(description.payload):,} bytes"
+    yield f"format   version {description.version}, model as {header['payload']}, {size}{signed}"
+    yield f"model    {header['model']}"
+    yield f"id       {header['epoch']}-{header['sequence']}"
+    yield f"time     {when}"
+    yield "offsets"
+    yield from (f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"])
+    for name in ("identity", "configuration", "metrics", "versions"):
+        yield name
+        yield from _entries(header[name])
+
+
+def _entries(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        yield f"  {name} {value if isinstance(value, str) else json.dumps(value)}"

@@ -1,0 +1,111 @@
+"""A worker, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from drift._options import option
+from drift.cli import _named, _settings
+from drift.cli._client import Client, read_key
+from drift.cli._log import logging_to_stderr
+from drift.cli._worker import WorkerOptions
+
+if TYPE_CHECKING:
+    from drift.cli._log import Secrets
+    from drift.cli._settings import Settings
+    from drift.consumers import Worker
+
+__all__ = ["Consume"]
+
+log = logging.getLogger("drift.consumers")
+
+
+@dataclass(kw_only=True)
+class Consume(Client):
+    """Learn a topic, each example exactly once, until SIGTERM or Ctrl-C.
+
+    Each option of the worker may also be in [worker] of the --config file, which has [model],
+    [codec], [kafka], [consumer] and [producer], too. Options of kafka-python come from there or
+    from the environment, as DRIFT_KAFKA_SASL_PLAIN_PASSWORD. Start more of the same command to
+    share the partitions.
+    """
+
+    shared = WorkerOptions
+
+    model: str | None = option("RBP, 'RBP(budget=500)', or module:function for your own.", None)
+    budget: int | None = option("Of the model.", None)
+    kernel: str | None = option("Of the model: 'Polynomial(degree=4)'.", None)
+    seed: int | None = option("Of the model.", None)
+
+    def _run(self) -> None:
+        model = {
+            "class": self.model,
+            "budget": self.budget,
+            "kernel": self.kernel,
+            "seed": self.seed,
+        }
+        settings = _settings.read(
+            self.config, os.environ, self.given, model, self.bootstrap, self.secrets
+        )
+        with logging_to_stderr(self.secrets, as_json=settings.worker.log_json):
+            _run(settings, self.secrets)
+
+
+def _run(settings: Settings, secrets: Secrets) -> None:
+    options = settings.worker
+    configuration = {"topic": options.topic, **_named.configuration(settings.model)}
+    worker = _worker(settings, configuration, secrets)
+    log.info("learning %s as one of %s", options.topic, options.group)
+    try:
+        exporter = _exporter(worker, options)
+    except BaseException:
+        worker.stop()
+        worker.run(signals=False)  # leaves the group
+        raise
+    try:
+        worker.run()
+    finally:
+        if exporter is not None:
+            exporter.close()
+    log.info("stopped")
+
+
+def _exporter(worker: Worker, options: WorkerOptions) -> Any:
+    if not options.metrics_port:
+        return None
+    from drift.consumers.metrics import Exporter  # noqa: PLC0415
+
+    return Exporter(worker.metrics, options.metrics_port, options.metrics_address)
+
+
+def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets) -> Worker:
+    from drift.consumers import CheckpointFolder, JsonCodec, Worker  # noqa: PLC0415
+
+    options = settings.worker
+    folder = CheckpointFolder(
+        options.checkpoints,
+        configuration,
+        keep=options.keep,
+        key=read_key(options.key_file, secrets),
+        allow_pickle=options.allow_pickle,
+    )
+    return Worker(
+        _named.build(settings.model),
+        options.topic,
+        options.group,
+        folder,
+        settings.kafka,
+        start=options.start,
+        on_gap=options.on_gap,
+        codec=JsonCodec(**settings.codec),
+        predictions=options.predictions,
+        dead_letters=options.dead_letters,
+        single=options.single,
+        every_messages=options.checkpoint_every,
+        every_seconds=options.checkpoint_seconds,
+        consumer=settings.consumer,
+        producer=settings.producer,
+    )

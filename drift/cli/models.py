@@ -1,0 +1,21 @@
+"""Which model to take, and a list of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drift.cli._command import Command
+
+__all__ = ["Models"]
+
+
+@dataclass(kw_only=True)
+class Models(Command):
+    """Say which model to take, and list them: parameters, memory, time of an update, paper."""
+
+    def _run(self) -> None:
+        from rich.console import Console  # noqa: PLC0415
+
+        from drift.models.listing import listing  # noqa: PLC0415
+
+        Console(width=80).print(listing())

@@ -1,0 +1,82 @@
+"""Dead letters back to their topic, each once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from drift._options import option
+from drift.cli._client import Client
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from drift.consumers.codec import Message, Outgoing
+    from drift.consumers.dead_letters import Replay as Letters
+
+__all__ = ["Replay"]
+
+
+@dataclass(kw_only=True)
+class Replay(Client):
+    """Send the messages of dead letters to their topic once more, with their keys and headers.
+
+    Takes the letters that there are as it starts. One that stands twice is sent once, and what the
+    topic holds of an earlier replay is left out: after an interruption the same command sends the
+    rest. Run one at a time.
+    """
+
+    dead_letters: str = option("The dead letters of `drift consume`.", argument=True)
+    topic: str = option("The topic that they come from, and go to.", argument=True)
+    error: str = option("Only letters whose error holds this text.", "")
+    dry_run: bool = option("Print what would be sent, and send nothing.", default=False)
+
+    interrupted = "interrupted: the same command again sends the rest"
+
+    def _run(self) -> None:
+        if self.dead_letters == self.topic:
+            raise ParameterError("the dead letters cannot be sent to their own topic")
+        reading, sending = self.clients()
+        from drift.consumers.client.topics import Reader  # noqa: PLC0415
+        from drift.consumers.dead_letters import Replay as Letters  # noqa: PLC0415
+
+        with Reader(self.dead_letters, reading) as letters, Reader(self.topic, reading) as target:
+            letters.require()
+            target.require()
+            found = Letters(letters, target, error=self.error, warn=_warn)
+            count = _show(found) if self.dry_run else _send(found, sending)
+        click.echo(
+            f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent once more, "
+            f"{found.before:,} were before; {found.twice:,} letters stand twice, "
+            f"{found.others:,} are of other topics"
+        )
+
+
+def _show(found: Letters) -> int:
+    count = 0
+    for letter, outgoing in found:
+        click.echo(_line(letter, outgoing))
+        count += 1
+    return count
+
+
+def _send(found: Letters, options: dict[str, Any]) -> int:
+    from drift.consumers.client.topics import Sender  # noqa: PLC0415
+
+    with Sender(options) as sender:
+        for _, (topic, key, value, headers, partition) in found:
+            sender.send(topic, partition, value, key, headers)
+        sender.flush()
+    return sender.confirmed
+
+
+def _line(letter: Message, outgoing: Outgoing) -> str:
+    facts = {name: (value or b"").decode(errors="replace") for name, value in letter.headers}
+    where = ":".join(facts[f"drift.{part}"] for part in ("topic", "partition", "offset"))
+    size = len(outgoing.value or b"")
+    return f"{where} to {outgoing.topic}:{outgoing.lane}, {size:,} bytes: {facts['drift.error']}"
+
+
+def _warn(line: str) -> None:
+    click.echo(f"warning: {line}", err=True)

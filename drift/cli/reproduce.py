@@ -1,0 +1,49 @@
+"""The experiments of papers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from drift._options import option
+from drift.cli._experiment import Experiment
+
+__all__ = ["Reproduce"]
+
+
+@dataclass(kw_only=True)
+class Reproduce(Experiment):
+    """Repeat an experiment of a paper: models side by side over permutations of its data.
+
+    What the output folder already holds is not computed again. Lists are separated by commas.
+    """
+
+    name: str | None = option("The experiment; without one, all are listed.", None, argument=True)
+    data: Path | None = option(
+        "Folder of the files, or openml to fetch; else one in $DRIFT_DATA.", None
+    )
+    quick: bool = option("Few examples, one permutation: under a minute.", default=False)
+    rows: int | None = option("Take the first examples only.", None, least=1)
+    permutations: int | None = option(
+        "Random orders of the data; else as many as the paper.", None, least=1
+    )
+    models: tuple[str, ...] | None = option(
+        "Some of the experiment's models or curves; else all.", None
+    )
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.output or Path("results", f"{self.name}{'-quick' * self.quick}")
+
+    def _run(self) -> None:
+        from rich.console import Console  # noqa: PLC0415
+
+        from drift import experiments  # noqa: PLC0415
+
+        if self.name is None:
+            from drift.experiments.terminal import reproductions  # noqa: PLC0415
+
+            Console().print(reproductions(experiments.REPRODUCTIONS))
+            return
+        self.show(experiments.reproduce(**self.settings()))
