@@ -25,6 +25,7 @@ from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import Perceptron, compiled
 from drift.models._store import plain
+from drift.models._store.rows import Row, Rows
 from drift.models._store.supports import SupportSet
 
 if compiled:
@@ -33,6 +34,8 @@ if compiled:
 needs_compiled = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 
 NAMES = [*"abcdefghijklmnop", 0, 1, 2, 3, ("a", "b"), 2.5, True]
+#: What stands for a name where features are numbers; two share their last bits.
+NUMBERS = {name: (j * 2**27 + j // 2) % 2**31 for j, name in enumerate(NAMES)}
 KERNELS = [
     Linear(),
     Polynomial(3),
@@ -48,21 +51,38 @@ examples = st.dictionaries(
 )
 
 
+def in_row(x):
+    """Return an example as the row of a matrix."""
+    numbers, values = np.array(list(x), dtype=np.int32), np.array(list(x.values()), dtype=float)
+    return Row(Rows(np.array([0, len(x)], dtype=np.int64), numbers, values, 2**31), 0)
+
+
 class TwoStores(RuleBasedStateMachine):
     """Do the same to both stores, and compare what they say."""
 
-    @initialize(kernel=st.sampled_from(KERNELS), limit=st.sampled_from([None, 5, 40]))
-    def start(self, kernel, limit):
-        self.kernel, self.limit = kernel, limit
-        self.fast = ColumnStore(kernel, True, limit)
+    @initialize(
+        kernel=st.sampled_from(KERNELS),
+        limit=st.sampled_from([None, 5, 40]),
+        numbered=st.booleans(),
+    )
+    def start(self, kernel, limit, numbered):
+        self.kernel, self.limit, self.numbered = kernel, limit, numbered
+        self.fast = ColumnStore(kernel, True, limit, numbered)
         self.plain = plain.ColumnStore(kernel, True, limit)
         self.held = []
+
+    def of(self, store, x):
+        """An example as the store takes it: features that are numbers come as rows."""
+        if not self.numbered:
+            return x
+        x = {NUMBERS[name]: float(v) for name, v in x.items()}
+        return in_row(x) if store is self.fast else x
 
     @rule(x=examples, weight=st.floats(-3, 3))
     def add(self, x, weight):
         for store in (self.fast, self.plain):
-            store.read(x)
-        slots = {store.add(x, weight) for store in (self.fast, self.plain)}
+            store.read(self.of(store, x))
+        slots = {store.add(self.of(store, x), weight) for store in (self.fast, self.plain)}
         assert len(slots) == 1
         self.held.extend(slots)
 
@@ -101,8 +121,8 @@ class TwoStores(RuleBasedStateMachine):
         self.fast.begin()
         for step in steps:
             if isinstance(step, dict):
-                self.fast.read(step)
-                self.fast.add(step, 1.0)
+                self.fast.read(self.of(self.fast, step))
+                self.fast.add(self.of(self.fast, step), 1.0)
             elif isinstance(step, float):
                 self.fast.scale_all(step)
             elif self.fast.size:
@@ -168,7 +188,7 @@ class TwoStores(RuleBasedStateMachine):
     def score(self, x):
         scores = []
         for store in (self.fast, self.plain):
-            store.read(x)
+            store.read(self.of(store, x))
             scores.append(store.score())
             assert store.score() == scores[-1]
         assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
@@ -177,7 +197,7 @@ class TwoStores(RuleBasedStateMachine):
     def row(self, x):
         rows = []
         for store in (self.fast, self.plain):
-            store.read(x)
+            store.read(self.of(store, x))
             row = array("d", bytes(8 * 3000))
             rows.append(list(row[: store.fill_row(row)]))
         assert rows[0] == pytest.approx(rows[1], rel=1e-9, abs=1e-9)
@@ -188,7 +208,7 @@ class TwoStores(RuleBasedStateMachine):
         for store in (self.fast, self.plain):
             weights = np.random.default_rng(seed).normal(size=(3, 4000))
             weights[:, [slot for slot in range(4000) if slot not in self.held]] = 0.0
-            store.read(x)
+            store.read(self.of(store, x))
             scores, roundings = np.empty(3), np.empty(3)
             store.class_scores(weights, scores, roundings)
             results += [*scores, *roundings]
@@ -201,7 +221,7 @@ class TwoStores(RuleBasedStateMachine):
         rng = np.random.default_rng(seed)
         signs, survived = rng.choice([-1.0, 1.0], n), rng.integers(9, size=n + 1).astype(float)
         for store in (self.fast, self.plain):
-            store.read(x)
+            store.read(self.of(store, x))
             row = array("d", bytes(8 * 3000))
             store.fill_row(row)
             results += store.vote(row, array("i", self.held), signs, survived, averaged)
@@ -225,13 +245,13 @@ class TwoStores(RuleBasedStateMachine):
     @rule()
     def go_through_a_checkpoint(self):
         state = self.fast.state()
-        self.fast = ColumnStore.restore(self.kernel, self.limit, state)
+        self.fast = ColumnStore.restore(self.kernel, self.limit, state, None, self.numbered)
         assert self.fast.state() == state
 
     @rule()
     def change_places(self):
         self.fast, self.plain = (
-            ColumnStore.restore(self.kernel, self.limit, self.plain.state()),
+            ColumnStore.restore(self.kernel, self.limit, self.plain.state(), None, self.numbered),
             plain.ColumnStore.restore(self.kernel, self.limit, self.fast.state()),
         )
 
@@ -245,6 +265,12 @@ class TwoStores(RuleBasedStateMachine):
             live = len(state["names"]) - len(state["free_columns"])
             assert live == len(names)
             assert sum(state["sizes"]) == len(state["ids"]) == len(state["values"])
+
+
+@needs_compiled
+def test_a_store_of_numbers_knows_no_names():
+    with pytest.raises(TypeError, match="rows"):
+        ColumnStore(Linear(), True, None, True).read({"a": 1.0})
 
 
 @needs_compiled

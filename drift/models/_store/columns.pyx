@@ -58,6 +58,8 @@ cdef class ColumnStore(Changes):
         Keep the columns in float64 instead of float32.
     limit
         Number of supports above which it is not worth reserving room; None for no limit.
+    numbered
+        Features are numbers below 2^31, which come as rows alone, and have no names.
     """
 
     def __sizeof__(self):
@@ -72,9 +74,11 @@ cdef class ColumnStore(Changes):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
+        if self.numbered:
+            size += (self.column_room + self.numbers_held.mask + 1) * sizeof(int32_t)
         size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
         size += self.old_room * (2 * sizeof(double) + sizeof(int32_t))
-        size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
+        size += self.point_room * (5 * sizeof(int32_t) + (6 if self.numbered else 10) * sizeof(double))
         return object.__sizeof__(self) + size
 
     def state(self):
@@ -105,7 +109,7 @@ cdef class ColumnStore(Changes):
             "calibration": array("d", self.calibration.numbers()),
             "factor": self.factor,
             "capacity": self.capacity,
-            "names": self.names[: self.n_columns],
+            "names": [self.name_of(j) for j in range(self.n_columns)],
             "free_columns": listed(&self.free_columns),
             "dense": [j for j in range(self.n_columns) if drift_is_dense(&self.columns[j])],
             "free_slots": listed(&self.free_slots),
@@ -119,7 +123,7 @@ cdef class ColumnStore(Changes):
 
     @cython.binding(True)  # or it cannot be a class method under the limited API
     @classmethod
-    def restore(cls, kernel, limit, state, order=None):
+    def restore(cls, kernel, limit, state, order=None, numbered=False):
         """Build the store that gave `state`.
 
         `order` has the supports' slots and serial numbers, the oldest first, and how many there ever
@@ -128,7 +132,7 @@ cdef class ColumnStore(Changes):
         from drift.models._store.check import check_store  # which imports numpy
 
         check_store(state, order)
-        cdef ColumnStore self = cls(kernel, state["wide"], limit)
+        cdef ColumnStore self = cls(kernel, state["wide"], limit, numbered)
         cdef int slot, j, k, size, position = 0
         self.most = state.get("most", self.most)  # older versions have none
         self.calibration = Calibration(*state.get("calibration", ()))

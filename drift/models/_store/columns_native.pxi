@@ -5,6 +5,7 @@ cdef extern from *:
     #define REAL float
     #include "columns.h"
     #include "vocabulary.h"
+    #include "numbers.h"
     #undef REAL
     #define REAL double
     #include "columns.h"
@@ -33,6 +34,13 @@ cdef extern from *:
     uint32_t drift_fold(Py_hash_t) nogil
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, uint32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
+    ctypedef struct DriftNumbers:
+        int32_t *places
+        size_t mask
+        size_t size
+    int32_t drift_numbers_find(const DriftNumbers *, const int32_t *, int32_t) nogil
+    int drift_numbers_enter(DriftNumbers *, const int32_t *, int32_t) nogil
+    void drift_numbers_leave(DriftNumbers *, const int32_t *, int32_t) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil

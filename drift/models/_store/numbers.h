@@ -1,0 +1,74 @@
+/* Columns by the number of their feature, for a store whose features are numbers and have no names.
+
+   A table of columns with linear probing, at most half full, deletion by shifting back. The numbers are
+   kept by column, outside: a place takes four bytes. */
+
+#ifndef DRIFT_NUMBERS_H
+#define DRIFT_NUMBERS_H
+
+typedef struct {
+    int32_t *places; /* a column, or -1 where the place is free */
+    size_t mask; /* number of places less one; a power of two less one */
+    size_t size;
+} DriftNumbers;
+
+/* Where the search for a number begins: numbers are 0, 1, 2, ... or hashes. */
+static inline size_t drift_number_home(const DriftNumbers *n, int32_t number) { return (uint32_t)number & n->mask; }
+
+/* Column of a number; -1 if it has none. */
+static inline int32_t drift_numbers_find(const DriftNumbers *n, const int32_t *number_of, int32_t number) {
+    if (!n->places) return -1;
+    for (size_t i = drift_number_home(n, number);; i = (i + 1) & n->mask) {
+        int32_t column = n->places[i];
+        if (column < 0 || number_of[column] == number) return column;
+    }
+}
+
+static void drift_numbers_put(DriftNumbers *n, const int32_t *number_of, int32_t column) {
+    size_t i = drift_number_home(n, number_of[column]);
+    while (n->places[i] >= 0) i = (i + 1) & n->mask;
+    n->places[i] = column;
+}
+
+static int drift_numbers_resize(DriftNumbers *n, const int32_t *number_of, size_t places) {
+    int32_t *before = n->places, *after = (int32_t *)malloc(places * sizeof *after);
+    size_t mask = n->mask;
+    if (!after) return -1;
+    memset(after, 0xFF, places * sizeof *after);
+    n->places = after;
+    n->mask = places - 1;
+    for (size_t i = 0; before && i <= mask; i++)
+        if (before[i] >= 0) drift_numbers_put(n, number_of, before[i]);
+    free(before);
+    return 0;
+}
+
+/* Enter a column, whose number is not there. Returns -1 without memory. */
+static int drift_numbers_enter(DriftNumbers *n, const int32_t *number_of, int32_t column) {
+    if ((!n->places || 2 * (n->size + 1) > n->mask + 1) &&
+        drift_numbers_resize(n, number_of, n->places ? 2 * (n->mask + 1) : 64))
+        return -1;
+    drift_numbers_put(n, number_of, column);
+    n->size++;
+    return 0;
+}
+
+/* Take out a column that is there. */
+static void drift_numbers_leave(DriftNumbers *n, const int32_t *number_of, int32_t column) {
+    size_t i = drift_number_home(n, number_of[column]);
+    while (n->places[i] != column) i = (i + 1) & n->mask;
+    for (size_t next = (i + 1) & n->mask; n->places[next] >= 0; next = (next + 1) & n->mask) {
+        size_t home = drift_number_home(n, number_of[n->places[next]]);
+        /* An entry may move back to the gap if its home is not behind the gap. */
+        if (((next - home) & n->mask) >= ((next - i) & n->mask)) {
+            n->places[i] = n->places[next];
+            i = next;
+        }
+    }
+    n->places[i] = -1;
+    n->size--;
+    /* Give memory back after a time of many numbers. */
+    if (n->mask >= 1024 && 16 * n->size < n->mask) (void)drift_numbers_resize(n, number_of, (n->mask + 1) / 4);
+}
+
+#endif
