@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from drift.models._store.guard import Held
+    from drift.models._store.rows import Rows
     from drift.models._tracker.experts import Experts, RegretBound
     from drift.types import Features, Label
 
@@ -184,7 +185,13 @@ class Tracker(OnlineClassifier):
         self._core.read(x)
 
     def _score(self) -> tuple[int, list[float]]:
-        return self._core.prediction, self._core.chances
+        score: tuple[int, list[float]] = self._core.score()
+        return score
+
+    def _pass_over(
+        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+    ) -> None:
+        self._core.learn_rows(rows, predictions, labels)
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
         check_classes(labels)
@@ -257,7 +264,10 @@ class Tracker(OnlineClassifier):
     @property
     @alone
     def supports(self) -> list[dict[Hashable, float]]:
-        """The supports, the oldest first, as they were scaled when they came."""
+        """The supports, the oldest first, as they were scaled when they came.
+
+        Features of sparse ones have no names, but hashes of them, below 2^31.
+        """
         supports: list[dict[Hashable, float]] = self._core.supports()
         return supports
 

@@ -80,7 +80,6 @@ cdef class TrackerCore(Scaling):
         self.cells = self.cells_of(0)
         self.reserve_rows(1)
         self.reserve_cells(self.cells)
-        self.reserve_names(1, 1)
         self.store = self.new_store(self.sparse, wide)
 
     def __dealloc__(self):
@@ -94,11 +93,11 @@ cdef class TrackerCore(Scaling):
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room)
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
-        size += 72 * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
+        size += (24 if self.sparse else 68) * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
 
     cdef ColumnStore new_store(self, bint sparse, bint wide):
-        store = ColumnStore(Linear(normalize=sparse), wide, self.budget + 1)
+        store = ColumnStore(Linear(normalize=sparse), wide, self.budget + 1, True)
         store.guard = self.guard
         return store
 
@@ -153,13 +152,23 @@ cdef class TrackerCore(Scaling):
 
     # --- what is predicted ---------------------------------------------------------------------
 
-    cdef int say(self, x) except -1:
-        """Let the members say what they think of an example; FeatureError changes nothing."""
+    cdef int see(self, x) except -1:
+        """Make an example the store's point; FeatureError changes nothing."""
+        cdef RowsView view
+        if type(x) is not Row:
+            return self.take(x, NULL, 0)
+        open_rows(x.rows, &view)
+        try:
+            return self.take(x.rows, &view, x.i)
+        finally:
+            close_rows(&view)
+
+    cdef int say(self) except -1:
+        """Let the members say what they think of the point."""
         cdef int n, r, k, e
         cdef const float *kernel
-        if not self.take(x):
+        if self.said:
             return 0
-        self.current = False
         n = self.store.compute_dots()
         self.reserve_slots(n)
         self.widen(self.store.work, self.store.point_scale, n)
@@ -177,7 +186,7 @@ cdef class TrackerCore(Scaling):
                 self.slots, self.values, min(self.n_slots, self.cells - 1),
             )
         drift_say(&self.m)
-        self.current = True
+        self.said = True
         return 0
 
     cdef void widen(self, void *work, double scale, int n) noexcept:
@@ -203,35 +212,53 @@ cdef class TrackerCore(Scaling):
         return self.coefficients + (<Py_ssize_t>row * self.n_experts + expert) * self.stride
 
     def read(self, x):
-        """Let the members say what they think of an example; FeatureError changes nothing."""
+        """Take an example as the one that `score` is about; FeatureError changes nothing."""
         self.guard.hold()
         try:
-            self.say(x)
+            self.see(x)
         finally:
             self.guard.release()
+
+    def score(self):
+        """Number of the class that is predicted, -1 before any was met, and each one's probability."""
+        cdef int c
+        cdef double total = 0.0
+        self.say()
+        for c in range(self.m.known):
+            total += self.m.mixed[c]
+        return self.m.prediction, [self.m.mixed[c] / total for c in range(self.m.known)]
 
     def predict(self, x):
         """Return the number of the class that is predicted; -1 before anything was learnt."""
         self.guard.hold()
         try:
-            self.say(x)
+            self.see(x)
+            self.say()
             return self.m.prediction
         finally:
             self.guard.release()
 
-    @property
-    def prediction(self):
-        """Number of the class that the example read last is predicted to have; -1 for none."""
-        return self.m.prediction
-
-    @property
-    def chances(self):
-        """Probability of each class that was met, for the example read last."""
-        cdef int c
-        cdef double total = 0.0
-        for c in range(self.m.known):
-            total += self.m.mixed[c]
-        return [self.m.mixed[c] / total for c in range(self.m.known)]
+    def learn_rows(self, rows, list predictions, list labels):
+        """Predict rows from the one on whose number is that of the predictions; learn them if there are labels."""
+        cdef RowsView view
+        cdef int i, prediction, number = 0
+        self.guard.hold()
+        try:
+            open_rows(rows, &view)
+            try:
+                for i in range(<int>len(predictions), <int>len(rows)):
+                    if labels is not None:
+                        number = self.number_of(labels[i])
+                    self.take(rows, &view, i)
+                    self.say()
+                    prediction = self.m.prediction
+                    if labels is not None:
+                        self.change(labels[i], number, 1.0)
+                    predictions.append(None if prediction < 0 else self.classes[prediction])
+            finally:
+                close_rows(&view)
+        finally:
+            self.guard.release()
 
     # --- what is learnt ------------------------------------------------------------------------
 
@@ -241,10 +268,11 @@ cdef class TrackerCore(Scaling):
         self.guard.hold()
         try:
             number = self.number_of(y)
-            self.say(x)
+            self.see(x)
+            self.say()
             prediction = self.m.prediction
             if w != 0.0:
-                self.change(x, y, number, w)
+                self.change(y, number, w)
             return prediction
         finally:
             self.guard.release()
@@ -262,8 +290,8 @@ cdef class TrackerCore(Scaling):
         check_class(y)
         return -1
 
-    cdef int change(self, x, y, int number, double w) except -1:
-        """Learn the example read last."""
+    cdef int change(self, y, int number, double w) except -1:
+        """Learn the example read last, of which the members said what they think."""
         cdef bint new = number < 0, turns = self.turns(), inserts
         cdef double loss
         cdef uint64_t draws = self.draws
@@ -295,7 +323,7 @@ cdef class TrackerCore(Scaling):
                 if inserts and self.store.size == self.budget:
                     self.choose(&draws, places, new)
                 if inserts:
-                    slot = self.store.add(x, 0.0)
+                    slot = self.store.add(None, 0.0)  # the point
                     self.reserve_slots(self.store.padded())
                     if places[0] >= 0:
                         self.store.remove(places[0])
@@ -317,7 +345,7 @@ cdef class TrackerCore(Scaling):
         self.keep_scale(names)
         self.cells = self.cells_of(self.n_names)
         self.draws = draws
-        self.current = False
+        self.current = self.said = False
         if slot >= 0:
             self.insert(slot, places, number, w)
         if self.store.logging:
@@ -374,7 +402,7 @@ cdef class TrackerCore(Scaling):
             self.factors[e] = 1.0
         self.norms = 0.0
         self.cells = self.cells_of(0)
-        self.current = False
+        self.current = self.said = False
 
     # --- the supports --------------------------------------------------------------------------
 
@@ -560,7 +588,7 @@ cdef class TrackerCore(Scaling):
         cdef Py_ssize_t size
         order = state["order"], list(range(1, len(state["order"]) + 1)), len(state["order"])
         kernel = Linear(normalize=state["sparse"])
-        self.store = ColumnStore.restore(kernel, self.budget + 1, state["store"], order)
+        self.store = ColumnStore.restore(kernel, self.budget + 1, state["store"], order, True)
         self.store.guard = self.guard
         self.sparse, self.auto = state["sparse"], state["auto"]
         self.classes = list(state["classes"])
@@ -568,8 +596,10 @@ cdef class TrackerCore(Scaling):
         self.m.known, self.m.rows = <int>len(self.classes), rows_of(len(self.classes))
         self.reserve_rows(self.m.rows)
         self.reserve_slots(self.store.capacity)
+        self.free_names()
         self.fresh = list(state["names"])
-        self.reserve_names(<int>len(self.fresh), 1)
+        if not self.sparse:
+            self.reserve_names(<int>len(self.fresh), 1)
         self.enter_names()
         self.names, self.n_names, self.fresh = self.fresh, <int>len(self.fresh), None
         self.cells = self.cells_of(self.n_names)
@@ -589,7 +619,7 @@ cdef class TrackerCore(Scaling):
         self.m.total, self.m.log_loss, self.m.mistakes, self.m.mean_loss, self.m.mean_of, self.norms, self.squares = [state[name] for name in SUMS]
         self.m.n_learnt, self.n_examples, self.n_values = state["n_learnt"], state["n_examples"], state["n_values"]
         self.draws = state["draws"]
-        self.current = False
+        self.current = self.said = False
 
 
 BY_MEMBER = ("weights", "majority", "errors", "losses", "path", "switches")

@@ -18,8 +18,21 @@ cdef uint64_t hash_name(name) except? 0:
     return hash_of(name)
 
 
+cdef inline int32_t hash_index(int32_t index) noexcept:
+    """Hash a column of an array as the number that it is."""
+    return numbered(drift_mix(<uint64_t>index + drift_step))
+
+
+cdef inline int32_t numbered(uint64_t hashed) noexcept:
+    """The number of a sparse feature; its first bits are the linear experts' slot."""
+    return <int32_t>(hashed >> 33)
+
+
 cdef class Scaling:
-    """What an example is to the tracker, and the statistics that this takes."""
+    """What an example is to the tracker, and the statistics that this takes.
+
+    The store's features are numbers: of dense ones those of the names, of sparse ones hashes of them.
+    """
 
     cdef readonly Guard guard
     cdef ColumnStore store
@@ -35,13 +48,19 @@ cdef class Scaling:
     cdef double *next_mean
     cdef double *next_variance
     cdef double squares, next_squares
-    # That example: values by name, and as they were; numbers of its names in its order.
+    # That example: values by name, and those before; numbers of its names in its order.
     cdef double *raw
     cdef double *last_raw
     cdef double *scaled
     cdef int32_t *order
     cdef int32_t *identity  # 0, 1, 2, ...
+    cdef int32_t *columns  # of an array, that the names stand for; -1 for none
     cdef list fresh  # its names that are not known yet
+    # Of a sparse one values in its order, too, hashes, and those before; its names if it was a dict.
+    cdef int32_t *hashes
+    cdef int32_t *last_hashes
+    cdef list hashed
+    cdef int n_read, n_last
     # The same to the linear experts: values by slot; and a table from a slot to its place there.
     cdef int32_t *slots
     cdef float *values
@@ -49,91 +68,158 @@ cdef class Scaling:
     cdef int32_t *table
     cdef int n_slots, n_present, slot_room, mask, table_room
     cdef double own  # squared norm
-    cdef long serial  # the store's number of the point that is the example
-    cdef bint current
+    cdef long reads  # number of examples read
+    cdef bint current  # whether the store's point is that example, as the statistics have it
+    cdef bint said  # and the members said what they think of it
 
     def __dealloc__(self):
         self.free_names()
         free(self.slots); free(self.values); free(self.sums); free(self.table)
 
     cdef void free_names(self) noexcept:
-        """Give back what dense features take."""
+        """Give back what features take as they are read."""
         free(self.vocabulary.entries); free(self.mean); free(self.variance); free(self.next_mean)
         free(self.next_variance); free(self.raw); free(self.last_raw); free(self.scaled)
-        free(self.order); free(self.identity)
+        free(self.order); free(self.identity); free(self.columns); free(self.hashes); free(self.last_hashes)
         memset(&self.vocabulary, 0, sizeof(self.vocabulary))
         self.mean = self.variance = self.next_mean = self.next_variance = NULL
         self.raw = self.last_raw = self.scaled = NULL
-        self.order = self.identity = NULL
-        self.n_names = self.name_room = 0
+        self.order = self.identity = self.columns = self.hashes = self.last_hashes = NULL
+        self.n_names = self.name_room = self.n_read = self.n_last = 0
 
-    cdef bint take(self, x) except -1:
-        """Make an example the store's point; return whether it is another one than before."""
-        cdef bint known = self.current and self.store.current and self.serial == self.store.serial
+    cdef int take(self, x, RowsView *view, int i) except -1:
+        """Make an example the store's point: a mapping, or row `i` of `Rows` and a view of them."""
+        cdef bint known = self.current and self.store.current, same
+        cdef dict features = None
         self.current = False
-        if self.sparse:
-            self.store.read(x)
-            known = known and self.serial == self.store.serial
-            if not known:
-                self.hash_point(x)
-        else:
-            known = self.note_values(x if type(x) is dict else as_dict(x)) and known
-            if not known:
+        self.reads += 1
+        if view == NULL:
+            features = x if type(x) is dict else as_dict(x)
+        same = self.note_hashes(x, features, view, i) if self.sparse else self.note_values(x, features, view, i)
+        if not (known and same):
+            self.said = False
+            if self.sparse:
+                self.normalise(x, features, i)
+            else:
                 self.standardise()
-        self.serial = self.store.serial
         self.current = True
-        return not known
+        return 0
 
     # --- sparse rows ---------------------------------------------------------------------------
 
-    cdef int hash_point(self, x) except -1:
-        """Make the store's point the values of slots."""
-        cdef ColumnStore store = self.store
+    cdef bint note_hashes(self, x, dict features, RowsView *view, int i) except -1:
+        """Note hashes and values in their order; return whether they are those of the example before."""
+        cdef Py_ssize_t position = 0
+        cdef int64_t start = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef int k, size = 0
+        cdef bint known = True
+        cdef list names = self.hashed
+        if view != NULL:
+            start = (<int64_t *>view.indptr.buf)[i]
+            size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
+        else:
+            size = <int>len(features)
+            known = names is not None and len(names) == size == self.n_read
+        self.reserve_read(size)
+        self.raw, self.last_raw = self.last_raw, self.raw
+        self.hashes, self.last_hashes = self.last_hashes, self.hashes
+        self.n_read, self.n_last = 0, self.n_read
+        if view != NULL:
+            self.hashed = None
+            for k in range(size):
+                self.hashes[k] = hash_index((<int32_t *>view.indices.buf)[start + k])
+                self.raw[k] = (<double *>view.data.buf)[start + k]
+        else:
+            k = 0
+            try:
+                while PyDict_Next(features, &position, &name, &value):
+                    if not drift_is_plain(name, value):
+                        self.hashed = None
+                        self.note_any_hashes(features)
+                        break
+                    self.raw[k] = drift_number(value)
+                    if known and <PyObject *>names[k] == name:
+                        self.hashes[k] = self.last_hashes[k]
+                    else:
+                        known = False
+                        self.hashes[k] = numbered(hash_name(<object>name))
+                    k += 1
+                else:
+                    if not known:
+                        self.hashed = list(features)  # so that nothing else is where they are
+            except (TypeError, ValueError, OverflowError) as problem:
+                raise culprit(features, problem) from None
+        self.n_read = size
+        return (
+            size == self.n_last
+            and memcmp(self.raw, self.last_raw, size * sizeof(double)) == 0
+            and memcmp(self.hashes, self.last_hashes, size * sizeof(int32_t)) == 0
+        )
+
+    cdef int note_any_hashes(self, dict features) except -1:
+        """Note hashes and values where the caller's own code may run."""
+        cdef long reads = self.reads
         cdef int k
-        cdef double value
-        cdef list names = None
-        if not store.plain and not store.by_index:
-            names = list(x if type(x) is dict else as_dict(x))
-        self.reserve_slots_of(store.read_size)
-        memset(self.table, 0xFF, (self.mask + 1) * sizeof(int32_t))
-        self.n_slots = self.n_present = 0
-        for k in range(store.read_size):
-            value = store.numbers[k]
-            if value != value or value == 0.0:
-                continue
-            if store.by_index:
-                self.add_value(drift_mix(<uint64_t>store.indices[k] + drift_step), value)
-            elif names is None:
-                self.add_value(hash_name(<object>store.read_names[k]), value)
-            else:
-                self.add_value(hash_name(names[k]), value)
-        for k in range(self.n_slots):
-            self.values[k] = <float>self.sums[k]
-        self.own = store.point_squared
+        cdef list found = [(hash_name(name), PyFloat_AsDouble(value)) for name, value in list(features.items())]
+        if reads != self.reads or len(found) != len(features):
+            raise RuntimeError(IN_USE)
+        for k, (hashed, value) in enumerate(found):
+            self.hashes[k], self.raw[k] = numbered(hashed), value
         return 0
 
-    cdef void add_value(self, uint64_t hashed, double value) noexcept:
-        """Add a value to those of its slot, so that the order of the names does not matter."""
-        cdef int32_t slot = <int32_t>(hashed >> (64 - DRIFT_SLOT_BITS))
-        cdef int place = slot & self.mask
-        value /= self.store.divisor
-        self.n_present += 1
+    cdef int normalise(self, x, dict features, int i) except -1:
+        """Make the values noted the store's point, and values of slots."""
+        cdef int k
+        cdef double norm
+        cdef Sum squares = Sum(0.0, 0.0)
+        for k in range(self.n_read):
+            if self.raw[k] == self.raw[k]:
+                add_square(&squares, self.raw[k])
+        if not squares.total + squares.lost <= 1e300:
+            raise culprit(x.row(i) if features is None else features)
+        norm = sqrt(squares.total + squares.lost)
+        self.reserve_slots_of(self.n_read)
+        memset(self.table, 0xFF, (self.mask + 1) * sizeof(int32_t))
+        self.n_slots = self.n_present = 0
+        if norm > 0.0:  # or no value has a square
+            for k in range(self.n_read):
+                if self.raw[k] == self.raw[k] and self.raw[k] != 0.0:
+                    self.n_present += 1
+                    self.add_value(k, norm)
+        for k in range(self.n_slots):
+            self.values[k] = <float>self.sums[k]
+        self.store.read_row(self.hashes, self.raw, self.n_read if norm > 0.0 else 0)
+        self.own = self.store.point_squared
+        return 0
+
+    cdef void add_value(self, int k, double norm) noexcept:
+        """Add a value to its slot's; in which order they come does not matter."""
+        cdef int32_t slot = self.hashes[k] >> (31 - DRIFT_SLOT_BITS)
+        cdef double share = self.raw[k] / norm
+        cdef int place = slot & self.mask, other
         while self.table[place] >= 0 and self.slots[self.table[place]] != slot:
             place = (place + 1) & self.mask
         if self.table[place] < 0:
             self.table[place] = self.n_slots
             self.slots[self.n_slots] = slot
-            self.sums[self.n_slots] = value
+            self.sums[self.n_slots] = share
             self.n_slots += 1
-        else:
-            place = self.table[place]
-            self.sums[place] = drift_rounded(self.sums[place]) + drift_rounded(value)
+            return
+        place = self.table[place]
+        self.sums[place] = drift_rounded(self.sums[place]) + drift_rounded(share)
+        for other in range(k):
+            if self.hashes[other] == self.hashes[k]:  # as of one pair of names in 2^31: to the store they are one
+                self.raw[other] += self.raw[k]
+                self.raw[k] = 0.0
+                return
 
     cdef int reserve_slots_of(self, int count) except -1:
         """Make room for the values of so many slots, and a table that is at most half full."""
         cdef int room = 16
         if count > self.slot_room:
-            count = max(count, 2 * self.slot_room)
+            count = max(count, self.slot_room + self.slot_room // 4)
             self.slots = <int32_t *>grown(self.slots, count * sizeof(int32_t))
             self.values = <float *>grown(self.values, count * sizeof(float))
             self.sums = <double *>grown(self.sums, count * sizeof(double))
@@ -146,45 +232,62 @@ cdef class Scaling:
         self.mask = room - 1
         return 0
 
+    cdef int reserve_read(self, int count) except -1:
+        """Make room for the features of a sparse example."""
+        if count > self.name_room:
+            count = max(count, self.name_room + self.name_room // 4)
+            self.raw = <double *>grown(self.raw, count * sizeof(double))
+            self.last_raw = <double *>grown(self.last_raw, count * sizeof(double))
+            self.hashes = <int32_t *>grown(self.hashes, count * sizeof(int32_t))
+            self.last_hashes = <int32_t *>grown(self.last_hashes, count * sizeof(int32_t))
+            self.name_room = count
+        return 0
+
     # --- dense features ------------------------------------------------------------------------
 
-    cdef bint note_values(self, dict x) except -1:
+    cdef bint note_values(self, x, dict features, RowsView *view, int i) except -1:
         """Note the values by name; return whether they are those of the example before."""
         cdef Py_ssize_t position = 0
         cdef PyObject *name
         cdef PyObject *value
-        cdef int k = 0, j
-        cdef double v, squares = 0.0
-        cdef dict unknown = None
-        self.reserve_names(self.n_names + 1, <int>len(x))
+        cdef int64_t start = 0
+        cdef int k = 0, j, size
+        cdef int32_t column
+        cdef double squares = 0.0
+        cdef dict unknown = {}
+        if view != NULL:
+            start = (<int64_t *>view.indptr.buf)[i]
+            size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
+        else:
+            size = <int>len(features)
+        self.reserve_names(self.n_names + 1, size)
         memset(self.raw, 0, self.name_room * sizeof(double))
         self.n_present = 0
-        try:
-            while PyDict_Next(x, &position, &name, &value):
-                if not drift_is_plain(name, value):
-                    unknown = self.note_any(x, &squares)
-                    break
-                v = drift_number(value)
+        if view != NULL:
+            for k in range(size):
+                column = (<int32_t *>view.indices.buf)[start + k]
                 j = self.order[k]
-                if j >= self.n_names or <PyObject *>self.names[j] != name:
-                    j = drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL)
+                if j >= self.n_names or self.columns[j] != column:
+                    j = self.number_of_name(column)
                     self.order[k] = max(j, 0)
-                k += 1
-                if v != v or v == 0.0:
-                    continue
-                squares += v * v
-                self.n_present += 1
-                if j >= 0:
-                    self.raw[j] = v
-                elif unknown is None:
-                    unknown = {<object>name: v}
-                else:
-                    unknown[<object>name] = v
-        except (TypeError, ValueError, OverflowError) as problem:
-            raise culprit(x, problem) from None
+                self.note_value(j, column if j < 0 else None, (<double *>view.data.buf)[start + k], &squares, unknown)
+        else:
+            try:
+                while PyDict_Next(features, &position, &name, &value):
+                    if not drift_is_plain(name, value):
+                        unknown = self.note_any(features, &squares)
+                        break
+                    j = self.order[k]
+                    if j >= self.n_names or <PyObject *>self.names[j] != name:
+                        j = drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL)
+                        self.order[k] = max(j, 0)
+                    k += 1
+                    self.note_value(j, <object>name, drift_number(value), &squares, unknown)
+            except (TypeError, ValueError, OverflowError) as problem:
+                raise culprit(features, problem) from None
         if not squares <= 1e300:
-            raise culprit(x)
-        if unknown is None:
+            raise culprit(x.row(i) if features is None else features)
+        if not unknown:
             self.fresh = None
             return memcmp(self.raw, self.last_raw, self.name_room * sizeof(double)) == 0
         self.fresh = in_order(list(unknown))[: max(DENSE_NAMES - self.n_names, 0)]
@@ -194,29 +297,37 @@ cdef class Scaling:
             self.mean[self.n_names + k] = self.variance[self.n_names + k] = 0.0
         return False
 
-    cdef dict note_any(self, dict x, double *squares):
+    cdef int number_of_name(self, name) except -2:
+        """Number of a name, or -1."""
+        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL)
+
+    cdef inline int note_value(self, int j, name, double v, double *squares, dict unknown) except -1:
+        """Note the value of a name's number, or of a name that has none."""
+        if v != v or v == 0.0:
+            return 0
+        squares[0] += v * v
+        self.n_present += 1
+        if j >= 0:
+            self.raw[j] = v
+        else:
+            unknown[name] = v
+        return 0
+
+    cdef dict note_any(self, dict features, double *squares):
         """Note the values where the caller's own code may run; return those of unknown names."""
-        cdef long serial = self.store.serial
-        cdef list found = []
+        cdef long reads = self.reads
         cdef dict unknown = {}
-        for name, value in list(x.items()):
-            v = PyFloat_AsDouble(value)
-            found.append((name, v, drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL)))
-        if serial != self.store.serial:
+        cdef list found = [
+            (self.number_of_name(name), name, PyFloat_AsDouble(value)) for name, value in list(features.items())
+        ]
+        if reads != self.reads:
             raise RuntimeError(IN_USE)
         memset(self.raw, 0, self.name_room * sizeof(double))
         squares[0] = 0.0
         self.n_present = 0
-        for name, v, j in found:
-            if v != v or v == 0.0:
-                continue
-            squares[0] += v * v
-            self.n_present += 1
-            if j < 0:
-                unknown[name] = v
-            else:
-                self.raw[<int>j] = v
-        return unknown if unknown else None
+        for j, name, v in found:
+            self.note_value(j, name, v, squares, unknown)
+        return unknown
 
     cdef int standardise(self) except -1:
         """Make the values noted the store's point."""
@@ -234,7 +345,6 @@ cdef class Scaling:
             self.slots[j] = j
         self.n_slots = d
         self.raw, self.last_raw = self.last_raw, self.raw
-        self.store.index(self.name_room)
         self.store.read_row(self.identity, self.scaled, d)
         return 0
 
@@ -254,6 +364,7 @@ cdef class Scaling:
         self.scaled = <double *>widened(self.scaled, before, room)
         self.order = <int32_t *>grown(self.order, room * sizeof(int32_t))
         self.identity = <int32_t *>grown(self.identity, room * sizeof(int32_t))
+        self.columns = <int32_t *>grown(self.columns, room * sizeof(int32_t))
         memset(self.order + before, 0, (room - before) * sizeof(int32_t))
         for k in range(before, room):
             self.identity[k] = k
@@ -271,6 +382,7 @@ cdef class Scaling:
         """Give the new names of the example their numbers; `keep_scale` counts them."""
         cdef int k
         for k, name in enumerate(self.fresh):
+            self.columns[self.n_names + k] = <int32_t>index_below(name, 1 << 31)
             if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), self.n_names + k):
                 raise MemoryError("the tracker cannot grow")
         return 0

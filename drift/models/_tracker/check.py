@@ -10,7 +10,7 @@ import numpy as np
 from drift.models._store.check import distinct
 from drift.models._tracker.plan import N_GATES, N_LINEAR
 from drift.models._tracker.scaling import DENSE_NAMES
-from drift.models._tracker.slots import SLOTS
+from drift.models._tracker.slots import NUMBER_BITS, SLOTS
 
 if TYPE_CHECKING:
     from drift.models._tracker.plan import Plan
@@ -71,6 +71,9 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
         _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
     _check((state["factors"] > 0.0).all(), "factors")
     _check((state["variance"] >= 0.0).all(), "variance")
+    most = 2**NUMBER_BITS if state["sparse"] else len(names)
+    numbers = [number for number in state["store"]["names"] if number is not None]
+    distinct(numbers, most)
     free = state["store"]["free_slots"]
     live = set(range(used)) - distinct(free, used)
     _check(distinct(state["order"], _MOST) == live and len(live) <= plan.budget, "the supports")

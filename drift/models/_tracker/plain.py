@@ -17,7 +17,7 @@ from drift.models._store.undo import Part
 from drift.models._tracker.check import check_tracker
 from drift.models._tracker.mixture import TIE, Mixture, gradients, softmax_of
 from drift.models._tracker.plan import DRAWS, KALMAN, LINEAR, N_LINEAR
-from drift.models._tracker.scaling import Scaling
+from drift.models._tracker.scaling import Scaling, values_of
 from drift.models._tracker.slots import STEP, mix
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._store.guard import Held
+    from drift.models._store.rows import Rows
     from drift.models._tracker.mixture import Said
     from drift.models._tracker.plan import Plan
     from drift.models._tracker.scaling import Point
@@ -58,7 +59,10 @@ class TrackerCore(Part):
         self._numbers: dict[Hashable, int] = {}
         self.mixture = Mixture(plan)
         self.draws = seed % 2**64
-        self.said: Said = self.mixture.say(np.zeros((plan.n_experts + N_LINEAR, 1)), 0)
+        #: The example read last, unless something was learnt since, and what the members say of it.
+        self.values: dict[Hashable, float] = {}
+        self.point: Point | None = None
+        self.said: Said | None = None
         self._begin(Scaling(scale), wide)
 
     def _begin(self, scaling: Scaling, wide: bool) -> None:  # noqa: FBT001
@@ -78,31 +82,34 @@ class TrackerCore(Part):
 
     # --- what is predicted ---------------------------------------------------------------------
 
-    def read(self, x: Features) -> tuple[Point, Said]:
-        """Let the members say what they think of an example; FeatureError changes nothing."""
-        point = self.scaling.read(x)
-        self.store.read(point.features)
-        dots = self._row()
-        distance = _distances(dots, point.squared, self.squared)
-        kernel = self._kernels(dots.astype(np.float32), distance.astype(np.float32))
-        scores = np.vstack([self._expert_scores(kernel), self._linear_scores(point)])
-        self.said = self.mixture.say(scores, len(self.classes))
-        return point, self.said
+    def read(self, x: Features) -> None:
+        """Take an example as the one that `score` is about; FeatureError changes nothing."""
+        values = values_of(x)
+        if self.point is None or values != self.values:
+            self.said = None
+            self.point, self.values = self.scaling.read(values), values
+
+    def _say(self) -> Said:
+        """Let the members say what they think of the example read last."""
+        if self.said is None:
+            assert self.point is not None  # noqa: S101
+            self.store.read(self.point.features)
+            dots = self._row()
+            distance = _distances(dots, self.point.squared, self.squared)
+            kernel = self._kernels(dots.astype(np.float32), distance.astype(np.float32))
+            scores = np.vstack([self._expert_scores(kernel), self._linear_scores(self.point)])
+            self.said = self.mixture.say(scores, len(self.classes))
+        return self.said
+
+    def score(self) -> tuple[int, list[float]]:
+        """Number of the class that is predicted, -1 before any was met, and all probabilities."""
+        said = self._say()
+        return said.prediction, said.chances
 
     def predict(self, x: Features) -> int:
         """Return the number of the class that is predicted; -1 before anything was learnt."""
         self.guard.run(self.read, x)
-        return self.said.prediction
-
-    @property
-    def prediction(self) -> int:
-        """Number of the class that the example read last is predicted to have; -1 for none."""
-        return self.said.prediction
-
-    @property
-    def chances(self) -> list[float]:
-        """Probability of each class that was met, for the example read last."""
-        return self.said.chances
+        return self._say().prediction
 
     def _row(self) -> Array:
         """Inner products of the point with the supports, by slot."""
@@ -148,6 +155,16 @@ class TrackerCore(Part):
         prediction: int = self.guard.update(self, self._learn, x, y, number, w)
         return prediction
 
+    def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
+        """Predict rows, and learn each then if there are labels.
+
+        It begins with the row whose number is that of the predictions, and appends to them.
+        """
+        for i in range(len(predictions), len(rows)):
+            x = rows.row(i)
+            number = self.predict(x) if labels is None else self.learn(x, labels[i], 1.0)
+            predictions.append(None if number < 0 else self.classes[number])
+
     def _number(self, y: Label) -> int:
         """Return a class's number; -1 for a new one, LabelError for what is none."""
         try:
@@ -157,7 +174,9 @@ class TrackerCore(Part):
             return -1
 
     def _learn(self, x: Features, y: Label, number: int, w: float) -> int:
-        point, said = self.read(x)
+        self.read(x)
+        said, point = self._say(), self.point
+        assert point is not None  # noqa: S101
         if w == 0.0:
             return said.prediction
         scores, softmax = said.scores, said.softmax
@@ -172,6 +191,7 @@ class TrackerCore(Part):
         steps = w * gradients(softmax, number)[:, -rows:]
         sure = softmax[n + N_LINEAR - 1, -rows:]
         self._learn_linear(point, steps[n:], w * sure * (1.0 - sure))
+        self.point = self.said = None
         if self.scaling.learn(point):
             self._begin(self.scaling, self.store.wide)
         elif inserts:

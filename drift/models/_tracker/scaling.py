@@ -14,7 +14,7 @@ import numpy as np
 from drift.kernels import Linear
 from drift.models._store.features import as_dict, culprit, in_order, number
 from drift.models._store.undo import Part
-from drift.models._tracker.slots import SLOT_BITS, SLOTS, hash_of
+from drift.models._tracker.slots import NUMBER_BITS, SLOT_BITS, SLOTS, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features
 
-__all__ = ["DENSE_NAMES", "Point", "Scaling"]
+__all__ = ["DENSE_NAMES", "Point", "Scaling", "values_of"]
 
 #: Names that dense scaling tells apart.
 DENSE_NAMES = 4096
@@ -39,7 +39,8 @@ class Point(NamedTuple):
     Parameters
     ----------
     features
-        For the store, which scales sparse rows by itself.
+        For the store, by number: of a dense name its own, of a sparse one its hash. The store
+        scales sparse rows by itself.
     squared
         Squared norm, scaled.
     slots, values
@@ -50,12 +51,26 @@ class Point(NamedTuple):
         What of `Scaling` changes where the example is learnt.
     """
 
-    features: dict[Any, float]
+    features: dict[int, float]
     squared: float
     slots: NDArray[np.int64]
     values: NDArray[np.float32]
     n_values: int
     learnt: dict[str, Any]
+
+
+def values_of(x: Features) -> dict[Hashable, float]:
+    """Return the values that are not absent, or refuse the example."""
+    features = as_dict(x)
+    try:
+        values = {name: number(value) for name, value in features.items()}
+        values = {name: v for name, v in values.items() if v == v != 0.0}
+        squared = math.fsum(v * v for v in values.values())
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise culprit(features, problem) from None
+    if not squared <= 1e300:
+        raise culprit(features)
+    return values
 
 
 class Scaling(Part):
@@ -89,28 +104,23 @@ class Scaling(Part):
         """Number of weights of a linear expert."""
         return SLOTS if self.sparse else len(self.names)
 
-    def read(self, x: Features) -> Point:
-        """Scale an example, or refuse it; nothing changes."""
-        features = as_dict(x)
-        try:
-            values = {name: number(value) for name, value in features.items()}
-            values = {name: v for name, v in values.items() if v == v != 0.0}
-            squared = math.fsum(v * v for v in values.values())
-        except (TypeError, ValueError, OverflowError) as problem:
-            raise culprit(features, problem) from None
-        if not squared <= 1e300:
-            raise culprit(features)
-        return self._unit(values, squared) if self.sparse else self._standardised(values)
+    def read(self, values: dict[Hashable, float]) -> Point:
+        """Scale an example, as `values_of` gives it; nothing changes."""
+        return self._unit(values) if self.sparse else self._standardised(values)
 
-    def _unit(self, values: dict[Hashable, float], squared: float) -> Point:
-        if not squared:  # no values, or such small ones that their squares vanish
+    def _unit(self, values: dict[Hashable, float]) -> Point:
+        norm = math.sqrt(math.fsum(v * v for v in values.values()))
+        if not norm:  # no values, or such small ones that their squares vanish
             return Point({}, 0.0, np.zeros(0, np.int64), np.zeros(0, np.float32), 0, {})
-        norm = math.sqrt(squared)
-        slots = np.array([hash_of(name) >> (64 - SLOT_BITS) for name in values], dtype=np.int64)
-        unit = np.array(list(values.values())) / norm
+        features: dict[int, float] = {}
+        for name, value in values.items():
+            number = hash_of(name) >> (64 - NUMBER_BITS)
+            features[number] = features.get(number, 0.0) + value
+        slots = np.array(list(features)) >> (NUMBER_BITS - SLOT_BITS)
+        unit = np.array(list(features.values())) / norm
         taken, place = np.unique(slots, return_inverse=True)
         shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
-        return Point(values, 1.0, taken, shares, len(values), {})
+        return Point(features, 1.0, taken, shares, len(values), {})
 
     def _standardised(self, values: dict[Hashable, float]) -> Point:
         known = dict.fromkeys(self.names)

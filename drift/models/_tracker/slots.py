@@ -1,5 +1,7 @@
-"""Where the linear experts keep the weight of a feature of sparse rows: 2^14 slots by hashed name.
+"""Numbers instead of names, for the features of sparse rows: no vocabulary is kept of them.
 
+The first 31 bits of a name's hash are its number among the supports, where two names have one as
+good as never, and the first 14 of these its slot, where the linear experts keep its weight.
 Python's own hash of a text is another one in each process; these are the same everywhere.
 """
 
@@ -11,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-__all__ = ["SLOTS", "SLOT_BITS", "hash_of", "mix"]
+__all__ = ["NUMBER_BITS", "SLOTS", "SLOT_BITS", "hash_of", "mix"]
 
-SLOT_BITS = 14
+NUMBER_BITS, SLOT_BITS = 31, 14
 SLOTS = 1 << SLOT_BITS
 
 #: What SplitMix64 adds to its state from one number to the next.
