@@ -1,4 +1,5 @@
-# How the tracker sees an example: dense features standardised, sparse rows at unit norm.
+# How the tracker sees an example: dense features standardised, sparse rows at unit norm. One class, and so
+# one file, longer than 300 lines.
 
 
 cdef uint64_t hash_name(name) except? 0:
