@@ -1,4 +1,4 @@
-"""Tables of the results for docs/performance.md, between its marks."""
+"""Tables of the results for benchmarks/results.md, between its marks."""
 
 from __future__ import annotations
 

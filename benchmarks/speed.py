@@ -43,7 +43,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="results/speed.json, or speed-quick.json")
     parser.add_argument("--figures", type=Path, help="folder of the figures: the output's")
     parser.add_argument(
-        "--page", type=Path, help="page to put the tables into: docs/performance.md"
+        "--page", type=Path, help="page to put the tables into: benchmarks/results.md"
     )
     parser.add_argument("--list", action="store_true", help="list the scenarios and stop")
     chosen = parser.parse_args()

@@ -65,7 +65,7 @@ def test_a_bar_is_reached_by_the_median(module):
 
 
 def test_the_page_has_a_place_for_every_table(module):
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    page = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
     marks = re.findall(r"^<!-- ([\w-]+) -->$", page, re.MULTILINE)
     assert sorted(marks[::2]) == sorted(module("page")._BLOCKS)
     assert set(marks[1::2]) == {"end"}

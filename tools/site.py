@@ -29,7 +29,10 @@ ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = {
     "index.md": "README.md",
     **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md")},
-    **{f"{folder}/README.md": f"{folder}/README.md" for folder in ("benchmarks", "datasets")},
+    **{
+        name: name
+        for name in ("benchmarks/README.md", "benchmarks/results.md", "datasets/README.md")
+    },
 }
 #: Packages with a page of reference each.
 PACKAGES = ("models", "kernels", "streams", "experiments", "consumers", "testing", "errors")
