@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 # `.ci/night` has --hypothesis-profile=night, whose examples are others each time.
-settings.register_profile("drift", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("drift", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("night", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("drift")
 

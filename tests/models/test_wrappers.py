@@ -247,9 +247,9 @@ def test_batches_and_copies_do_as_the_loop_does(name):
 
 
 def river_checks():
-    for name, make in WRAPPED.items():
-        marks = [] if name in {"OneVsRest(LBP)", "Averaged(MIRA)"} else [pytest.mark.slow]
+    for first, (name, make) in enumerate(WRAPPED.items()):
         for i, check in enumerate(checks.yield_checks(make())):
+            marks = [pytest.mark.slow] if (first + i) % len(WRAPPED) else []
             yield pytest.param(make(), check, id=f"{name}-{check.__name__}-{i}", marks=marks)
 
 
