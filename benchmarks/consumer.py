@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from kafka import KafkaAdminClient
 from steps import Clock
 
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.worker import Worker
 from drift.models import RBP
@@ -99,18 +99,20 @@ def work(
     """Learn a share of the partitions; put down how many examples were learnt by when."""
     rarely: dict[str, Any] = {}
     if not contender.checkpoints:
-        rarely = {"every_messages": 10**9, "every_seconds": 1e9}
+        rarely = {"checkpoint_every": 10**9, "checkpoint_seconds": 1e9}
     meeting.barrier.wait(PATIENCE)  # who is first would learn the share of the others, too
     worker = Worker(
         RBP(budget=1000, seed=0),
-        contender.topic,
-        where["group"],
         CheckpointFolder(where["folder"]),
         {"bootstrap_servers": where["address"]},
-        start="earliest",
-        predictions="out" if contender.publishes else None,
+        WorkerOptions(
+            topic=contender.topic,
+            group=where["group"],
+            start="earliest",
+            predictions="out" if contender.publishes else None,
+            **rarely,
+        ),
         consumer={"heartbeat_interval_ms": 300},
-        **rarely,
     )
     share = contender.partitions // contender.workers
     # Joining the group takes seconds, and goes on only while all who are in it poll. A short poll

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.topics import Reader, Sender, create
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.worker import Worker
@@ -121,12 +121,9 @@ def soak(address: str, folder: Path, count: int) -> None:
     checkpoints, table = folder / "checkpoints", folder / "soak.csv"
     worker = Worker(
         RBP(budget=BUDGET, seed=0),
-        TOPIC,
-        GROUP,
         CheckpointFolder(checkpoints),
         {"bootstrap_servers": address},
-        start="earliest",
-        predictions="soak.predicted",
+        WorkerOptions(topic=TOPIC, group=GROUP, start="earliest", predictions="soak.predicted"),
     )
     while not worker.metrics.models:
         worker.step(0.1)

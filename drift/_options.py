@@ -9,6 +9,7 @@ import dataclasses
 import math
 import types
 import typing
+from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,7 +184,7 @@ def _kind(hint: Any) -> tuple[type, bool, bool]:
     optional = isinstance(hint, types.UnionType)
     if optional:
         [hint] = [one for one in typing.get_args(hint) if one is not types.NoneType]
-    many = typing.get_origin(hint) in {list, tuple}
+    many = typing.get_origin(hint) in {list, tuple, Sequence}
     return (typing.get_args(hint)[0] if many else hint), many, optional
 
 

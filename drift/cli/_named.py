@@ -110,6 +110,23 @@ def configuration(table: Mapping[str, Any], prefix: str = "model") -> dict[str, 
     return entries
 
 
+def table_of(entries: Mapping[str, Any], prefix: str = "model") -> dict[str, Any]:
+    """Return the table of which `configuration` made these entries.
+
+    Examples
+    --------
+    >>> table_of(configuration({"class": "LBP", "budget": 9, "kernel": {"class": "RBF"}}))
+    {'class': 'LBP', 'budget': 9, 'kernel': {'class': 'RBF', 'gamma': 1.0, 'normalize': False}}
+    """
+    table = {"class": entries[prefix]}
+    for name, value in entries.items():
+        parent, _, parameter = name.rpartition(".")
+        if parent == prefix:
+            inner = any(other.startswith(f"{name}.") for other in entries)
+            table[parameter] = table_of(entries, name) if inner else value
+    return table
+
+
 def imported(name: str) -> Any:
     """Import ``module:name``, from the current folder as well.
 

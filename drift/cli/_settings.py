@@ -6,19 +6,20 @@ Options come before the environment, and that before the file.
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._options import from_table
 from drift.cli._kafka import PREFIX, check_names, kafka_options
-from drift.cli._named import build, parse
-from drift.cli._worker import CodecOptions, WorkerOptions
-from drift.errors import ParameterError
+from drift.cli._named import build, imported, parse, table_of
+from drift.cli._worker import ConsumeOptions
+from drift.errors import CheckpointError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from pathlib import Path
 
     from drift.cli._log import Secrets
+    from drift.consumers.codec import Codec
 
 __all__ = ["PREFIX", "Settings", "load", "load_kafka", "read"]
 
@@ -43,11 +44,11 @@ class Settings(NamedTuple):
     """
 
     model: dict[str, Any]
-    worker: WorkerOptions
+    worker: ConsumeOptions
     kafka: dict[str, Any]
     consumer: dict[str, Any]
     producer: dict[str, Any]
-    codec: dict[str, Any]
+    codec: Codec
 
 
 def read(  # noqa: PLR0913, PLR0917
@@ -82,24 +83,22 @@ def read(  # noqa: PLR0913, PLR0917
     """
     tables = load(config, _TABLES)
     kafka = kafka_options(tables, environ, bootstrap, secrets)
-    options = from_table(WorkerOptions, tables["worker"] | dict(worker), "[worker]", flags=True)
+    options = from_table(ConsumeOptions, tables["worker"] | dict(worker), "[worker]", flags=True)
     codec = _codec(tables["codec"])
     model = {name: value for name, value in model.items() if value is not None}
-    return Settings(_model(tables["model"], model), options, *kafka, codec)
+    model = _model(tables["model"], model, options)
+    return Settings(model, options, *kafka, codec)
 
 
-def _codec(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a codec that takes them."""
+def _codec(table: dict[str, Any]) -> Codec:
+    """Return drift's codec, or that of a class of the user's."""
     from drift.consumers import JsonCodec  # noqa: PLC0415
 
-    from_table(CodecOptions, table, "[codec]")
-    for label in table.get("labels", []):
-        if type(label) not in {bool, int, str}:
-            raise ParameterError(
-                f"[codec] labels: {label!r} is no label: those are strings, true, false, integers"
-            )
-    JsonCodec(**table)  # so that what it refuses is said before anything is connected to
-    return dict(table)
+    if "class" not in table:
+        made: JsonCodec = from_table(JsonCodec, table, "[codec]")
+        return made
+    own: Codec = imported(str(table.pop("class")))(**table)
+    return own
 
 
 def load_kafka(
@@ -127,8 +126,11 @@ def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any
     return {name: dict(tables.get(name, {})) for name in names}
 
 
-def _model(table: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Put the options over the file's table; a class given replaces all of that."""
+def _model(table: dict[str, Any], given: dict[str, Any], options: ConsumeOptions) -> dict[str, Any]:
+    """Put the options over the file's table; a class given replaces all of that.
+
+    Without a class it is the model that the checkpoints have, and `Tracker` where there is none.
+    """
     if "class" in given:
         table = parse(given.pop("class"))
     kernel = given.get("kernel", table.get("kernel"))
@@ -136,6 +138,20 @@ def _model(table: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     if isinstance(kernel, str):
         table["kernel"] = parse(kernel)
     if "class" not in table:
-        raise ParameterError("say which model: --model RBP, or class = 'RBP' in [model]")
+        table = _stored(options) | table
     build(table)  # so that what it refuses is said before anything is connected to
     return table
+
+
+def _stored(options: ConsumeOptions) -> dict[str, Any]:
+    """Return the table of the model that the checkpoints of a topic have."""
+    from drift.consumers.checkpoints.adoption import newest  # noqa: PLC0415
+
+    try:
+        found = newest(Path(options.checkpoints))
+    except (CheckpointError, FileNotFoundError):  # there is none, or none that is whole
+        found = {}
+    for header in found.values():
+        if header["configuration"].get("topic") == options.topic:
+            return table_of(header["configuration"])
+    return {"class": "Tracker"}

@@ -11,7 +11,7 @@ from drift._options import option
 from drift.cli import _named, _settings
 from drift.cli._client import Client, read_key
 from drift.cli._log import logging_to_stderr
-from drift.cli._worker import WorkerOptions
+from drift.cli._worker import ConsumeOptions
 
 if TYPE_CHECKING:
     from drift.cli._log import Secrets
@@ -33,9 +33,13 @@ class Consume(Client):
     share the partitions.
     """
 
-    shared = WorkerOptions
+    shared = ConsumeOptions
 
-    model: str | None = option("RBP, 'RBP(budget=500)', or module:function for your own.", None)
+    model: str | None = option(
+        "RBP, 'RBP(budget=500)', or module:function for your own. Without, the one that the "
+        "checkpoints have, or Tracker.",
+        None,
+    )
     budget: int | None = option("Of the model.", None)
     kernel: str | None = option("Of the model: 'Polynomial(degree=4)'.", None)
     seed: int | None = option("Of the model.", None)
@@ -73,7 +77,7 @@ def _run(settings: Settings, secrets: Secrets) -> None:
     log.info("stopped")
 
 
-def _exporter(worker: Worker, options: WorkerOptions) -> Any:
+def _exporter(worker: Worker, options: ConsumeOptions) -> Any:
     if not options.metrics_port:
         return None
     from drift.consumers.metrics import Exporter  # noqa: PLC0415
@@ -82,7 +86,7 @@ def _exporter(worker: Worker, options: WorkerOptions) -> Any:
 
 
 def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets) -> Worker:
-    from drift.consumers import CheckpointFolder, JsonCodec, Worker  # noqa: PLC0415
+    from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
 
     options = settings.worker
     folder = CheckpointFolder(
@@ -94,18 +98,10 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
     )
     return Worker(
         _named.build(settings.model),
-        options.topic,
-        options.group,
         folder,
         settings.kafka,
-        start=options.start,
-        on_gap=options.on_gap,
-        codec=JsonCodec(**settings.codec),
-        predictions=options.predictions,
-        dead_letters=options.dead_letters,
-        single=options.single,
-        every_messages=options.checkpoint_every,
-        every_seconds=options.checkpoint_seconds,
+        options,
+        codec=settings.codec,
         consumer=settings.consumer,
         producer=settings.producer,
     )

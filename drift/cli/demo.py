@@ -57,21 +57,22 @@ class Demo(Command):
 
 def _work(clients: dict[str, Any], folder: str) -> None:
     """Be a worker; in a process of its own."""
-    from drift.consumers.checkpoints.folder import CheckpointFolder  # noqa: PLC0415
-    from drift.consumers.worker import Worker  # noqa: PLC0415
+    from drift.consumers import CheckpointFolder, Worker, WorkerOptions  # noqa: PLC0415
     from drift.models import LBP  # noqa: PLC0415
     from drift.testing import patient_assignor  # noqa: PLC0415
 
     Worker(
         LBP(_BUDGET),
-        _TOPIC,
-        "demo",
         CheckpointFolder(folder),
         clients,
-        start="earliest",
-        predictions=_PREDICTIONS,
-        every_messages=500,
-        every_seconds=1.0,
+        WorkerOptions(
+            topic=_TOPIC,
+            group="demo",
+            start="earliest",
+            predictions=_PREDICTIONS,
+            checkpoint_every=500,
+            checkpoint_seconds=1.0,
+        ),
         consumer={
             "partition_assignment_strategy": [patient_assignor(1.0)],
             "session_timeout_ms": 2000,

@@ -13,7 +13,7 @@ from drift.errors import ParameterError
 
 if TYPE_CHECKING:
     from drift.consumers.codec import Message, Outgoing
-    from drift.consumers.dead_letters import Replay as Letters
+    from drift.consumers.replay import Replay as Letters
 
 __all__ = ["Replay"]
 
@@ -39,7 +39,7 @@ class Replay(Client):
             raise ParameterError("the dead letters cannot be sent to their own topic")
         reading, sending = self.clients()
         from drift.consumers.client.topics import Reader  # noqa: PLC0415
-        from drift.consumers.dead_letters import Replay as Letters  # noqa: PLC0415
+        from drift.consumers.replay import Replay as Letters  # noqa: PLC0415
 
         with Reader(self.dead_letters, reading) as letters, Reader(self.topic, reading) as target:
             letters.require()

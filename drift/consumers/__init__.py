@@ -6,6 +6,7 @@ from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
 from drift.consumers.checkpoints.storable import register
 from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.options import WorkerOptions
 
 if TYPE_CHECKING:
     from drift.consumers.worker import Worker
@@ -17,6 +18,7 @@ __all__ = [
     "Example",
     "JsonCodec",
     "Worker",
+    "WorkerOptions",
     "register",
 ]
 

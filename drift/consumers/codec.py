@@ -1,6 +1,10 @@
 """Messages and the examples they carry: the one place that knows what a payload looks like.
 
+More than 300 lines, as a third are this table and the options.
+
 What becomes of a message under `JsonCodec`, whichever library reads the JSON:
+
+Where they are, `JsonCodec` is told: by default ``features``, ``label``, ``id`` and ``timestamp``.
 
 =====================================================  ============================================
 the value                                              what becomes of it
@@ -12,8 +16,10 @@ no object, no ``features``, ``features`` no object     refused
 a feature that is a number or a bool                   kept; an integer beyond 64 bits as a float
 a feature that is null                                 absent: left out; kept as None with `raw`
 a feature that is a string                             refused, numbers in quotes too; kept with
-                                                       `raw`
-a feature that is an object or an array                refused
+                                                       `raw`; a feature of its own, as
+                                                       ``colour=red``, with `one_hot`
+a feature that is an object                            its entries, under ``size.width``
+a feature that is an array                             refused
 no features at all (``{}``)                            learnt
 a key that comes twice in one object                   the last one counts
 fields of other names                                  ignored
@@ -23,6 +29,8 @@ fields of other names                                  ignored
 ``label`` anything else, or none of `labels`           refused
 ``id`` absent, null, a string or an integer            kept; anything else is refused
 ``timestamp`` absent, null, a number or a string       kept, unread; anything else is refused
+a weight that is absent or null                        1
+a weight that is a number of at least 0                goes to `learn_one`; anything else is refused
 =====================================================  ============================================
 
 Refused means `drift.errors.MessageError`: the worker sends the message to the dead letters.
@@ -31,15 +39,20 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence  # noqa: TC003 - options read their types
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from drift._options import check_options, option
 from drift.consumers._json import diagnosis, is_deeper, library, plain
 from drift.consumers.records import Headers, Message, Outgoing, Position
 from drift.errors import MessageError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Iterator
 
     from drift.types import Features, Label
 
@@ -65,13 +78,15 @@ _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 class Example(NamedTuple):
     """What a message says: learnt where it has a label, else predicted only.
 
-    `id` and `timestamp` are the sender's own, and go along to the prediction.
+    `id` and `timestamp` are the sender's own, and go along to the prediction; `weight` goes to the
+    model's ``learn_one``.
     """
 
     features: Features
     label: Label = None
     id: str | int | None = None
     timestamp: str | float | None = None
+    weight: float | None = None
 
 
 class Codec(Protocol):
@@ -95,7 +110,7 @@ class Codec(Protocol):
     ...     def encode(self, example):
     ...         return ",".join(map(str, [example.label, *example.features.values()])).encode()
     >>> Csv().decode(b"spam,1.5,2")
-    Example(features={0: 1.5, 1: 2.0}, label='spam', id=None, timestamp=None)
+    Example(features={0: 1.5, 1: 2.0}, label='spam', id=None, timestamp=None, weight=None)
     """
 
     def decode(self, value: bytes | None, headers: Headers = ()) -> Example:
@@ -107,14 +122,34 @@ class Codec(Protocol):
         ...
 
 
+@dataclass(kw_only=True, eq=False)
 class JsonCodec:
     """Examples as JSON objects: ``{"features": {"age": 31.5}, "label": true, "id": "a7"}``.
 
     The module's table says what becomes of each kind of value. `orjson` reads and writes where
     it is installed, which is several times as fast; Python's own `json` gives the same results.
 
+    Messages of another shape are read by where their fields are: ``payload.label`` is the entry
+    ``label`` of the object ``payload``. As soon as a label is named, nothing else is looked for but
+    what is named, too, and all that is left is features.
+
     Parameters
     ----------
+    features
+        Where the features are; None for ``features``, or, where `label` is named, for all of the
+        message but what is named otherwise.
+    label
+        Where the label is; None for ``label``.
+    id, timestamp
+        Where they are; None for ``id`` and ``timestamp``, or, where `label` is named, for none.
+    weight
+        Where the weight of an example is; None for none.
+    drop
+        What is no feature.
+    one_hot
+        Make of a string or bool a feature of its own: of ``"red"`` under ``colour``, ``colour=red``
+        is 1. Otherwise a string is refused, and a bool is 0 or 1. Each text makes a feature: drop
+        those that hardly ever come again, as names and numbers of orders.
     labels
         The labels that there are; a message with another one is refused. None for no limit. 1 and
         true are the same label, as they are in Python.
@@ -130,47 +165,65 @@ class JsonCodec:
     Raises
     ------
     ParameterError
-        If `labels` is a string or empty, or `max_bytes` not at least 1.
+        If `labels` is empty, or `max_bytes` not at least 1.
 
     Examples
     --------
     >>> codec = JsonCodec()
     >>> codec.decode(b'{"features": {"age": 31.5}, "label": true}')
-    Example(features={'age': 31.5}, label=True, id=None, timestamp=None)
+    Example(features={'age': 31.5}, label=True, id=None, timestamp=None, weight=None)
     >>> codec.encode(Example({"age": 31.5}, label=True))
     b'{"features":{"age":31.5},"label":true}'
     >>> codec.decode(b'{"features": {"age": "31.5"}}')
     Traceback (most recent call last):
-    drift.errors.MessageError: features['age'] is a string: send numbers without quotes, ...
+    drift.errors.MessageError: features['age'] is a string: send numbers without quotes; ...
+    >>> codec = JsonCodec(label="fraud", id="order.id", drop=["order.note"], one_hot=True)
+    >>> codec.decode(b'''{"order": {"id": 7, "sum": 3.5, "card": "visa", "note": "call"},
+    ...                  "fraud": false}''')
+    Example(features={'order.sum': 3.5, 'order.card=visa': 1}, label=False, id=7, ...)
     """
 
-    def __init__(
-        self,
-        *,
-        labels: Collection[Label] | None = None,
-        require_label: bool = False,
-        raw: bool = False,
-        max_bytes: int = 1 << 20,
-    ) -> None:
-        if isinstance(labels, str) or (labels is not None and not labels):
-            raise ParameterError(f"labels must be a list of labels or None, not {labels!r}")
-        if max_bytes < 1:
-            raise ParameterError(f"max_bytes must be at least 1, not {max_bytes!r}")
-        self.labels = None if labels is None else tuple(labels)
-        self.require_label = require_label
-        self.raw = raw
-        self.max_bytes = max_bytes
-        self._allowed = _RAW if raw else _NUMBERS
+    features: str | None = option("Where the features are.", None)
+    label: str | None = option("Where the label is.", None)
+    id: str | None = option("Where the id is.", None)
+    timestamp: str | None = option("Where the timestamp is.", None)
+    weight: str | None = option("Where the weight of the example is.", None)
+    drop: Sequence[str] = option("What is no feature.", ())
+    one_hot: bool = option("Make a feature of each text and bool.", default=False)
+    labels: Sequence[object] | None = option("The labels that there are.", None)
+    require_label: bool = option("Refuse messages without a label.", default=False)
+    raw: bool = option("Hand strings and null on to a River pipeline.", default=False)
+    max_bytes: int = option("Bytes of the largest value that is read.", 1 << 20, least=1)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, and prepare what each message takes."""
+        check_options(self)
+        if self.labels is not None and not self.labels:
+            raise ParameterError("labels must be a list of labels or None, not []")
+        for label in self.labels or ():
+            if type(label) not in {bool, int, str}:
+                raise ParameterError(
+                    f"labels: {label!r} is no label: those are strings, true, false, integers"
+                )
+        own = self.label is not None
+        self._at = {
+            "features": self.features or (None if own else "features"),
+            "label": self.label or "label",
+            "id": self.id or (None if own else "id"),
+            "timestamp": self.timestamp or (None if own else "timestamp"),
+            "weight": self.weight,
+        }
+        others = {path for name, path in self._at.items() if path and name != "features"}
+        path = self._at["features"]
+        self._prefix = "" if path is None else f"{path}."
+        #: What stands among the features and is none.
+        self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
+        self._allowed = _RAW if self.raw else _NUMBERS
         self._loads, self._dumps = library()
 
-    def __repr__(self) -> str:
-        return (
-            f"JsonCodec(labels={self.labels}, require_label={self.require_label}, "
-            f"raw={self.raw}, max_bytes={self.max_bytes})"
-        )
-
-    def __reduce__(self) -> tuple[Callable[..., JsonCodec], tuple[Any, ...]]:
-        return _codec, (self.labels, self.require_label, self.raw, self.max_bytes)
+    def __reduce__(self) -> tuple[Callable[[], JsonCodec], tuple[()]]:
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return partial(JsonCodec, **given), ()
 
     def decode(self, value: bytes | None, headers: Headers = ()) -> Example:
         """Return the example that a value holds; `headers` are not read.
@@ -197,30 +250,63 @@ class JsonCodec:
         features: Any = example.features
         if not _is_plain(features):
             features = self._usable(_made_plain(features))
-        sent = [plain(field) for field in example[1:]]
-        valid = self._example(dict(zip(Example._fields, [features, *sent], strict=True)))
+        tree: dict[str, Any] = {}
+        values = [features, *map(plain, example[1:])]
+        for (name, path), value in zip(self._at.items(), values, strict=True):
+            if value is None:
+                continue
+            if path is None and name != "features":
+                raise MessageError(name, "has no place in a message: say where it is to be")
+            _put(tree, path, value)
+        self._example(tree)
         try:
-            value = self._dumps({k: v for k, v in valid._asdict().items() if v is not None})
+            data = self._dumps(tree)
         except (TypeError, UnicodeEncodeError):
             raise MessageError("value", "holds half of a surrogate pair: mend the text") from None
-        self._refuse_size(len(value))
-        return value
+        self._refuse_size(len(data))
+        return data
 
     def _example(self, tree: dict[str, Any]) -> Example:
         """Return the example that an object is, or refuse it."""
-        features: Any = tree.get("features")
-        if type(features) is not dict:
-            raise MessageError("features", f"{_is(tree, 'features')}, not an object: {_SHAPE}")
-        try:
-            sum(features.values())  # of all that JSON has, numbers and bools alone add up
-        except TypeError:
-            features = self._usable(features)
+        at = self._at
+        weight = _one_of(tree, at["weight"], (int, float), "a number")
+        if weight is not None and weight < 0:
+            raise MessageError(str(at["weight"]), f"is {weight}: send a number of at least 0")
         return Example(
-            features,
-            self._label(tree.get("label")),
-            _one_of(tree, "id", (str, int), "a string or an integer"),
-            _one_of(tree, "timestamp", (int, float, str), "a number or a string"),
+            self._features(tree),
+            self._label(_found(tree, at["label"])),
+            _one_of(tree, at["id"], (str, int), "a string or an integer"),
+            _one_of(tree, at["timestamp"], (int, float, str), "a number or a string"),
+            weight,
         )
+
+    def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
+        """Return the features of an object, or refuse them."""
+        path = self._at["features"]
+        found = _found(tree, path)
+        if type(found) is not dict:
+            raise MessageError(str(path), f"{_is(tree, path)}, not an object: {self._shape()}")
+        prefix, without = self._prefix, self._without
+        if without:
+            found = {name: value for name, value in found.items() if prefix + name not in without}
+        with suppress(TypeError):
+            sum(found.values())  # of all that JSON has, numbers and bools alone add up
+            if not self.one_hot:
+                return found
+        return self._usable(dict(self._flat(found)))
+
+    def _flat(self, tree: dict[str, Any], name: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield the entries of an object and of those in it."""
+        for key, value in tree.items():
+            if self._prefix + name + key in self._without:
+                continue
+            if type(value) is dict:
+                yield from self._flat(value, f"{name}{key}.")
+            else:
+                yield name + key, value
+
+    def _shape(self) -> str:
+        return _SHAPE if self.label is None else "send it where [codec] says"
 
     def _read(self, value: bytes | None) -> dict[str, Any]:
         """Return the object that a value is."""
@@ -253,17 +339,23 @@ class JsonCodec:
             )
 
     def _usable(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Leave out what is absent, or refuse the first value that is no number."""
+        """Leave out what is absent, make features of texts, or refuse what is no number."""
+        if self.one_hot:
+            hot = {name: v for name, v in features.items() if type(v) in {bool, str}}
+            features = {name: v for name, v in features.items() if name not in hot}
+            features |= {
+                f"{name}={v}" if type(v) is str else f"{name}={str(v).lower()}": 1
+                for name, v in hot.items()
+            }
         for name, value in features.items():
             if value is None or type(value) in self._allowed:
                 continue
+            remedy = "send a number, or drop it"
             if type(value) is str:
                 remedy = (
-                    "send numbers without quotes, and a category as a feature of its own, as "
-                    '"colour=red": 1; or let a River pipeline encode it, with raw'
+                    "send numbers without quotes; a category as a feature of its own, as "
+                    '"colour=red": 1, which one_hot in [codec] makes of it; or drop it'
                 )
-            else:
-                remedy = 'send a number; for what is nested, one feature each, as "size.width": 3'
             raise MessageError(f"features[{_short(name)}]", f"is {_kind(value)}: {remedy}")
         if self.raw:
             return features
@@ -271,30 +363,27 @@ class JsonCodec:
 
     def _label(self, label: Any) -> Label:
         """Return the label, or refuse it."""
+        name = str(self._at["label"])
         if label is None:
             if self.require_label:
-                raise MessageError("label", f"is absent: {_SHAPE}")
+                raise MessageError(name, f"is absent: {self._shape()}")
             return None
         if type(label) is float and label.is_integer() and abs(label) < _WHOLE:
             label = int(label)
         if _is_long(label):
-            raise MessageError("label", f"is longer than {_LONGEST}: send a short name")
+            raise MessageError(name, f"is longer than {_LONGEST}: send a short name")
         if type(label) not in {bool, int, str}:
             raise MessageError(
-                "label",
+                name,
                 f"is {_kind(label)}: send a string, true, false or an integer; to have a message "
                 "predicted only, leave it out",
             )
         if self.labels is not None and label not in self.labels:
             known = ", ".join(map(repr, self.labels[:5])) + ", ..." * (len(self.labels) > 5)
             raise MessageError(
-                "label", f"is {_short(label)}, not one of {known}: correct it, or add it to labels"
+                name, f"is {_short(label)}, not one of {known}: correct it, or add it to labels"
             )
         return label
-
-
-def _codec(labels: Any, require_label: bool, raw: bool, max_bytes: int) -> JsonCodec:  # noqa: FBT001
-    return JsonCodec(labels=labels, require_label=require_label, raw=raw, max_bytes=max_bytes)
 
 
 # --- what a value is, in the words of JSON -----------------------------------------------------
@@ -311,8 +400,35 @@ def _kind(value: Any) -> str:
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
-def _is(tree: dict[str, Any], field: str) -> str:
-    return f"is {_kind(tree[field])}" if field in tree else "is absent"
+def _found(tree: Any, path: str | None) -> Any:
+    """Return what is at a path of names between dots; None where there is nothing.
+
+    >>> _found({"a": {"b": 1}, "a.c": 2}, "a.b"), _found({"a": {"b": 1}, "a.c": 2}, "a.c")
+    (1, 2)
+    """
+    if path is None or path in tree:
+        return tree if path is None else tree[path]
+    name, _, rest = path.partition(".")
+    inner = tree.get(name)
+    return _found(inner, rest) if rest and type(inner) is dict else None
+
+
+def _put(tree: dict[str, Any], path: str | None, value: Any) -> None:
+    """Set what is at a path of names between dots."""
+    *names, last = (path or "").split(".")
+    for name in names:
+        tree = tree.setdefault(name, {})
+    if path is None:
+        tree |= value
+    elif type(value) is dict:
+        tree[last] = {**value, **tree.get(last, {})}
+    else:
+        tree[last] = value
+
+
+def _is(tree: dict[str, Any], path: str | None) -> str:
+    value = _found(tree, path)
+    return "is absent" if value is None and path not in tree else f"is {_kind(value)}"
 
 
 def _short(value: Any) -> str:
@@ -323,8 +439,10 @@ def _is_unsayable(value: Any) -> bool:
     return type(value) is float and not math.isfinite(value)
 
 
-def _one_of(tree: dict[str, Any], field: str, types: tuple[type, ...], what: str) -> Any:
-    value = tree.get(field)
+def _one_of(tree: dict[str, Any], field: str | None, types: tuple[type, ...], what: str) -> Any:
+    if field is None:
+        return None
+    value = tree.get(field) if "." not in field else _found(tree, field)
     if value is not None and (type(value) not in types or _is_unsayable(value)):
         raise MessageError(field, f"is {_kind(value)}: send {what}, or leave it out")
     if _is_long(value):

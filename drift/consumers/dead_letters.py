@@ -18,9 +18,6 @@ header                 what it holds, as text
                        clients of Kafka do not send what has neither
 ====================== =============================================================
 
-A message that is sent to its topic once more, by `Replay`, has its key, value and headers, and then
-``drift.replayed``: where it stood before, as ``topic:partition:offset``.
-
 The topic of the dead letters must not be compacted: letters that share a key would replace each
 other, and a tombstone's letter would delete them.
 """
@@ -28,23 +25,16 @@ other, and a tombstone's letter would delete them.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from drift.consumers.records import CutValue, Message, Outgoing, Position
 from drift.errors import MessageError, one_line
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from drift.consumers.client.topics import Reader
-
-__all__ = ["Replay", "dead_letter", "original", "shortened"]
+__all__ = ["dead_letter", "original", "shortened", "text"]
 
 _NAMES = ("error", "error.class", "topic", "partition", "offset", "timestamp", "time")
 _HEADERS = tuple(f"drift.{name}" for name in _NAMES)
 _CUT = "drift.cut"
 _NULL = "drift.null"
-_REPLAYED = "drift.replayed"
 
 
 def dead_letter(
@@ -133,7 +123,7 @@ def original(letter: Message | Outgoing) -> Message:
     """Return the message that a dead letter was made of, to send it to its topic once more.
 
     What comes of it again is at a new offset, and learnt there: it is to be sent once, after what
-    refused it has been mended, as `Replay` does.
+    refused it has been mended, as `drift.consumers.replay` does.
 
     Parameters
     ----------
@@ -153,7 +143,7 @@ def original(letter: Message | Outgoing) -> Message:
     """
     headers = list(letter.headers)
     if headers and headers[-1][0] == _CUT:
-        size = _text(headers[-1][1])
+        size = text(headers[-1][1])
         raise MessageError("value", f"was cut off, it had {size} bytes: send it from its source")
     value = letter.value
     if headers and headers[-1][0] == _NULL:
@@ -163,7 +153,7 @@ def original(letter: Message | Outgoing) -> Message:
     if split < 0 or tuple(name for name, _ in headers[split:]) != _HEADERS:
         raise MessageError("headers", f"are no dead letter's: they must end with {_HEADERS[0]} ...")
     facts = dict(headers[split:])
-    topic, partition, offset, stamp = (_text(facts[name]) for name in _HEADERS[2:6])
+    topic, partition, offset, stamp = (text(facts[name]) for name in _HEADERS[2:6])
     try:
         position = Position(topic, int(partition), int(offset))
         timestamp = int(stamp) if stamp else None
@@ -172,122 +162,10 @@ def original(letter: Message | Outgoing) -> Message:
     return Message(position, letter.key, value, headers[:split], timestamp)
 
 
-class Replay:
-    """The dead letters whose messages their topic has to be sent once more, as of now.
-
-    A letter that stands twice counts once. A message that the topic holds of an earlier replay, as
-    its header ``drift.replayed`` tells, is not sent again: a replay that was interrupted goes on,
-    and one that is run twice sends nothing. Of two at the same time each would send all. What
-    cannot be sent is left out: values that were cut off, and tombstones without a key.
-
-    Parameters
-    ----------
-    letters
-        The topic of the dead letters.
-    topic
-        The topic that they come from, and are sent to; letters of other topics are passed over.
-    error
-        Take those letters only whose error holds this text.
-    warn
-        Called with a line for each letter that is left out.
-
-    Attributes
-    ----------
-    before : int
-        Messages that the topic holds of an earlier replay.
-    twice : int
-        Letters beyond the first of a message.
-    others : int
-        Letters of other topics.
-
-    Examples
-    --------
-    ::
-
-        with Reader("news.dead", kafka) as letters, Reader("news", kafka) as topic:
-            with Sender(kafka) as sender:
-                for letter, (name, key, value, headers, partition) in Replay(letters, topic):
-                    sender.send(name, partition, value, key, headers)
-                sender.flush()
-    """
-
-    def __init__(
-        self,
-        letters: Reader,
-        topic: Reader,
-        *,
-        error: str = "",
-        warn: Callable[[str], None] | None = None,
-    ) -> None:
-        self.letters = letters
-        self.topic = topic
-        self.error = error
-        self.warn = warn
-        self.before = self.twice = self.others = 0
-
-    def __iter__(self) -> Iterator[tuple[Message, Outgoing]]:
-        """Yield each letter with what is to be sent, whose lane is its partition."""
-        ends = self.letters.ends()
-        # Twice over the letters, so that their values need not be held.
-        sent = self._sent([message.position for _, message in self._messages(ends, self.warn)])
-        self.before = self.twice = self.others = 0
-        for letter, message in self._messages(ends):
-            if str(message.position) in sent:
-                self.before += 1
-                continue
-            headers = [(name, value or b"") for name, value in message.headers]
-            headers.append((_REPLAYED, str(message.position).encode()))
-            topic, partition, _ = message.position
-            yield letter, Outgoing(topic, message.key, message.value, headers, partition)
-
-    def _messages(
-        self, ends: Mapping[int, int], warn: Callable[[str], None] | None = None
-    ) -> Iterator[tuple[Message, Message]]:
-        """Yield the letters with their messages, each message once."""
-        seen = set()
-        for letter in self.letters.read(ends):
-            if self.error not in _text(dict(letter.headers).get(_HEADERS[0])):
-                continue
-            try:
-                message = self._sendable(original(letter))
-            except MessageError as problem:
-                if warn is not None:
-                    warn(f"{letter.position} is left out: {problem}")
-                continue
-            if message.position.topic != self.topic.topic:
-                self.others += 1
-            elif message.position in seen:
-                self.twice += 1
-            else:
-                seen.add(message.position)
-                yield letter, message
-
-    def _sendable(self, message: Message) -> Message:
-        if message.key is None and message.value is None:
-            raise MessageError("value", "is null, and so is the key: no client sends that")
-        topic, partition, _ = message.position
-        if topic == self.topic.topic and partition not in self.topic.partitions:
-            raise MessageError("partition", f"{partition} of {topic} is gone: send it yourself")
-        return message
-
-    def _sent(self, wanted: list[Position]) -> set[str]:
-        """Return which of these messages the topic holds of an earlier replay."""
-        ends, begins = self.topic.ends(), dict[int, int]()
-        for _, partition, offset in wanted:
-            # What comes again stands behind where it stood, unless the topic was made anew.
-            first = offset + 1 if offset < ends[partition] else 0
-            begins[partition] = min(first, begins.get(partition, first))
-        return {
-            _text(value)
-            for message in self.topic.read({number: ends[number] for number in begins}, begins)
-            for name, value in message.headers
-            if name == _REPLAYED
-        }
-
-
 def _bytes(fact: str | int) -> bytes:
     return str(fact).encode()
 
 
-def _text(value: bytes | None) -> str:
+def text(value: bytes | None) -> str:
+    """Return what a header of drift's says."""
     return (value or b"").decode(errors="replace")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import threading
+from socketserver import TCPServer, ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Self
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from drift.errors import MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from prometheus_client import CollectorRegistry, Metric
@@ -28,7 +31,10 @@ class Exporter:
     worker
         The counts.
     port
-        Port of the page ``/metrics``; None or 0 for none. Each worker of a machine needs its own.
+        Port of ``/metrics``, ``/livez`` and ``/readyz``; None or 0 for none. Each worker of a
+        machine needs its own. ``/livez`` is 503 where the worker has not polled for as long as its
+        group waits, so that it is to be started again; ``/readyz`` also where it has no partition,
+        or could not write its last checkpoint. Both say why.
     address
         Where the page is served. Whoever reaches it reads topics and error figures: leave it on
         127.0.0.1, or bind it to a network that is yours.
@@ -62,21 +68,25 @@ class Exporter:
         self, worker: WorkerMetrics, port: int | None = None, address: str = "127.0.0.1"
     ) -> None:
         try:
-            from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+            from prometheus_client import CollectorRegistry, make_wsgi_app  # noqa: PLC0415
         except ImportError:
             raise MissingExtraError("prometheus-client", "kafka") from None
         self.registry: CollectorRegistry = CollectorRegistry()
         self.registry.register(_Collector(worker))
-        self._server = None
+        self._server: WSGIServer | None = None
         if not port:
             return
         try:
-            self._server, self._thread = start_http_server(port, address, self.registry)
+            self._server = make_server(
+                address, port, _pages(worker, make_wsgi_app(self.registry)), _Server, _Handler
+            )
         except (OSError, OverflowError) as problem:
             raise ParameterError(
                 f"metrics cannot be served on {address}:{port} ({problem}): give each worker a "
                 "free port and an address of this machine, or the port 0 for none"
             ) from None
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Stop serving; a second call does nothing."""
@@ -96,6 +106,39 @@ class Exporter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        # Without the look for the name of the machine, which may take long.
+        self.allow_reuse_address = True
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+        self.setup_environ()
+
+
+class _Handler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing: probes come every few seconds."""
+
+
+def _pages(worker: WorkerMetrics, metrics: Any) -> Callable[..., Iterable[bytes]]:
+    def page(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            found: Iterable[bytes] = metrics(environ, start_response)
+            return found
+        if path not in {"/livez", "/readyz"}:
+            start_response("404 Not Found", [])
+            return [b"/metrics, /livez or /readyz\n"]
+        problems = worker.problems()
+        good = worker.is_alive() if path == "/livez" else not problems
+        start_response("200 OK" if good else "503 Service Unavailable", [])
+        return ["; ".join(problems if not good else ["ok"]).encode() + b"\n"]
+
+    return page
 
 
 _HELP = {
@@ -132,6 +175,9 @@ class _Collector:
         )
         yield CounterMetricFamily(
             "drift_rebalances", "Assignments of partitions", value=worker.rebalances
+        )
+        yield GaugeMetricFamily(
+            "drift_partitions", "Partitions that the worker learns", value=worker.partitions
         )
         rows = [
             (

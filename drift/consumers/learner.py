@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import library
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
-from drift.errors import MessageError
+from drift.errors import MessageError, ParameterError
 
 if TYPE_CHECKING:
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
 
-__all__ = ["Learner"]
+__all__ = ["Learner", "check_model"]
 
 log = logging.getLogger("drift.consumers")
 
 _, _dumps = library()
+
+#: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
+_LINES, _SECONDS = 10, 60.0
+
+
+def check_model(model: Any, codec: Codec) -> None:
+    """Refuse what is no classifier, or cannot learn what the messages say.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+
+    Examples
+    --------
+    >>> from river.linear_model import LinearRegression
+    >>> from drift.consumers.codec import JsonCodec
+    >>> check_model(LinearRegression(), JsonCodec())
+    Traceback (most recent call last):
+    drift.errors.ParameterError: LinearRegression is no classifier: a worker predicts labels. ...
+    """
+    from river import base, compose  # noqa: PLC0415 - takes a while
+
+    final = model
+    while isinstance(final, compose.Pipeline):
+        *_, final = final.steps.values()
+    if not isinstance(final, base.Classifier):
+        raise ParameterError(
+            f"{type(model).__name__} is no classifier: a worker predicts labels. Give one of "
+            "drift's or River's, a pipeline that ends in one, or a function that returns one"
+        )
+    if getattr(codec, "weight", None) is None:
+        return
+    learn = inspect.signature(final.learn_one).parameters.values()
+    if not any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn):
+        raise ParameterError(
+            f"{type(model).__name__} learns without weights: leave weight out of the codec"
+        )
 
 
 class Learner:
@@ -47,6 +87,10 @@ class Learner:
 
     Attributes
     ----------
+    key : tuple
+        What it learns: topic and partition, or None for all of the topic's.
+    epoch : int
+        Number of the claim of its checkpoints.
     leader_epochs : dict
         Leader epoch of the last message by topic and partition; -1 where it is not known.
     identity : dict
@@ -83,9 +127,23 @@ class Learner:
         self.predictions = predictions
         self.dead_letters = dead_letters
         self.checkpoint = checkpoint
+        self.key = metrics.topic, metrics.partition
+        self.epoch = 0
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
+        self._lines: list[float] = []  # when the last ones were written
+        self._unsaid = 0
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint."""
+        self.model, self.checkpoint = checkpoint.model, checkpoint.id
+        self.offsets = dict(checkpoint.offsets)
+        self.leader_epochs = dict(checkpoint.leader_epochs)
+        self.identity = {**checkpoint.identity, **self.identity}
+        if checkpoint.metrics:  # none of a model that was trained elsewhere
+            self.metrics.restore(dict(checkpoint.metrics))
+        self.metrics.checkpointed(checkpoint.time)
 
     def take(self, message: Message) -> list[Outgoing]:
         """Predict and learn a message; return what is to be sent because of it.
@@ -129,7 +187,10 @@ class Learner:
         if example.label is None:
             self.metrics.unlabelled += 1
             return answer
-        self.model.learn_one(features, example.label)
+        if example.weight is None:
+            self.model.learn_one(features, example.label)
+        else:
+            self.model.learn_one(features, example.label, w=example.weight)
         self.metrics.learnt(predicted != example.label)
         return answer
 
@@ -142,6 +203,7 @@ class Learner:
             "timestamp": example.timestamp,
             "predicted": predicted,
             "score": None if score is None else score(example.features),
+            "probabilities": self._probabilities(example),
             "label": example.label,
             **message.position._asdict(),
             "checkpoint": self.checkpoint,
@@ -153,10 +215,36 @@ class Learner:
         key, lane = str(message.position).encode(), message.position.partition
         return [Outgoing(self.predictions, key, value, [], lane)]
 
+    def _probabilities(self, example: Example) -> dict[str, float] | None:
+        try:
+            found = self.model.predict_proba_one(example.features)
+        except NotImplementedError:  # as River has it for those that know none
+            return None
+        return {
+            str(label).lower() if isinstance(label, bool) else str(label): share
+            for label, share in found.items()
+        }
+
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1
+        self._say(message, error)
         if self.dead_letters is None:
-            log.error("%s is left out, without a topic for it: %s", message.position, error)
             return []
-        log.warning("%s goes to %s: %s", message.position, self.dead_letters, error)
         return [dead_letter(message, error, self.dead_letters)]
+
+    def _say(self, message: Message, error: Exception) -> None:
+        """Log what becomes of a message that cannot be learnt, and why; not of each of a flood."""
+        now = monotonic()
+        self._lines = [time for time in self._lines if time > now - _SECONDS]
+        if len(self._lines) >= _LINES:
+            self._unsaid += 1
+            return
+        self._lines.append(now)
+        more = f" (and {self._unsaid} before it, unsaid)" if self._unsaid else ""
+        self._unsaid = 0
+        if self.dead_letters is None:
+            what = "%s is left out, without a topic for it: %s%s"
+            log.error(what, message.position, error, more)
+        else:
+            what = "%s goes to %s: %s%s"
+            log.warning(what, message.position, self.dead_letters, error, more)

@@ -17,9 +17,10 @@ name in Prometheus                        type     what it is
 ``drift_dead_letters_total``              counter  messages sent to the dead letters
 ``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
 ``drift_rebalances_total``                counter  assignments of partitions, of the worker
+``drift_partitions``                      gauge    partitions that the worker learns
 ========================================  =======  ================================================
 
-All but the last two have the labels ``topic`` and ``partition``; a model over all partitions has
+All but the last three have the labels ``topic`` and ``partition``; a model over all partitions has
 the partition ``all``. What is not known, as the supports of a model that has none, is not exported.
 Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
 a worker that goes back to a checkpoint must not count down. The log shows the counts that the
@@ -249,6 +250,14 @@ class WorkerMetrics:
         Time in waiting for messages.
     rebalances : int
         Assignments of partitions.
+    partitions : int
+        Partitions that are being learnt.
+    polled : float
+        When it last asked for messages, as `time.monotonic` has it.
+    silence : float
+        Seconds without such a sign after which its group takes it for gone.
+    trouble : str or None
+        Why the last checkpoint could not be claimed or written; None where it could.
     models : list of Metrics
         Those of the models that the worker holds now. Replace the list rather than change it: the
         exporter reads it from a thread of its own.
@@ -262,12 +271,39 @@ class WorkerMetrics:
     poll_seconds=0 rebalances=1 models=2
     """
 
-    __slots__ = ("models", "poll_seconds", "rebalances")
+    __slots__ = (
+        "models",
+        "partitions",
+        "poll_seconds",
+        "polled",
+        "rebalances",
+        "silence",
+        "trouble",
+    )
 
     def __init__(self) -> None:
         self.poll_seconds = 0.0
-        self.rebalances = 0
+        self.rebalances = self.partitions = 0
+        self.polled, self.silence = time.monotonic(), 300.0
+        self.trouble: str | None = None
         self.models: list[Metrics] = []
+
+    def is_alive(self) -> bool:
+        """Say whether the worker has asked for messages lately."""
+        return time.monotonic() - self.polled <= self.silence
+
+    def problems(self) -> list[str]:
+        """Return what keeps it from learning; nothing where it learns.
+
+        Examples
+        --------
+        >>> WorkerMetrics().problems()
+        ['no partition is assigned']
+        """
+        silent = round(time.monotonic() - self.polled)
+        found = [] if self.is_alive() else [f"no poll for {silent} s"]
+        found += [] if self.partitions else ["no partition is assigned"]
+        return found if self.trouble is None else [*found, f"no checkpoint: {self.trouble}"]
 
     def line(self, *, as_json: bool = False) -> str:
         """Return a line for the log, as `Metrics.line` does."""

@@ -1,4 +1,7 @@
-"""The worker: poll, decode, predict, learn, publish, checkpoint, for months."""
+"""The worker: poll, decode, predict, learn, publish, checkpoint, for months.
+
+More than 300 lines, as the order of these steps is what keeps examples from being lost.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +11,32 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import check_integer, check_number
+from drift.consumers.assignment import Assignment
 from drift.consumers.client.consumer import Gap, GroupConsumer, SingleAssignor
 from drift.consumers.client.producer import Producer, UnsentError
+from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
-from drift.consumers.learner import Learner
+from drift.consumers.learner import Learner, check_model
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.starts import first_offset, offset_behind_gap
-from drift.errors import CheckpointError, FencedError, ParameterError
+from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from drift.consumers.assignment import Key, Place
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
+    from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Message
 
 __all__ = ["Worker"]
 
 log = logging.getLogger("drift.consumers")
 
-Place = tuple[str, int]
-
 #: Seconds of learning after which a worker polls again, so that slow models stay in the group; and
-#: for which a folder may be one that cannot be written, as a partition is taken over.
+#: for which folder or broker may be out of reach as a partition is taken over.
 _PATIENCE = 30.0
 
 
@@ -49,28 +53,14 @@ class Worker:
     ----------
     model
         Any River classifier or pipeline that has learnt nothing.
-    topic
-        The topic to learn.
-    group
-        The consumer group; start more workers of it to share the partitions.
     folder
         The checkpoints, local or shared by all workers of the group.
     kafka
         Options of kafka-python for all clients: ``bootstrap_servers``, security, ...
-    start
-        Where a partition without checkpoint and without committed offset begins: ``"earliest"``,
-        ``"latest"``, or None to refuse.
-    on_gap
-        What to do where the broker has deleted messages before they were learnt: ``"stop"``, or
-        ``"skip"`` them and say so in the log.
-    predictions, dead_letters
-        Topics to send to; None for none.
+    options
+        Topics, group, where to begin, when to save.
     codec
         What makes examples of messages; None for `JsonCodec`.
-    single
-        One model over all partitions, in one worker of the group; the others stand by.
-    every_messages, every_seconds
-        A checkpoint is written after so many messages or seconds, whichever comes first.
     consumer, producer
         More options of kafka-python for the one or the other.
 
@@ -82,70 +72,59 @@ class Worker:
     Raises
     ------
     ParameterError
-        If `start` or `on_gap` is none of these, topics are the same, a checkpoint is to be written
-        never, or kafka-python refuses its options.
+        If the model is no classifier, or kafka-python refuses its options.
     CheckpointError
         If the model cannot be stored in `folder`.
+
+    Examples
+    --------
+    ::
+
+        options = WorkerOptions(topic="news", group="readers", start="earliest")
+        kafka = {"bootstrap_servers": "localhost:9092"}
+        Worker(Tracker(300), CheckpointFolder("checkpoints"), kafka, options).run()
     """
 
     def __init__(  # noqa: PLR0913
         self,
         model: Any,
-        topic: str,
-        group: str,
         folder: CheckpointFolder,
         kafka: Mapping[str, Any],
+        options: WorkerOptions,
         *,
-        start: str | None = None,
-        on_gap: str = "stop",
-        predictions: str | None = None,
-        dead_letters: str | None = None,
         codec: Codec | None = None,
-        single: bool = False,
-        every_messages: int = 20_000,
-        every_seconds: float = 10.0,
         consumer: Mapping[str, Any] | None = None,
         producer: Mapping[str, Any] | None = None,
     ) -> None:
-        check_integer("every_messages", every_messages)
-        check_number("every_seconds", every_seconds)
-        if on_gap not in {"stop", "skip"}:
-            raise ParameterError(f"on_gap must be 'stop' or 'skip', not {on_gap!r}")
-        topics = [name for name in (topic, predictions, dead_letters) if name is not None]
-        if len(set(topics)) < len(topics):
-            raise ParameterError(
-                f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
-                "each, or what is sent is learnt again"
-            )
-        if start not in {None, "earliest", "latest"}:
-            raise ParameterError(f"start must be 'earliest', 'latest' or None, not {start!r}")
+        self.codec = JsonCodec() if codec is None else codec
+        check_model(model, self.codec)
         folder.check(model)
         self.model = model
-        self.topic = topic
         self.folder = folder
-        self.start = start
-        self.on_gap = on_gap
-        self.codec = JsonCodec() if codec is None else codec
-        self.single = single
-        self.every_messages = every_messages
-        self.every_seconds = every_seconds
+        self.options = options
         self.metrics = WorkerMetrics()
-        self._outputs = {"predictions": predictions, "dead_letters": dead_letters}
-        self._learners: dict[tuple[str, int | None], Learner] = {}
-        self._epochs: dict[tuple[str, int | None], int] = {}
+        self.assignment = Assignment(single=options.single)
+        self._learners = self.assignment.learners
         self._stopping = threading.Event()
         self._saved = time.monotonic()
-        self._unwritable: float | None = None  # since when
-        options = {**kafka, **(consumer or {})}
-        if single:
-            options.setdefault("partition_assignment_strategy", [SingleAssignor()])
-        sending = {**kafka, **(producer or {})}
-        self._sender = Producer(sending, hurry=self._stopping.is_set)
+        self._refused: float | None = None  # since when a partition cannot be taken over
+        self._served: dict[Place, float] = {}
+        self._empty: float | None = time.monotonic()  # since when there is no partition
+        receiving = {**kafka, **(consumer or {}), "group_id": options.group}
+        if options.single:
+            receiving.setdefault("partition_assignment_strategy", [SingleAssignor()])
+        largest = getattr(self.codec, "max_bytes", LARGEST) + (1 << 20)  # with key and headers
+        self._producer = Producer({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
         try:
-            self._broker = GroupConsumer(topic, group, options, self._leave)
+            self._consumer = GroupConsumer(
+                options.topic, receiving, self.assignment, self._leave, largest
+            )
         except BaseException:
-            self._sender.close()
+            self._producer.close()
             raise
+        # A worker that is silent for longer is out of the group.
+        self.metrics.silence = self._consumer.longest_silence
+        self._patience = min(_PATIENCE, self.metrics.silence / 4)
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -168,16 +147,21 @@ class Worker:
             where to start, or the broker no longer has what comes next.
         CheckpointError
             If a checkpoint cannot be used.
+        UnavailableError
+            If broker or folder are out of reach for longer than a worker waits.
         """
         if signals:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self.stop)
+        outputs = self.options.predictions, self.options.dead_letters
         try:
-            self._sender.check(filter(None, self._outputs.values()))
+            self._producer.check(filter(None, outputs))
             while not self._stopping.is_set():
                 self.step()
             self._save_all()
-        except UnsentError as problem:  # while it stops
+        except UnsentError as problem:
+            if not self._stopping.is_set():
+                raise
             log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
         except Exception:
             self._save_what_is_left()
@@ -195,50 +179,66 @@ class Worker:
             log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
 
     def _close(self) -> None:
-        self._broker.close()
-        self._sender.close()
+        self._consumer.close()
+        self._producer.close()
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
         started = time.monotonic()
         try:
-            batches = list(self._broker.poll(seconds))
+            batches = list(self._consumer.poll(seconds))
         except Gap as gap:
             self._skip(gap)
             batches = []
         for learner in self._learners.values():
             self._check_topic(learner)
-        self.metrics.poll_seconds += time.monotonic() - started
+        self._note_poll(started)
         try:
-            self._begin_assigned()
+            self._begin_waiting()
             taken = self._take(batches)
             self._save_due()
         except UnsentError as problem:
             if self._stopping.is_set():
                 raise
             log.warning("%s: going back to the checkpoints", problem)
-            self._sender.forget()
+            self._producer.forget()
             for key in list(self._learners):
                 self._drop(key)
             return 0
         return taken
 
+    def _note_poll(self, started: float) -> None:
+        """Note that the worker is alive, and say so once it has had no partition for long."""
+        now = time.monotonic()
+        self.metrics.poll_seconds += now - started
+        self.metrics.polled = now
+        if self.assignment.states:
+            self._empty = now
+        elif self._empty is not None and now > self._empty + _PATIENCE:
+            self._empty = None
+            log.warning(
+                "no partition of %s for %d s: the others of %s have them all, or it is still "
+                "agreeing on them",
+                *(self.options.topic, _PATIENCE, self.options.group),
+            )
+
     def _take(self, batches: list[tuple[Place, list[Message]]]) -> int:
         """Learn messages, and note how far each partition is; return their number."""
         taken = 0
-        patience = time.monotonic() + _PATIENCE
-        for place, messages in batches:
-            key = self._key(place)
-            learner = self._learners.get(key)
+        until = time.monotonic() + self._patience
+        # Where time was up, those have waited longest that were not reached.
+        for place, messages in sorted(batches, key=lambda batch: self._served.get(batch[0], 0.0)):
+            learner = self.assignment.learner(place)
             if learner is None:
                 continue  # it went while these were on their way
             for message in messages:
-                self._learn(key, message)
+                if taken and time.monotonic() > until:
+                    break
+                self._learn(learner, message)
                 taken += 1
+                self._served[place] = time.monotonic()
                 if self._stopping.is_set():
                     return taken
-                if time.monotonic() > patience:
-                    break
             if learner.offsets[place] <= messages[-1].position.offset:
                 self._begin(learner, place)  # the rest comes again
         for learner in self._learners.values():
@@ -246,131 +246,131 @@ class Worker:
             learner.metrics.counts_of(learner.model)
         return taken
 
-    def _learn(self, key: tuple[str, int | None], message: Message) -> None:
+    def _learn(self, learner: Learner, message: Message) -> None:
         try:
-            for outgoing in self._learners[key].take(message):
-                self._sender.send(outgoing)
+            for outgoing in learner.take(message):
+                self._producer.send(outgoing)
         except UnsentError:
             raise
         except BaseException:
             # In the middle of a message, or its answer was not sent: not to be saved.
-            del self._learners[key]
+            self._drop(learner.key)
             raise
 
     def _note_position(self, learner: Learner) -> None:
         """Pass over the marks of transactions, and note how many messages are left."""
         lags = []
         for place, offset in learner.offsets.items():
-            position = self._broker.position(place)
+            position = self._consumer.position(place)
             if position is None:
                 continue
-            if position[0] > offset:
+            if position[0] > offset and self.assignment.learner(place) is learner:
                 learner.pass_over(place, *position)
-            lags.append(self._broker.lag(place, learner.offsets[place]))
+            lags.append(self._consumer.lag(place, learner.offsets[place]))
         known = [lag for lag in lags if lag is not None]
         learner.metrics.lag = sum(known) if known else None
 
     def _skip(self, gap: Gap) -> None:
         """Go on behind messages that are gone, if that is what was asked for."""
-        self._broker.refresh()
+        self._consumer.refresh()
         for place, offset in gap.offsets.items():
-            learner = self._learners.get(self._key(place))
+            learner = self.assignment.learner(place)
             if learner is not None:
                 self._check_topic(learner)
                 first = offset_behind_gap(
-                    self._broker, place, offset, self.on_gap, self.folder.path
+                    self._consumer, place, offset, self.options.on_gap, self.folder.path
                 )
                 learner.pass_over(place, first)
                 self._begin(learner, place)
 
-    def _check_topic(self, learner: Learner) -> None:
-        """Raise CheckpointError once the broker has said that the topic is another one."""
-        key = learner.metrics.topic, learner.metrics.partition
-        now = self._broker.identity()
-        self.folder.check_identity(key, learner.identity, now)
-        learner.identity = {**now, **learner.identity}  # an outage may have kept it back
+    # --- partitions ----------------------------------------------------------------------------
+
+    def _begin_waiting(self) -> None:
+        """Take over what was assigned while the worker was in `poll`, and go on with it."""
+        waiting = self.assignment.waiting()
+        if waiting:
+            self._consumer.refresh()
+        for key, places in waiting.items():
+            try:
+                self._begin_all(key, places)
+            except UnsentError:
+                raise
+            except (CheckpointError, UnavailableError) as error:
+                self._endure(error)
+                self._consumer.hold(places)
+        if not self.assignment.waiting():
+            self._refused = None
+        self.metrics.models = [learner.metrics for learner in self._learners.values()]
+        self.metrics.partitions = len(self.assignment.states) - sum(
+            map(len, self.assignment.waiting().values())
+        )
+
+    def _begin_all(self, key: Key, places: list[Place]) -> None:
+        """Begin partitions of one model, which is loaded where it is not here."""
+        learner = self._learners.get(key) or self._take_over(key)
+        later = self.options.single and learner.checkpoint is not None
+        first = {
+            place: first_offset(
+                self._consumer, place, self.options.start, self.folder.path, came_later=later
+            )
+            for place in places
+            if place not in learner.offsets
+        }
+        if first:
+            learner.offsets.update(first)
+            if not self._save(key):  # so that "latest" is decided once
+                for place in first:
+                    del learner.offsets[place]
+                self._consumer.hold(places)
+                return
+        for place in places:
+            self._begin(learner, place)
+            self.metrics.rebalances += 1
 
     def _begin(self, learner: Learner, place: Place) -> None:
-        self._broker.begin(place, learner.offsets[place], learner.leader_epochs.get(place, -1))
+        self._consumer.begin(place, learner.offsets[place], learner.leader_epochs.get(place, -1))
 
-    def _drop(self, key: tuple[str, int | None]) -> None:
-        """Drop a model; what the worker still has of it after the next poll is taken over anew."""
-        self._broker.hold(self._learners.pop(key).offsets)
-
-    def _key(self, place: Place) -> tuple[str, int | None]:
-        return (place[0], None) if self.single else place
-
-    def _begin_assigned(self) -> None:
-        """Take over what was assigned while the worker was in `poll`, and go on with it."""
-        waiting = self._broker.assigned
-        if waiting:
-            self._broker.refresh()
-        for key in dict.fromkeys(map(self._key, waiting)):
-            places = [place for place in waiting if self._key(place) == key]
-            waiting[:] = [place for place in waiting if place not in places]
-            try:
-                learner = self._learners.get(key) or self._take_over(key)
-            except CheckpointError as error:
-                self._endure(error)
-                self._broker.hold(places)
-                continue
-            later = self.single and learner.checkpoint is not None
-            first = {
-                place: first_offset(
-                    self._broker, place, self.start, self.folder.path, came_later=later
-                )
-                for place in places
-                if place not in learner.offsets
-            }
-            if first:
-                learner.offsets.update(first)
-                if not self._save(key):  # so that "latest" is decided once
-                    for place in first:
-                        del learner.offsets[place]
-                    self._broker.hold(places)
-                    continue
-            for place in places:
-                self._begin(learner, place)
-                self.metrics.rebalances += 1
-        if not waiting:
-            self._unwritable = None
-        self.metrics.models = [learner.metrics for learner in self._learners.values()]
-
-    def _endure(self, error: CheckpointError) -> None:
+    def _endure(self, error: CheckpointError | UnavailableError) -> None:
         """Raise an error of a claim, unless it may pass, as those of saves may."""
-        now = time.monotonic()
-        since = now if self._unwritable is None else self._unwritable
-        if not isinstance(error.__cause__, OSError) or now > since + _PATIENCE:
+        if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
-        if self._unwritable is None:
+        now = time.monotonic()
+        self.metrics.trouble = str(error)
+        if self._refused is None:
             log.warning("%s; tried again for %d s", error, _PATIENCE)
-        self._unwritable = since
+            self._refused = now
+        elif now > self._refused + _PATIENCE:
+            raise UnavailableError(str(error)) from error
 
-    def _take_over(self, key: tuple[str, int | None]) -> Learner:
-        identity = self._broker.identity()
+    def _take_over(self, key: Key) -> Learner:
+        identity = self._consumer.identity()
         epoch, checkpoint = self.folder.claim(key, identity)
-        metrics = Metrics(*key)
-        model, offsets, name = self.model.clone(), {}, None
-        if checkpoint is not None:
-            model, name = checkpoint.model, checkpoint.id
-            offsets = dict(checkpoint.offsets)
-            if checkpoint.metrics:  # none of a model that was trained elsewhere
-                metrics.restore(dict(checkpoint.metrics))
-            metrics.checkpointed(checkpoint.time)
-        metrics.counts_of(model)
-        log.info("%s: epoch %d, checkpoint %s, offsets %s", key, epoch, name, offsets)
-        self._epochs[key] = epoch
-        self._learners[key] = learner = Learner(
-            model, self.codec, metrics, offsets, checkpoint=name, **self._outputs
+        learner = Learner(
+            self.model.clone(),
+            self.codec,
+            Metrics(*key),
+            {},
+            predictions=self.options.predictions,
+            dead_letters=self.options.dead_letters,
         )
-        learner.identity = identity
+        learner.epoch, learner.identity = epoch, identity
         if checkpoint is not None:
-            learner.identity = {**checkpoint.identity, **identity}
-            learner.leader_epochs = dict(checkpoint.leader_epochs)
+            learner.restore(checkpoint)
             if identity and not checkpoint.identity:
+                name = checkpoint.id
                 log.warning("%s: checkpoint %s names no topic, it is %s now", key, name, identity)
                 learner.since_checkpoint = 1  # so that the next one names it
+        learner.metrics.counts_of(learner.model)
+        log.info(
+            "%s: epoch %d, checkpoint %s, offsets %s",
+            *(key, epoch, learner.checkpoint, learner.offsets),
+        )
+        self._learners[key] = learner
         return learner
+
+    def _drop(self, key: Key) -> None:
+        """Drop a model; what the worker still has of it at the next step is taken over anew."""
+        self._consumer.hold(self.assignment.drop(key))
 
     def _leave(self, places: list[Place], *, save: bool) -> None:
         """Give partitions up; on kafka-python's thread, while the worker waits in `poll`.
@@ -378,34 +378,50 @@ class Worker:
         What goes wrong here must not end the poll. A model that was not saved is dropped: whoever
         has the partition next learns from the checkpoint before.
         """
-        for key in dict.fromkeys(map(self._key, places)):
-            if key in self._learners:
-                try:
-                    if save and self._learners[key].since_checkpoint:
-                        self._save(key)
-                except Exception:
-                    log.exception("%s: not saved before it went", key)
-                self._learners.pop(key, None)
-        self._broker.assigned[:] = [p for p in self._broker.assigned if p not in places]
+        for key in dict.fromkeys(map(self.assignment.key, places)):
+            learner = self._learners.get(key)
+            try:
+                if save and learner is not None and learner.since_checkpoint:
+                    self._save(key)
+            except Exception:
+                log.exception("%s: not saved before it went", key)
+        self.assignment.lose(places)
+
+    def _check_topic(self, learner: Learner) -> None:
+        """Raise CheckpointError once the broker has said that the topic is another one."""
+        now = self._consumer.identity()
+        self.folder.check_identity(learner.key, learner.identity, now)
+        learner.identity = {**now, **learner.identity}  # an outage may have kept it back
 
     # --- checkpoints ---------------------------------------------------------------------------
 
     def _save_due(self) -> None:
-        due = time.monotonic() - self._saved >= self.every_seconds
-        self._save_all(1 if due else self.every_messages)
+        due = time.monotonic() - self._saved >= self.options.checkpoint_seconds
+        self._save_all(1 if due else self.options.checkpoint_every)
         if due:
             self._saved = time.monotonic()
 
     def _save_all(self, messages: int = 1) -> None:
-        """Save the models that have taken so many messages since their checkpoint."""
+        """Save the models that have taken so many messages since their checkpoint.
+
+        One that cannot be saved keeps none of the others from it.
+        """
         waiting = [k for k, one in self._learners.items() if one.since_checkpoint >= messages]
         if waiting:
             # A topic that was made anew is seen before what was read of it is in a checkpoint.
-            self._broker.refresh()
+            self._consumer.refresh()
+        problems = []
         for key in waiting:
-            self._save(key)
+            try:
+                self._save(key)
+            except UnsentError:
+                raise
+            except Exception as problem:  # noqa: BLE001 - raised below
+                problems.append(problem)
+        if problems:
+            raise problems[0]
 
-    def _save(self, key: tuple[str, int | None]) -> bool:
+    def _save(self, key: Key) -> bool:
         """Write a checkpoint, once the broker has all that was sent because of what is in it.
 
         Whoever is refused takes over anew what it still has after the next poll. A worker that was
@@ -414,13 +430,13 @@ class Worker:
         """
         learner = self._learners[key]
         self._check_topic(learner)
-        self._sender.flush()
+        self._producer.flush()
         reached("outputs.flushed")
         offsets = dict(learner.offsets)
         try:
             written = self.folder.save(
                 key,
-                self._epochs[key],
+                learner.epoch,
                 learner.model,
                 offsets,
                 learner.metrics.state(),
@@ -433,9 +449,11 @@ class Worker:
             return False
         except CheckpointError as error:  # a full disk: the one before is as it was
             log.error("%s: no checkpoint, the next is tried later: %s", key, error)  # noqa: TRY400
+            self.metrics.trouble = str(error)
             return False
         learner.checkpoint, learner.since_checkpoint = written.id, 0
         learner.metrics.checkpointed()
-        self._broker.commit(offsets)
+        self.metrics.trouble = None
+        self._consumer.commit(offsets)
         log.info("%s", learner.metrics.line(), extra={"metrics": learner.metrics})
         return True

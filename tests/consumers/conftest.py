@@ -5,8 +5,32 @@ import uuid
 
 import pytest
 
+from drift.consumers.assignment import Assignment
 from drift.testing import MockKafka
 from tools.kafka import broker as tool
+
+
+@pytest.fixture
+def member():
+    """Makes members of a group that no worker has, closed after the test."""
+    consumer = pytest.importorskip("drift.consumers.client.consumer")
+    made = []
+
+    def make(options, topic="t"):
+        assignment = Assignment(single=False)
+        made.append(
+            consumer.GroupConsumer(
+                topic,
+                {"group_id": "g", **options},
+                assignment,
+                leave=lambda places, **_: assignment.lose(places),
+            )
+        )
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
 
 
 @pytest.fixture

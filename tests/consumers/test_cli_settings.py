@@ -7,7 +7,8 @@ import pytest
 
 from drift.cli import _kafka, _named, _settings
 from drift.cli._log import Secrets
-from drift.cli._worker import WorkerOptions
+from drift.cli._worker import ConsumeOptions
+from drift.consumers import CheckpointFolder
 from drift.errors import ParameterError
 from drift.kernels import RBF
 
@@ -63,7 +64,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
         "budget": 5,
         "kernel": {"class": "Polynomial", "degree": 2},
     }
-    assert found.worker == WorkerOptions(**GIVEN, single=True)
+    assert found.worker == ConsumeOptions(**GIVEN, single=True)
     assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
     assert found.consumer == {"session_timeout_ms": 8000}
     assert found.producer == {"compression_type": "lz4", "linger_ms": 5}
@@ -81,10 +82,10 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("worker = 1", "worker must be a table"),
         ("[worker]\nsingel = true", "[worker] has no 'singel': did you mean 'single'?"),
         ("[worker]\nsingle = 'yes'", "--single (single in [worker]) must be bool, not str"),
-        ("[codec]\nlabel = ['a']", "[codec] has no 'label': did you mean 'labels'?"),
+        ("[codec]\nlable = 'a'", "[codec] has no 'lable': did you mean 'label'?"),
         ("[codec]\nlabels = 'spam'", "[codec] labels must be a list, not str"),
         ("[codec]\nlabels = []", "labels must be a list of labels"),
-        ("[codec]\nlabels = ['a', 0.5]", "[codec] labels: 0.5 is no label"),
+        ("[codec]\nlabels = ['a', 0.5]", "labels: 0.5 is no label"),
         ("[codec]\nrequire_label = 1", "[codec] require_label must be bool, not int"),
         ("[codec]\nmax_bytes = 0", "max_bytes must be at least 1, not 0"),
         ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
@@ -209,12 +210,39 @@ def test_settings_that_are_missing_are_named(settings):
         settings("[kafka]\nbootstrap_servers = 9092", bootstrap=None)
     with pytest.raises(ParameterError, match="bootstrap_servers must be host:port or a list"):
         settings("[kafka]\nbootstrap_servers = [9092]", bootstrap=None)
-    with pytest.raises(ParameterError, match="say which model"):
-        settings(model={"class": None})
     with pytest.raises(
         ParameterError, match="DRIFT_KAFKA_SESSION_TIMEOUT_MS must be a whole number"
     ):
         settings(environ={"DRIFT_KAFKA_SESSION_TIMEOUT_MS": "long"})
+
+
+def test_the_model_is_that_of_the_checkpoints_and_else_the_tracker(settings, tmp_path):
+    given = GIVEN | {"checkpoints": str(tmp_path / "c")}
+    nothing = {"class": None}
+    assert settings(worker=given, model=nothing)[0].model == {"class": "Tracker"}
+    assert settings(worker=given, model=nothing | {"budget": 99})[0].model == {
+        "class": "Tracker",
+        "budget": 99,
+    }
+    table = {"class": "LBP", "budget": 7, "kernel": {"class": "RBF", "gamma": 0.5}}
+    for topic in ("other", "t"):
+        folder = CheckpointFolder(
+            given["checkpoints"],
+            {"topic": topic, **_named.configuration(table if topic == "t" else {"class": "RBP"})},
+        )
+        epoch, _ = folder.claim((topic, 0))
+        folder.save((topic, 0), epoch, _named.build(table), {(topic, 0): 5})
+    found = settings(worker=given, model=nothing)[0].model
+    assert _named.configuration(found) == _named.configuration(table)
+
+
+def test_a_codec_of_ones_own_is_made_with_its_parameters(settings):
+    found, _ = settings("[codec]\nclass = 'drift.consumers:JsonCodec'\nlabel = 'y'")
+    assert found.codec.label == "y"
+    found, _ = settings("[codec]\nlabel = 'y'\none_hot = true\ndrop = ['a.b']")
+    assert (found.codec.one_hot, found.codec.drop) == (True, ["a.b"])
+    with pytest.raises(ParameterError, match="drop must be a list of str, not str"):
+        settings("[codec]\ndrop = 'a'")
 
 
 @pytest.mark.parametrize("text", ["RBP(5)", "RBP(budget=x())(1)", "import os", "a.b", "3", ""])

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 import sys
 from fractions import Fraction
 
@@ -110,7 +111,7 @@ REFUSED = {
     b'{"features": [1, 2]}': "features is an array, not an object",
     b'{"features": {"a": "1.5"}}': "features['a'] is a string: send numbers without quotes",
     b'{"features": {"%s": "1.5"}}' % (b"x" * 61): f"features['{'x' * 57}...'] is a string: send",
-    b'{"features": {"a": 1, "b": {"c": 2}}}': "features['b'] is an object: send a number",
+    b'{"features": {"a": 1, "b": [{"c": 2}]}}': "features['b'] is an array: send a number, or drop",
     b'{"features": {"a": [1]}}': "features['a'] is an array: send a number",
     b'{"features": {}, "label": 0.5}': "label is the number 0.5: send",
     b'{"features": {}, "label": 1e300}': "label is the number 1e+300: send",
@@ -174,7 +175,7 @@ def test_labels_may_be_listed(make):
     with pytest.raises(MessageError, match="label is 'eggs', not one of 'ham', 'spam': correct"):
         strict.decode(b'{"features": {}, "label": "eggs"}')
     with pytest.raises(MessageError, match=r"not one of 0, 1, 2, 3, 4, \.\.\.: correct"):
-        make(labels=range(9)).decode(b'{"features": {}, "label": 9}')
+        make(labels=[*range(9)]).decode(b'{"features": {}, "label": 9}')
     assert make(labels=(0, 1)).decode(b'{"features": {}, "label": true}').label is True
 
 
@@ -342,9 +343,102 @@ def test_codecs_are_values_and_survive_pickling():
     again = pickle.loads(pickle.dumps(codec))
     assert repr(again) == repr(codec)
     assert repr(codec) == (
-        "JsonCodec(labels=(0, 1), require_label=False, raw=True, max_bytes=1048576)"
+        "JsonCodec(features=None, label=None, id=None, timestamp=None, weight=None, drop=(), "
+        "one_hot=False, labels=[0, 1], require_label=False, raw=True, max_bytes=1048576)"
     )
 
 
 def test_positions_read_as_keys():
     assert str(Message(Position("a.b", 0, 12), None, None).position) == "a.b:0:12"
+
+
+# --- messages of another shape -----------------------------------------------------------------
+
+ORDER = {
+    "order": {"id": "a7", "sum": 3.5, "card": {"kind": "visa", "new": True}, "note": "call"},
+    "at": 1_700_000_000,
+    "costs": 2,
+    "fraud": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            {"id": "order.id", "timestamp": "at", "weight": "costs", "drop": ["order.note"]},
+            Example(
+                {"order.sum": 3.5, "order.card.kind=visa": 1, "order.card.new=true": 1},
+                *(True, "a7", 1_700_000_000, 2),
+            ),
+        ),
+        (
+            {"features": "order", "drop": ["order.card", "order.note"], "id": "order.id"},
+            Example({"sum": 3.5}, label=True, id="a7"),
+        ),
+        ({"features": "order.card"}, Example({"kind=visa": 1, "new=true": 1}, label=True)),
+        ({"drop": ["order"]}, Example({"at": 1_700_000_000, "costs": 2}, label=True)),
+    ],
+)
+def test_messages_of_another_shape_are_read_by_where_their_fields_are(make, options, expected):
+    made = make(label="fraud", one_hot=True, **options)
+    assert made.decode(json.dumps(ORDER).encode()) == expected
+
+
+def test_a_label_among_the_features_is_none_of_them(make):
+    made = make(features="row", label="row.y")
+    assert made.decode(b'{"row": {"a": 1, "y": 3}, "z": 2}') == Example({"a": 1}, label=3)
+    assert made.decode(b'{"row": {"a": {"b": 1}, "y": null}}') == Example({"a.b": 1})
+    assert made.decode(b'{"row.y": true, "row": {"a": 1}}') == Example({"a": 1}, label=True)
+
+
+def test_texts_and_bools_without_one_hot(make):
+    assert make(label="y").decode(b'{"a": {"b": true}, "y": 1}').features == {"a.b": True}
+    with pytest.raises(MessageError, match=r"features\['a.b'\] is a string: .* one_hot in"):
+        make(label="y").decode(b'{"a": {"b": "x"}, "y": 1}')
+    found = make(one_hot=True).decode(b'{"features": {"a": false, "b": 2, "c": null, "d": ""}}')
+    assert found.features == {"b": 2, "a=false": 1, "d=": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (b'{"w": -1}', "w is -1: send a number of at least 0"),
+        (b'{"w": "1"}', "w is a string: send a number, or leave it out"),
+        (b'{"w": true}', "w is a bool: send a number, or leave it out"),
+    ],
+)
+def test_weights_that_cannot_be(make, value, message):
+    with pytest.raises(MessageError, match=re.escape(message)):
+        make(label="y", weight="w").decode(value)
+
+
+def test_features_that_are_not_where_they_should_be(make):
+    made = make(features="a.b", label="y")
+    with pytest.raises(MessageError, match=r"a.b is absent, not an object: .* \[codec\] says"):
+        made.decode(b'{"a": 1, "y": 1}')
+    with pytest.raises(MessageError, match=r"a\.b is the number 1, not"):
+        made.decode(b'{"a": {"b": 1}, "y": 1}')
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weight": "w"},
+        {"label": "y", "id": "who.id", "timestamp": "at", "weight": "who.w"},
+        {"features": "row.x", "label": "row.y", "id": "row.id", "weight": "w", "timestamp": "t"},
+        {"features": "row", "label": "row.y", "id": "row.id", "weight": "w", "timestamp": "t"},
+    ],
+)
+def test_what_is_encoded_is_decoded_whatever_the_shape(make, options):
+    made = make(**options)
+    example = Example({"a": 1.5, "b": 2.0}, "yes", "a7", 12, 0.5)
+    assert made.decode(made.encode(example)) == example
+    assert made.decode(made.encode(Example({}))) == Example({})
+
+
+def test_what_has_no_place_is_not_encoded(make):
+    with pytest.raises(MessageError, match="weight has no place in a message"):
+        make().encode(Example({}, weight=2.0))
+    with pytest.raises(MessageError, match="id has no place in a message"):
+        make(label="y").encode(Example({}, id="a7"))

@@ -17,24 +17,21 @@ from drift.consumers.client import consumer
 
 
 @pytest.fixture
-def client(broker):
+def client(broker, member):
     """The client of a worker."""
     broker.create_topic("t")
-    made = consumer.GroupConsumer("t", "g", broker.group_args, leave=lambda places, *, save: None)
-    yield made
-    made.close()
+    return member(broker.group_args)
 
 
-def test_a_poll_sleeps_only_while_there_is_no_topic(broker, monkeypatch):
+def test_a_poll_sleeps_only_while_there_is_no_topic(broker, member, monkeypatch):
     slept = []
     monkeypatch.setattr(consumer, "time", SimpleNamespace(sleep=slept.append))
-    one = consumer.GroupConsumer("late", "g", broker.group_args, leave=lambda places, *, save: None)
+    one = member(broker.group_args, "late")
     assert list(one.poll(0.25)) == list(one.poll(9.0)) == []
     assert slept == [0.25, 1.0]  # while the worker still answers
     broker.create_topic("late")
     assert list(one.poll(0.25)) == []
     assert len(slept) == 2
-    one.close()
 
 
 def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):
@@ -46,22 +43,20 @@ def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):
             assert time.monotonic() < give_up
             list(client.poll(0.01))
 
-    poll_until(lambda: client.assigned)
-    first = client.assigned[:]
-    client.assigned.clear()
+    poll_until(client.assignment.waiting)
+    first = client.assignment.waiting()
+    client.assignment.states.clear()
     coordinator._assignment_snapshot = "what the leader knew before"
     poll_until(lambda: coordinator.rejoining)
     poll_until(lambda: not coordinator.rejoining)
-    assert client.assigned == first
+    assert client.assignment.waiting() == first
 
 
-def test_what_was_held_while_its_records_waited_comes_again(broker):
+def test_what_was_held_while_its_records_waited_comes_again(broker, member):
     broker.create_topic("t", partitions=2)
     for partition in range(2):
         produce(broker, "t", [b"%d" % number for number in range(50)], partition)
-    one = consumer.GroupConsumer(
-        "t", "g", broker.client_args | {"max_poll_records": 1}, leave=lambda places, *, save: None
-    )
+    one = member(broker.client_args | {"max_poll_records": 1})
     read = []
     give_up = time.monotonic() + 60
 
@@ -69,8 +64,9 @@ def test_what_was_held_while_its_records_waited_comes_again(broker):
         while not done():
             assert time.monotonic() < give_up
             read.extend(place for place, _ in one.poll(0.05))
-            while one.assigned and len(one.assigned) != len(held):
-                one.begin(one.assigned.pop(), 0)
+            for place in one.assignment.waiting():
+                if place not in held:
+                    one.begin(place, 0)
 
     held = []
     poll_until(lambda: len(read) > 3)
@@ -78,11 +74,9 @@ def test_what_was_held_while_its_records_waited_comes_again(broker):
     one.hold(held)
     other = ("t", 1 - held[0][1])
     poll_until(lambda: read[-3:] == [other] * 3)
-    one.assigned.clear()
     one.begin(held[0], 0)
     read.clear()
     poll_until(lambda: held[0] in read)
-    one.close()
 
 
 def test_an_outage_while_closing_hides_no_other_error(client, monkeypatch, caplog):

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift.consumers.codec import Message, Outgoing, Position
-from drift.consumers.dead_letters import _HEADERS, Replay, dead_letter, original, shortened
+from drift.consumers.dead_letters import _HEADERS, dead_letter, original, shortened
+from drift.consumers.replay import Replay
 from drift.errors import MessageError
 
 MESSAGE = Message(Position("news", 3, 41), b"k", b"\x00\xff", [("a", b"1"), ("a", b"2")], 1_700)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec
 from drift.errors import CheckpointError, ConsumerError
@@ -25,7 +25,6 @@ from kafka.errors import LogTruncationError
 
 from drift.consumers.client.consumer import (  # after the check that there is a client
     Gap,
-    GroupConsumer,
 )
 from drift.consumers.client.topics import create
 from drift.consumers.worker import Worker
@@ -41,13 +40,10 @@ def values(count, *, third=True):
 def worker(options, folder, *, topic="t", topic_id=None, **more):
     one = Worker(
         LBP(budget=9),
-        topic,
-        "g",
         CheckpointFolder(folder),
         options,
-        start="earliest",
+        WorkerOptions(topic=topic, group="g", start="earliest", **more),
         consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
-        **more,
     )
     if topic_id is not None:
         name(one, topic_id)
@@ -56,7 +52,7 @@ def worker(options, folder, *, topic="t", topic_id=None, **more):
 
 def name(one, topic_id):
     """Have the broker give the topic an id, which the mock cluster does not."""
-    one._broker.consumer._cluster.topic_id = lambda topic: topic_id
+    one._consumer.consumer._cluster.topic_id = lambda topic: topic_id
 
 
 def work(one, offset):
@@ -103,12 +99,12 @@ def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker,
 
 def test_without_topic_ids_clusters_are_told_apart(broker, learnt):
     one = worker(broker.client_args, learnt)
-    one._broker.consumer._cluster.topic_id = lambda topic: uuid.UUID(int=0)
-    one._broker.refresh()
-    assert list(one._broker.identity()) == ["cluster_id"]
+    one._consumer.consumer._cluster.topic_id = lambda topic: uuid.UUID(int=0)
+    one._consumer.refresh()
+    assert list(one._consumer.identity()) == ["cluster_id"]
     work(one, 10)
     identity = newest(learnt).identity
-    one._broker.identity = lambda: {"cluster_id": "another"}
+    one._consumer.identity = lambda: {"cluster_id": "another"}
     with pytest.raises(CheckpointError, match=f"{identity['cluster_id']} .*, another now"):
         one.step(0.1)
     one._learners.clear()
@@ -126,11 +122,11 @@ def test_a_topic_that_changes_under_a_worker_is_not_learnt(broker, learnt):
 
 
 def test_a_topic_that_changed_since_the_last_look_is_not_saved(broker, learnt, monkeypatch):
-    one = worker(broker.client_args, learnt, topic_id=FIRST, every_seconds=10**6)
+    one = worker(broker.client_args, learnt, topic_id=FIRST, checkpoint_seconds=10**6)
     work(one, 10)
     produce(broker, "t", values(10))
     work(one, 20)
-    monkeypatch.setattr(one._broker, "refresh", lambda: name(one, OTHER))
+    monkeypatch.setattr(one._consumer, "refresh", lambda: name(one, OTHER))
     with pytest.raises(CheckpointError, match="learnt from another t"):
         close(one)
     assert newest(learnt).offsets == {("t", 0): 10}
@@ -199,27 +195,26 @@ def test_a_truncation_that_the_broker_tells_is_a_gap(broker, learnt, monkeypatch
     one = worker(broker.client_args, learnt, topic_id=FIRST)
     work(one, 10)
     place = kafka.TopicPartition("t", 0)
-    client = one._broker.consumer
+    client = one._consumer.consumer
 
     def poll(**_):
         raise LogTruncationError({place: None})
 
     monkeypatch.setattr(client, "poll", poll)
     with pytest.raises(Gap) as told:
-        list(one._broker.poll(0.1))
+        list(one._consumer.poll(0.1))
     assert told.value.offsets == {("t", 0): 10}
     monkeypatch.undo()
     close(one)
 
 
-def test_a_topic_that_is_gone_is_not_made_anew(broker):
+def test_a_topic_that_is_gone_is_not_made_anew(broker, member):
     broker.create_topic("t")
-    one = GroupConsumer("t", "g", broker.client_args, leave=lambda places, *, save: None)
+    one = member(broker.client_args)
     one.consumer._cluster.set_topics(["t", "gone"])
     for _ in range(3):
         one.refresh()
     assert one.consumer.topics() == {"t"}
-    one.close()
 
 
 # --- on a real broker, which gives topics ids and logs leader epochs -----------------------------
@@ -245,13 +240,13 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path)
     assert checkpoint.identity["topic_id"] == first
     assert checkpoint.leader_epochs == {(topic, 0): 0}
     admin.delete_topics([topic])
-    cluster = one._broker.consumer._cluster
+    cluster = one._consumer.consumer._cluster
     until = time.monotonic() + 60
     while cluster.topic_id(topic) is not None:
         assert time.monotonic() < until
         one.step(0.1)
     for _ in range(3):  # what asks for it does not make it
-        one._broker.refresh()
+        one._consumer.refresh()
     assert topic not in admin.list_topics()
     create(topic, 1, options)
     produce(kafka_address, topic, values(30, third=False))
@@ -275,7 +270,7 @@ def test_a_log_without_the_leader_epoch_of_the_checkpoint_is_refused(
     work(one, 10)
     for _ in range(3):  # what brings nothing does not make it forget
         one.step(0.6)
-    assert one._broker.position(place) == (10, 0)
+    assert one._consumer.position(place) == (10, 0)
     close(one)
     folder = CheckpointFolder(tmp_path)
     epoch, old = folder.claim(place)

@@ -6,6 +6,7 @@ import pickle
 import socket
 import sys
 from types import SimpleNamespace
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -172,6 +173,7 @@ def test_prometheus_gets_every_count():
     assert math.isnan(shown.pop(("drift_windowed_error", *other)))
     assert shown == {
         ("drift_poll_seconds_total",): 2.5,
+        ("drift_partitions",): 0,
         ("drift_rebalances_total",): 3,
         ("drift_examples_total", "news", "0"): 4,
         ("drift_unlabelled_total", "news", "0"): 0,
@@ -244,10 +246,38 @@ def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
             assert set(samples(answer.read().decode())) == {
                 ("drift_poll_seconds_total",),
                 ("drift_rebalances_total",),
+                ("drift_partitions",),
             }
     exporter.close()
     with pytest.raises(OSError, match="refused"):
         urlopen(page)
+
+
+def test_probes_say_what_is_wrong():
+    worker, port = worker_of_two(), free_port()
+
+    def probe(path):
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/{path}") as answer:
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    with Exporter(worker, port):
+        assert probe("livez") == (200, "ok\n")
+        assert probe("readyz") == (503, "no partition is assigned\n")
+        worker.partitions = 2
+        assert probe("readyz") == (200, "ok\n")
+        worker.trouble = "t-0: No space left on device"
+        assert probe("readyz") == (503, "no checkpoint: t-0: No space left on device\n")
+        worker.trouble, worker.polled = None, worker.polled - 400
+        for path in ("livez", "readyz"):
+            status, text = probe(path)
+            assert (status, text.split(" for ")[0]) == (503, "no poll")
+        worker.silence = 500.0
+        assert probe("livez") == probe("readyz") == (200, "ok\n")
+        assert probe("")[0] == 404
 
 
 def test_a_port_that_is_taken_is_named():

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.assignment import Assignment
 from drift.models import LBP
 from drift.testing import consume, produce
 from tools.kafka import broker as tool
@@ -38,25 +39,20 @@ class Member(threading.Thread):
         readers = {reader for reader, _ in self.read.values()}
         return len(readers) == 2 and sum(len(found) for _, found in self.read.values()) == COUNT
 
-    def leave(self, places, *, save):
-        # What goes again within the poll that brought it is not ours to begin.
-        self.assigned[:] = [place for place in self.assigned if place not in places]
-
     def run(self):
         # The worker's own client: kafka-python 3.0.12 by itself may never get its partitions.
+        assignment = Assignment(single=False)
         broker = GroupConsumer(
             self.topic,
-            self.topic,
-            {"bootstrap_servers": self.address},
-            leave=self.leave,
+            {"bootstrap_servers": self.address, "group_id": self.topic},
+            assignment,
+            leave=lambda places, **_: assignment.lose(places),
         )
-        self.assigned = broker.assigned
         end = time.monotonic() + 60
         while time.monotonic() < end and not self.finished():
             for (_, partition), messages in broker.poll(0.5):
                 self.read[partition][1].extend((m.position.offset, m.value) for m in messages)
-            while broker.assigned:
-                place = broker.assigned.pop()
+            for place in assignment.waiting():
                 self.read[place[1]] = (self.name, [])
                 broker.begin(place, 0)
         broker.close()
@@ -89,9 +85,9 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
         producer.commit_transaction() if committed else producer.abort_transaction()
     one = Worker(
         LBP(budget=9),
-        *(kafka_topic, kafka_topic, CheckpointFolder(tmp_path)),
+        CheckpointFolder(tmp_path),
         {"bootstrap_servers": kafka_address},
-        start="earliest",
+        WorkerOptions(topic=kafka_topic, group=kafka_topic, start="earliest"),
     )
     place = kafka_topic, 0
     until = time.monotonic() + 60

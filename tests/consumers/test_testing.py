@@ -24,8 +24,6 @@ pytest.importorskip("kafka")
 
 import kafka
 
-from drift.consumers.client.consumer import GroupConsumer  # after the check that there is a client
-
 
 def until(condition, seconds=60):
     """Whether the condition comes true in time."""
@@ -146,31 +144,31 @@ def test_a_slow_broker_answers_late(broker):
     assert values(consume(broker, "t", 1)) == [b"x"]
 
 
-def test_two_members_share_a_topic_and_one_inherits_it(broker):
+def test_two_members_share_a_topic_and_one_inherits_it(broker, member):
     broker.create_topic("t", partitions=4)
     owned = {}
     ends = {name: threading.Event() for name in "ab"}
 
     def run(name):
         # The worker's own client: kafka-python 3.0.12 by itself may never get its partitions.
-        member = GroupConsumer("t", "g", broker.group_args, leave=lambda places, *, save: None)
+        one = member(broker.group_args)
         while not ends[name].is_set():
-            list(member.poll(0.2))
-            owned[name] = {place.partition for place in member.consumer.assignment()}
-        member.close()
+            list(one.poll(0.2))
+            owned[name] = {place.partition for place in one.consumer.assignment()}
+        one.close()
 
     members = {name: threading.Thread(target=run, args=(name,)) for name in "ab"}
     try:
-        for member in members.values():
-            member.start()
+        for thread in members.values():
+            thread.start()
         assert until(lambda: sorted(map(sorted, owned.values())) == [[0, 1], [2, 3]]), owned
         ends["a"].set()
         assert until(lambda: owned["b"] == {0, 1, 2, 3}), owned
     finally:
         for end in ends.values():
             end.set()
-        for member in members.values():
-            member.join(10)
+        for thread in members.values():
+            thread.join(10)
 
 
 def test_a_leader_assigns_once_the_others_have_asked():

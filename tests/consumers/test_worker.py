@@ -9,21 +9,23 @@ from unittest.mock import Mock
 
 import pytest
 
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.checkpoint import from_bytes, load
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec, Message, Position
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
-from drift.consumers.dead_letters import Replay
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.errors import CheckpointError, ConsumerError, ParameterError
+from drift.consumers.replay import Replay
+from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
+
+from kafka.errors import KafkaTimeoutError
 
 from drift.consumers.client.producer import UnsentError  # after the check that there is a client
 from drift.consumers.client.topics import Reader, Sender
@@ -62,8 +64,15 @@ def worker(broker, folder, group="g", session=SESSION, **options):
     checkpoints = CheckpointFolder(folder, keep=3)
     consumer = {"session_timeout_ms": session, "heartbeat_interval_ms": 200}
     consumer |= options.pop("consumer", {})
-    args = checkpoints, broker.client_args
-    return Worker(LBP(budget=9), "t", group, *args, consumer=consumer, **options)
+    producer = options.pop("producer", None)
+    return Worker(
+        LBP(budget=9),
+        checkpoints,
+        broker.client_args,
+        WorkerOptions(topic="t", group=group, **options),
+        consumer=consumer,
+        producer=producer,
+    )
 
 
 def work(one, count, limit=600):
@@ -94,10 +103,10 @@ def close(one):
 
 def kill(one):
     """Let go of the clients; what the producer has not sent is lost, as in a kill."""
-    sender = one._sender.producer._sender  # to close the producer would flush it first
+    sender = one._producer.producer._sender  # to close the producer would flush it first
     sender.force_close()
     sender.join(10)
-    one._broker.close()
+    one._consumer.close()
 
 
 @pytest.fixture
@@ -154,8 +163,8 @@ def test_each_partition_is_learnt_as_by_a_plain_loop(topics, tmp_path):
 
 
 def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
-    one = worker(topics, tmp_path, every_messages=30)
-    one._broker.consumer.config["max_poll_records"] = 60
+    one = worker(topics, tmp_path, checkpoint_every=30)
+    one._consumer.consumer.config["max_poll_records"] = 60
     work(one, 120)
     close(one)
     other = worker(topics, tmp_path, "later", start=None)
@@ -175,7 +184,7 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     slow = {"linger_ms": 60_000}
     # At the first checkpoint it counts that there is no offset in the group yet.
     same = ("g", SHORT) if point in CHECKPOINT_POINTS and count == 1 else None
-    one = worker(topics, tmp_path, *(same or ()), every_messages=50, producer=slow)
+    one = worker(topics, tmp_path, *(same or ()), checkpoint_every=50, producer=slow)
     with Abort(point, count=count), pytest.raises(Aborted):
         work(one, 400)
     kill(one)
@@ -219,8 +228,8 @@ def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_pa
 
 
 def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path, caplog):
-    one = worker(topics, tmp_path, session=SHORT, every_messages=50)
-    one._broker.consumer.config["max_poll_records"] = 60
+    one = worker(topics, tmp_path, session=SHORT, checkpoint_every=50)
+    one._consumer.consumer.config["max_poll_records"] = 60
     work(one, 400)
     close(one)  # which commits the last offsets to Kafka
     *_, newest = sorted((tmp_path / "t-0").glob("checkpoint-*"))
@@ -318,7 +327,8 @@ def test_a_worker_stops_at_a_signal_of_another_thread(topics, tmp_path):
 
 def test_any_river_model_is_learnt(topics, tmp_path):
     checkpoints, clients = CheckpointFolder(tmp_path), topics.client_args
-    one = Worker(RBP(5, seed=1), "t", "h", checkpoints, clients, start="latest")
+    options = WorkerOptions(topic="t", group="h", start="latest")
+    one = Worker(RBP(5, seed=1), checkpoints, clients, options)
     for _ in range(600):
         one.step(0.1)
         if len(one._learners) == 2:
@@ -329,7 +339,7 @@ def test_any_river_model_is_learnt(topics, tmp_path):
 
 def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     one = worker(topics, tmp_path)
-    send, sent = one._sender.send, []
+    send, sent = one._producer.send, []
 
     def fail(outgoing):
         sent.append(outgoing.lane)
@@ -337,7 +347,7 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
             raise RuntimeError("the client is broken")
         send(outgoing)
 
-    monkeypatch.setattr(one._sender, "send", fail)
+    monkeypatch.setattr(one._producer, "send", fail)
     with pytest.raises(RuntimeError, match="broken"):
         one.run(signals=False)
     interrupted = "t", sent[49]
@@ -347,15 +357,15 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
 
 
 def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_path, monkeypatch):
-    one = worker(topics, tmp_path, every_messages=10**6, every_seconds=10**6)
-    poll = one._broker.poll
+    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
+    poll = one._consumer.poll
 
     def fail(seconds):
         if sum(sum(learner.offsets.values()) for learner in one._learners.values()) == 400:
             raise ConsumerError("kafka-python cannot read a message")
         return poll(seconds)
 
-    monkeypatch.setattr(one._broker, "poll", fail)
+    monkeypatch.setattr(one._consumer, "poll", fail)
     with pytest.raises(ConsumerError, match="cannot read a message"):
         one.run(signals=False)
     assert_exact(tmp_path)
@@ -366,8 +376,8 @@ def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_
 def test_what_the_broker_never_answered_is_sent_again(
     topics, tmp_path, monkeypatch, caplog, failing
 ):
-    one = worker(topics, tmp_path, every_messages=100)
-    flush, calls = one._sender.flush, []
+    one = worker(topics, tmp_path, checkpoint_every=100)
+    flush, calls = one._producer.flush, []
 
     def fail():
         calls.append(None)
@@ -375,7 +385,7 @@ def test_what_the_broker_never_answered_is_sent_again(
             raise UnsentError("the broker does not answer")
         flush()
 
-    monkeypatch.setattr(one._sender, "flush", fail)
+    monkeypatch.setattr(one._producer, "flush", fail)
     finish(one)
     assert caplog.text.count("going back to the checkpoints") == len(failing)
     assert_exact(tmp_path)
@@ -385,11 +395,11 @@ def test_what_the_broker_never_answered_is_sent_again(
 def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
     topics, tmp_path, monkeypatch, caplog
 ):
-    one = worker(topics, tmp_path, session=SHORT, every_messages=10**6, every_seconds=10**6)
+    one = worker(topics, tmp_path, session=SHORT, checkpoint_every=10**6, checkpoint_seconds=10**6)
     work(one, 100)
     flush = Mock(side_effect=UnsentError("the broker does not answer"))
     with monkeypatch.context() as patch:
-        patch.setattr(one._sender, "flush", flush)
+        patch.setattr(one._producer, "flush", flush)
         close(one)
     assert "what was learnt since the checkpoints is learnt again" in caplog.text
     finish(worker(topics, tmp_path, session=SHORT))
@@ -424,10 +434,10 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     [
         ({"predictions": "t"}, "t, t, dead: .* need a topic each"),
         ({"dead_letters": "out"}, "t, out, out: .* need a topic each"),
-        ({"every_messages": 0}, "every_messages must be an integer of at least 1, not 0"),
-        ({"every_seconds": float("nan")}, "every_seconds must be a number of at least 0, not nan"),
+        ({"checkpoint_every": 0}, "checkpoint_every must be at least 1, not 0"),
+        ({"checkpoint_seconds": float("nan")}, "checkpoint_seconds must be at least 0, not nan"),
         ({"consumer": {"security_protocol": "ssl"}}, "security_protocol is 'ssl', none of PLAIN"),
-        ({"on_gap": "go"}, "on_gap must be 'stop' or 'skip', not 'go'"),
+        ({"on_gap": "go"}, "on_gap cannot be 'go'"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(broker, tmp_path, options, message):
@@ -452,14 +462,14 @@ def test_lag_is_that_of_all_partitions(topics, tmp_path):
     assert learner.metrics.lag == 0
     for partition, count in ((0, 3), (1, 4)):
         produce(topics, "t", values(count), partition)
-    one._broker.consumer.config["max_poll_records"] = 1
+    one._consumer.consumer.config["max_poll_records"] = 1
     work(one, 1)
     assert 0 < learner.metrics.lag <= 6
     close(one)
 
 
 def test_everything_is_saved_every_so_many_seconds(topics, tmp_path, monkeypatch):
-    one = worker(topics, tmp_path, every_messages=30, every_seconds=60)
+    one = worker(topics, tmp_path, checkpoint_every=30, checkpoint_seconds=60)
     begun, saves = one._saved, []
     with monkeypatch.context() as patch:
         patch.setattr(one, "_save_all", saves.append)
@@ -472,9 +482,9 @@ def test_everything_is_saved_every_so_many_seconds(topics, tmp_path, monkeypatch
 
 
 def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
-    one = worker(topics, tmp_path, every_seconds=1e-9)
+    one = worker(topics, tmp_path, checkpoint_seconds=1e-9)
     work(one, 400)
-    monkeypatch.setattr(one._broker, "position", lambda place: (203, 0))
+    monkeypatch.setattr(one._consumer, "position", lambda place: (203, 0))
     one.step(0.1)
     monkeypatch.undo()
     newest = CheckpointFolder(tmp_path).newest(("t", 0))
@@ -483,8 +493,8 @@ def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
 
 
 def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path):
-    one = worker(topics, tmp_path, every_messages=30)
-    one._broker.consumer.config["max_poll_records"] = 60
+    one = worker(topics, tmp_path, checkpoint_every=30)
+    one._consumer.consumer.config["max_poll_records"] = 60
     work(one, 120)
     CheckpointFolder(tmp_path).claim(("t", 0))
     finish(one)
@@ -531,7 +541,7 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     claims.clear()
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
     impatient = worker(topics, tmp_path, session=SHORT)
-    with pytest.raises(CheckpointError, match="cannot be written"):
+    with pytest.raises(UnavailableError, match="cannot be written"):
         work(impatient, 1)
     impatient._close()
 
@@ -542,7 +552,7 @@ def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch
     messages = list(values(40))[8:38]  # no poison among them
     produce(broker, "t", messages)
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
-    assert one._broker.consumer.config["max_poll_records"] > len(messages)
+    assert one._consumer.consumer.config["max_poll_records"] > len(messages)
     until = time.monotonic() + 60
     while not one._learners or one._learners["t", 0].offsets["t", 0] < len(messages):
         assert one.step(0.1) <= 1
@@ -554,10 +564,69 @@ def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch
     close(one)
 
 
-def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tmp_path):
-    one = worker(topics, tmp_path, every_messages=10**6, every_seconds=10**6)
+def test_the_patience_is_that_of_all_partitions_and_none_is_left_behind(
+    topics, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+    one = worker(topics, tmp_path)
+    until = time.monotonic() + 60
+    while sum(one.metrics.models[n].examples for n in range(len(one.metrics.models))) < 40:
+        assert one.step(0.1) <= 1
+        assert time.monotonic() < until
+    assert all(metrics.examples > 5 for metrics in one.metrics.models)
+    monkeypatch.undo()
+    kill(one)
+
+
+def test_the_patience_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
+    silence = {"max_poll_interval_ms": 20_000}
+    assert worker(topics, tmp_path)._patience == 30.0
+    assert worker(topics, tmp_path, consumer=silence)._patience == 5.0
+
+
+def test_a_broker_that_is_silent_while_partitions_are_taken_over_is_waited_for(
+    topics, tmp_path, monkeypatch, caplog
+):
+    one = worker(topics, tmp_path)
+    asked = []
+
+    def committed(*_, **__):
+        asked.append(None)
+        if len(asked) < 4:
+            raise KafkaTimeoutError("silence")
+
+    monkeypatch.setattr(one._consumer.consumer, "committed", committed)
+    finish(one)
+    assert_exact(tmp_path)
+    assert caplog.text.count("the broker does not answer (KafkaTimeoutError: silence); tried") == 1
+
+
+def test_a_model_that_cannot_be_saved_keeps_no_other_from_it(topics, tmp_path, monkeypatch):
+    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
     work(one, 400)
-    listener = one._broker.consumer._subscription.rebalance_listener
+    refused = []
+
+    def check(key, *_):
+        if not refused or key == refused[0]:
+            refused.append(key)
+            raise CheckpointError("another topic")
+
+    monkeypatch.setattr(one.folder, "check_identity", check)
+    with pytest.raises(CheckpointError, match="another topic"):
+        one._save_all()
+    folder = CheckpointFolder(tmp_path)
+    assert [refused[0], *refused] == [refused[0]] * 2
+    assert {p: folder.newest(("t", p)).offsets["t", p] for p in range(2)} == {
+        refused[0][1]: 0,
+        1 - refused[0][1]: 200,
+    }
+    kill(one)
+
+
+def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tmp_path):
+    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
+    work(one, 400)
+    listener = one._consumer.consumer._subscription.rebalance_listener
     listener.on_partitions_lost({("t", 0)})
     listener.on_partitions_revoked([("t", 1)])
     folder = CheckpointFolder(tmp_path)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.crash_points import CHECKPOINT_POINTS, install
 from drift.models import RBP
 from tests.faults.diary import Diary, NumberedCodec
@@ -91,21 +91,20 @@ def main(text: str) -> None:
     _redeliver()
     Worker(
         Diary(model()) if single else model(),
-        options["topic"],
-        options["group"],
         folder(root, single=single),
         {
             "bootstrap_servers": options["address"],
             "reconnect_backoff_ms": 50,
             "reconnect_backoff_max_ms": 500,
         },
-        start="earliest",
-        predictions=options["predictions"],
-        dead_letters=options["dead_letters"],
+        WorkerOptions(
+            **{name: options[name] for name in ("topic", "group", "predictions", "dead_letters")},
+            start="earliest",
+            single=single,
+            checkpoint_every=400,
+            checkpoint_seconds=1.0,
+        ),
         codec=NumberedCodec(**CODEC) if single else codec(),
-        single=single,
-        every_messages=400,
-        every_seconds=1.0,
         consumer={
             "session_timeout_ms": int(1000 * SESSION),
             "heartbeat_interval_ms": int(1000 * SESSION / 5),

@@ -27,6 +27,8 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from drift.consumers.assignment import Assignment
+
 __all__ = ["Gap", "GroupConsumer", "SingleAssignor", "connect", "read"]
 
 log = logging.getLogger("drift.consumers")
@@ -111,21 +113,21 @@ class _Leave(Protocol):
 
 
 class _Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
-    def __init__(self, broker: GroupConsumer) -> None:
-        self.broker = broker
+    def __init__(self, consumer: Any, assignment: Assignment, leave: _Leave) -> None:
+        self.consumer, self.assignment, self.leave = consumer, assignment, leave
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         for place in assigned:
             # Held back until the worker knows where to go on; a partition has to be sought here.
-            self.broker.consumer.pause(place)
-            self.broker.consumer.seek(place, 0)
-            self.broker.assigned.append(tuple(place))
+            self.consumer.pause(place)
+            self.consumer.seek(place, 0)
+            self.assignment.assign([tuple(place)])
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        self.broker.leave([tuple(place) for place in revoked], save=True)
+        self.leave([tuple(place) for place in revoked], save=True)
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        self.broker.leave([tuple(place) for place in lost], save=False)
+        self.leave([tuple(place) for place in lost], save=False)
 
 
 class GroupConsumer:
@@ -135,10 +137,10 @@ class GroupConsumer:
     ----------
     topic
         The topic to learn.
-    group
-        The consumer group.
     options
-        Options of kafka-python: ``bootstrap_servers``, security, timeouts, assignors, ...
+        Options of kafka-python: ``group_id``, ``bootstrap_servers``, security, timeouts, ...
+    assignment
+        What is told of partitions that come.
     leave
         Called on kafka-python's thread, while the worker waits in `poll`, with the partitions that
         go, and whether their models may still be saved.
@@ -149,24 +151,29 @@ class GroupConsumer:
     def __init__(
         self,
         topic: str,
-        group: str,
         options: Mapping[str, Any],
+        assignment: Assignment,
         leave: _Leave,
         largest: int = workarounds.LARGEST,
     ) -> None:
         self.topic = topic
-        self.leave = leave
-        self.assigned: list[tuple[str, int]] = []
+        self.assignment = assignment
+        self._leave = leave
         self._subscribed = self._waiting = False
         self.consumer = connect(
             {
                 "max_poll_records": 500,
                 **options,
-                "group_id": group,
                 "auto_offset_reset": "none",
             },
             largest,
         )
+
+    @property
+    def longest_silence(self) -> float:
+        """Seconds between two polls after which the group takes a member for gone."""
+        seconds: float = self.consumer.config["max_poll_interval_ms"] / 1000
+        return seconds
 
     # --- messages ------------------------------------------------------------------------------
 
@@ -203,7 +210,8 @@ class GroupConsumer:
         """Join the group once there is the topic: kafka-python looks for it every five minutes."""
         partitions = self.consumer.partitions_for_topic(self.topic)
         if partitions:
-            self.consumer.subscribe([self.topic], listener=_Listener(self))
+            listener = _Listener(self.consumer, self.assignment, self._leave)
+            self.consumer.subscribe([self.topic], listener=listener)
             self._subscribed = True
         elif not self._waiting:
             self._waiting = True
@@ -222,15 +230,12 @@ class GroupConsumer:
         """
         workarounds.seek(self.consumer, place, offset, leader_epoch)
         self.consumer.resume(kafka.TopicPartition(*place))
+        self.assignment.begin(place)
 
     def hold(self, places: Iterable[tuple[str, int]]) -> None:
-        """Let nothing more come of partitions, and have them begun as if just assigned."""
-        ours = self.consumer.assignment()
-        for place in places:
-            if place in ours:
-                self.consumer.pause(kafka.TopicPartition(*place))
-                if place not in self.assigned:
-                    self.assigned.append(place)
+        """Let nothing more come of partitions, and have them begun anew."""
+        for place in self.assignment.hold(places):
+            self.consumer.pause(kafka.TopicPartition(*place))
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""

@@ -1,0 +1,70 @@
+"""What a worker is told: declared once, for callers, the command line and TOML files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drift._options import check_options, option
+from drift.errors import ParameterError
+
+__all__ = ["WorkerOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """What a worker learns, where it begins, what it sends and when it saves.
+
+    Parameters
+    ----------
+    topic
+        The topic to learn.
+    group
+        The consumer group; start more workers of it to share the partitions.
+    start
+        Where a partition without checkpoint and without committed offset begins: ``"earliest"``,
+        ``"latest"``, or None to refuse.
+    on_gap
+        What to do where the broker has deleted messages before they were learnt: ``"stop"``, or
+        ``"skip"`` them and say so in the log.
+    predictions, dead_letters
+        Topics to send to; None for none.
+    single
+        One model over all partitions, in one worker of the group; the others stand by.
+    checkpoint_every, checkpoint_seconds
+        A checkpoint is written after so many messages or seconds, whichever comes first.
+
+    Raises
+    ------
+    ParameterError
+        If one of them cannot be, or two topics are the same.
+
+    Examples
+    --------
+    >>> WorkerOptions(topic="news", group="readers", predictions="news")
+    Traceback (most recent call last):
+    drift.errors.ParameterError: news, news: what is learnt, predictions and dead letters need ...
+    """
+
+    topic: str = option("The topic to learn.", argument=True)
+    group: str = option("Consumer group.")
+    start: str | None = option(
+        "Where to start without checkpoint.", None, choices=("earliest", "latest"), name="from"
+    )
+    on_gap: str = option(
+        "Where messages were deleted before they were learnt.", "stop", choices=("stop", "skip")
+    )
+    predictions: str | None = option("Topic for predictions.", None)
+    dead_letters: str | None = option("Topic for messages that cannot be learnt.", None)
+    single: bool = option("One model over all partitions.", default=False)
+    checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
+    checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        check_options(self)
+        topics = [one for one in (self.topic, self.predictions, self.dead_letters) if one]
+        if len(set(topics)) < len(topics):
+            raise ParameterError(
+                f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
+                "each, or what is sent is learnt again"
+            )

@@ -1,0 +1,121 @@
+"""What a worker does with a message: weights, probabilities, floods of poison."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from river import base, compose, linear_model, naive_bayes, preprocessing
+
+from drift.consumers import Example, JsonCodec
+from drift.consumers import learner as module
+from drift.consumers.learner import Learner, check_model
+from drift.consumers.metrics import Metrics
+from drift.consumers.records import Message, Position
+from drift.errors import ParameterError
+from drift.models import LBP, OneVsRest, Tracker
+
+
+class Noting(base.Classifier):
+    """Knows no probabilities, and notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def learn_one(self, x, y, w=None):
+        self.told.append((x, y, w))
+
+    def predict_one(self, x):
+        return None
+
+
+def pipeline(last):
+    return compose.Pipeline(preprocessing.StandardScaler(), last)
+
+
+def learner(model, codec=None, **options):
+    options = {"predictions": "out"} | options
+    return Learner(model, codec or JsonCodec(), Metrics("t", 0), {("t", 0): 0}, **options)
+
+
+def message(value, offset=0):
+    return Message(Position("t", 0, offset), None, value)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LBP(3), Tracker(300), OneVsRest(LBP(3)), naive_bayes.GaussianNB(), pipeline(LBP(3)), Noting()],
+)
+def test_classifiers_are_taken(model):
+    check_model(model, JsonCodec())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(None, LBP, "RBP", linear_model.LinearRegression(), preprocessing.StandardScaler()),
+        pipeline(linear_model.LinearRegression()),
+    ],
+)
+def test_what_is_no_classifier_is_refused(model):
+    with pytest.raises(ParameterError, match="is no classifier: a worker predicts labels"):
+        check_model(model, JsonCodec())
+
+
+def test_weights_are_refused_where_they_would_not_count():
+    weighted = JsonCodec(weight="w")
+    for model in (LBP(3), Tracker(300), pipeline(LBP(3)), Noting()):
+        check_model(model, weighted)
+    for model in (naive_bayes.GaussianNB(), pipeline(naive_bayes.GaussianNB())):
+        with pytest.raises(ParameterError, match="learns without weights: leave weight out"):
+            check_model(model, weighted)
+
+
+def test_a_weight_goes_to_the_model():
+    codec = JsonCodec(weight="w")
+    one = learner(Noting(), codec)
+    for offset, example in enumerate(
+        [Example({"a": 1}, True), Example({"a": 2}, False, weight=2.5), Example({"a": 3}, weight=2)]
+    ):
+        one.take(message(codec.encode(example), offset))
+    assert one.model.told == [({"a": 1}, True, None), ({"a": 2}, False, 2.5)]
+
+
+@pytest.mark.parametrize("model", [pipeline(LBP(9)), LBP(9), Tracker(300)])
+def test_predictions_have_each_class_with_its_probability(model):
+    one, plain = learner(model.clone()), model.clone()
+    names = {True: "true", False: "false"}
+    for offset in range(40):
+        x, y = {f"w{offset % 7}": 1.0, "bias": 0.5}, offset % 3 == 0
+        [sent] = one.take(message(JsonCodec().encode(Example(x, y)), offset))
+        expected = {names[label]: p for label, p in plain.predict_proba_one(x).items()}
+        assert json.loads(sent.value)["probabilities"] == expected
+        plain.learn_one(x, y)
+    assert sum(expected.values()) == pytest.approx(1)
+
+
+def test_probabilities_are_null_where_a_model_knows_none():
+    [sent] = learner(Noting()).take(message(b'{"features": {"a": 1}, "label": 3}'))
+    assert json.loads(sent.value)["probabilities"] is None
+
+
+@pytest.mark.parametrize("dead_letters", ["dead", None])
+def test_of_a_flood_of_poison_not_each_has_a_line(monkeypatch, caplog, dead_letters):
+    now = [100.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    one = learner(LBP(3), dead_letters=dead_letters)
+    for offset in range(500):
+        assert len(one.take(message(b"{", offset))) == (dead_letters is not None)
+    assert len(caplog.records) == 10
+    assert one.metrics.dead_letters == 500
+    now[0] += 61
+    one.take(message(b"{", 500))
+    assert caplog.messages[-1].startswith("t:0:500 ")
+    assert caplog.messages[-1].endswith("(and 490 before it, unsaid)")
+    one.take(message(b"{", 501))
+    assert "unsaid" not in caplog.messages[-1]
+
+
+def test_a_model_that_fails_makes_a_dead_letter():
+    model = SimpleNamespace(predict_one=lambda x: 1 / 0)
+    [letter] = learner(model, dead_letters="dead").take(message(b'{"features": {}}'))
+    assert dict(letter.headers)["drift.error.class"] == b"ZeroDivisionError"
