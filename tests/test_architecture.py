@@ -40,10 +40,11 @@ CIRCLES = {
     *("experiments.jobs", "experiments.folder", "experiments.papers.permutations"),
     *("experiments.papers.plots", "experiments.papers.reproduction", "experiments.papers.results"),
     *("experiments.terminal", "experiments.tracking.results"),
+    *("experiments.comparison.plots", "experiments.comparison.results"),
 }
 #: Heavy or optional libraries, and the only modules that may import them.
 OWNERS = {
-    "matplotlib": {"drift.experiments.tracking.plots"},
+    "matplotlib": {"drift.experiments.plots"},
     "narwhals": {"drift.models._template.batches", "drift.streams.tables"},
     "pandas": {"drift.experiments.comparison.results"},
     "kafka": {

@@ -20,7 +20,7 @@ from river import (
 from scipy import stats
 
 from drift.errors import ParameterError
-from drift.experiments import Contender, compare
+from drift.experiments import ComparisonResults, Contender, compare
 from drift.models import LBP, Perceptron, Tracker
 
 PHISHING = list(islice(datasets.Phishing(), 300))
@@ -171,7 +171,8 @@ def test_what_cannot_be_compared_is_refused(models, options, message):
         compare(models, PHISHING[:10], jobs=1, **options)
 
 
-def test_a_folder_is_gone_on_with(tmp_path):
+def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(ComparisonResults, "figures", {})  # they take a while
     models = {"LBP": LBP(budget=20)}
     first = compare(models, PHISHING, output=tmp_path, jobs=1)
     again = compare(models, PHISHING, output=tmp_path, jobs=1)

@@ -81,6 +81,6 @@ def test_a_part_of_the_models_can_be_drawn(run):
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.delitem(sys.modules, "drift.experiments.tracking.plots")
+    monkeypatch.delitem(sys.modules, "drift.experiments.plots")
     with pytest.raises(MissingExtraError, match=r'pip install "\.\[plots\]"'):
-        import drift.experiments.tracking.plots  # noqa: F401, PLC0415
+        import drift.experiments.plots  # noqa: F401, PLC0415

@@ -60,7 +60,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     windows
         Number of equal parts of the stream that measures are recorded in.
     time_limit
-        Seconds after which the run ends.
+        Seconds of processor time after which the run ends.
     predictions
         Whether to return the predictions, too.
 
@@ -70,7 +70,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         As `ComparisonResults` describes it.
     """
     run = _Run(model, unpacked(packed), windows)
-    status, message = run.through(order.tolist(), fork, time_limit)
+    status, message = run.through(order, fork, time_limit)
     found: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
     width = max(_LEAST, round(len(run.examples) / len(run.bytes)))
     found["drifts_met"] = recoveries(run.wrong(), [Drift(*drift) for drift in drifts], width)
@@ -80,50 +80,45 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     return found
 
 
+class _TimeUpError(Exception):
+    """A run has taken longer than it may."""
+
+
 class _Run:
     def __init__(self, model: Any, examples: list[Any], windows: int) -> None:
         self.model, self.examples = model, examples
         n = len(examples)
         self.edges = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
         self.answers: list[_Answer | None] = [None] * n
-        self.spent = np.zeros(n)
+        self.seconds = [0.0] * (len(self.edges) - 1)
         self.bytes: list[int | None] = [None] * (len(self.edges) - 1)
 
     def through(
-        self, order: list[int], fork: Fork | None, time_limit: float | None
+        self, order: NDArray[np.int64], fork: Fork | None, time_limit: float | None
     ) -> tuple[str, str]:
         """Predict and learn; return what became of it, and why."""
-        ask, learn, clock = _asked(self.model), self.model.learn_one, time.process_time
-        tested = [True] * len(self.examples) if fork is None else fork.tested.tolist()
-        learnt = [1] * len(self.examples) if fork is None else fork.learnt.tolist()
-        ends = iter([*enumerate(self.edges[1:-1]), (0, len(self.examples) + 1)])
-        window, end = next(ends)
-        started = time.perf_counter()
-        deadline = float("inf") if time_limit is None else started + time_limit
-        looking = 0.0
+        everything = (True,) * len(self.examples), (1,) * len(self.examples)
+        tested, learnt = everything if fork is None else (column.tolist() for column in fork)
+        step = _stepping(self.model, self.examples, self.answers, tested, learnt, time_limit)
+        questions = np.flatnonzero(order >= 0)
+        cuts = [0, *questions[self.edges[1:-1]].tolist(), len(order)]
+        looking, working = 0.0, 0.0
         try:
-            for event in order:
-                if time.perf_counter() > deadline:
-                    return "time limit", f"more than {time_limit:g} s"
-                if event < 0:
-                    x, y = self.examples[~event]
-                    before = clock()
-                    for _ in range(learnt[~event]):
-                        learn(x, y)
-                    self.spent[~event] += clock() - before
-                    continue
-                if event == end:
-                    now = time.perf_counter()
-                    if looking < _LOOKING * (now - started) or window == 0:
-                        self.bytes[window] = memory(self.model)
-                        looking += 2 * (time.perf_counter() - now)  # the next may take longer
-                    window, end = next(ends)
-                if tested[event]:
-                    self.answers[event], self.spent[event] = ask(self.examples[event][0])
+            for window, (start, stop) in enumerate(pairwise(cuts)):
+                spent = _Spent()
+                try:
+                    step(order[start:stop].tolist(), spent)
+                finally:
+                    self.seconds[window] = spent.seconds
+                    working += spent.seconds
+                if looking <= _LOOKING * working or stop == len(order):
+                    before = time.perf_counter()
+                    self.bytes[window] = memory(self.model)
+                    looking += time.perf_counter() - before
+        except _TimeUpError:
+            return "time limit", f"more than {time_limit:g} s"
         except Exception as error:  # noqa: BLE001 - a model of anyone's may raise anything
             return "failed", one_line(f"{type(error).__name__}: {error}")
-        finally:
-            self.bytes[-1] = memory(self.model)
         return "ok", ""
 
     @property
@@ -143,23 +138,25 @@ class _Run:
         return wrong
 
     def _outcome(self, start: int, stop: int) -> tuple[Record, Outcome]:
-        asked = [i for i in range(start, stop) if self.answers[i] is not None]
-        told = [i for i in asked if self.answers[i][0] is not None]  # type: ignore[index]
-        labels = [self.examples[i][1] for i in told]
-        columns = zip(*(self.answers[i] for i in told), strict=True) if told else ((), ())
-        outcome = Outcome(labels, *map(list, columns))
-        return {"rows": len(asked), "unpredicted": len(asked) - len(told)}, outcome
+        asked = [
+            (y, *answer)
+            for (_, y), answer in zip(
+                self.examples[start:stop], self.answers[start:stop], strict=True
+            )
+            if answer is not None
+        ]
+        told = [row for row in asked if row[1] is not None]
+        columns = map(list, zip(*told, strict=True)) if told else ([], [], [])
+        return {"rows": len(asked), "unpredicted": len(asked) - len(told)}, Outcome(*columns)
 
     def parts(self) -> list[Record]:
         """Measures of every window."""
         found = []
-        for (start, stop), size in zip(pairwise(self.edges), self.bytes, strict=True):
+        for i, (start, stop) in enumerate(pairwise(self.edges)):
             counts, outcome = self._outcome(start, stop)
-            microseconds = 1e6 * float(self.spent[start:stop].mean())
-            where = {"start": start, "stop": stop, **counts}
-            found.append(
-                {**where, **measure(outcome), "microseconds": microseconds, "memory": size}
-            )
+            part = {"start": start, "stop": stop, **counts, **measure(outcome)}
+            part["microseconds"] = 1e6 * self.seconds[i] / (stop - start)
+            found.append(part | {"memory": self.bytes[i]})
         return found
 
     def whole(self) -> Record:
@@ -167,10 +164,61 @@ class _Run:
         counts, outcome = self._outcome(0, len(self.examples))
         found = counts | measure(outcome)
         found["mistakes"] = int(np.nansum(self.wrong()))
-        seen = max(1, int(np.count_nonzero(self.spent)))
-        found["microseconds"] = 1e6 * float(self.spent.sum()) / seen
-        found["memory"] = max(size for size in self.bytes if size is not None)
+        done = sum(seconds > 0 for seconds in self.seconds)
+        found["microseconds"] = 1e6 * sum(self.seconds) / max(1, self.edges[done])
+        known = [size for size in self.bytes if size is not None]
+        found["memory"] = max(known) if known else memory(self.model)
         return found
+
+
+class _Spent:
+    """Processor time of the model's own calls, told without a system call for each.
+
+    The clock that costs nothing says which share of the time they take, and the processor's clock,
+    read at the start and at the end, what that comes to: others on the machine do not count.
+    """
+
+    def __init__(self) -> None:
+        self.busy = 0.0
+        self._began, self._began_cpu = time.perf_counter(), time.process_time()
+
+    @property
+    def seconds(self) -> float:
+        took = time.perf_counter() - self._began
+        return self.busy * (time.process_time() - self._began_cpu) / took
+
+
+def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
+    model: Any,
+    examples: list[Any],
+    answers: list[_Answer | None],
+    tested: Sequence[bool],
+    learnt: Sequence[int],
+    time_limit: float | None,
+) -> Callable[[list[int], _Spent], None]:
+    ask, learn, clock = _asked(model), model.learn_one, time.perf_counter
+    limit = float("inf") if time_limit is None else time_limit
+    began, deadline = time.process_time(), clock() + limit
+
+    def step(events: list[int], spent: _Spent) -> None:
+        nonlocal deadline
+        for event in events:
+            before = clock()
+            if before > deadline:
+                left = limit - (time.process_time() - began)
+                if left <= 0:
+                    raise _TimeUpError
+                deadline = before + left
+            if event < 0:
+                x, y = examples[~event]
+                for _ in range(learnt[~event]):
+                    learn(x, y)
+                spent.busy += clock() - before
+            elif tested[event]:
+                answers[event], seconds = ask(examples[event][0])
+                spent.busy += seconds
+
+    return step
 
 
 def _asked(model: Any) -> Callable[[Any], tuple[_Answer, float]]:
@@ -179,7 +227,7 @@ def _asked(model: Any) -> Callable[[Any], tuple[_Answer, float]]:
     A model whose label is its most probable one, as River says it, is asked once.
     """
     last = list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
-    clock = time.process_time
+    clock = time.perf_counter
     if getattr(type(last), "predict_one", None) is Classifier.predict_one:
 
         def once(x: Any) -> tuple[_Answer, float]:

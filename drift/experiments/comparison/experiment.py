@@ -103,7 +103,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         Run everything also on the stream shuffled within blocks of so many examples: what a model
         gains by their order in time alone is gone.
     time_limit
-        Seconds after which a run ends, and is recorded as such.
+        Seconds of processor time after which a run ends, and is recorded as such.
     predictions
         Keep all predictions, in the folder ``predictions``.
     jobs, backend, address

@@ -11,7 +11,7 @@ from rich.jupyter import JupyterMixin
 
 from drift.errors import MissingExtraError
 from drift.experiments.comparison.measures import MEASURES
-from drift.experiments.comparison.statistics import TESTS, tests_of
+from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.folder import RunFolder
 from drift.experiments.manifest import manifest
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from matplotlib.figure import Figure
     from rich.console import RenderableType
 
     from drift.experiments.folder import Record
@@ -81,7 +82,7 @@ class ComparisonResults(JupyterMixin):
         One row a run and drift: ``model``, ``stream``, ``seed``, ``fold``, ``row``, ``before``,
         ``rows``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
     tests : pandas.DataFrame
-        One row a pair of models; see `drift.experiments.comparison.statistics.tests_of`.
+        One row a pair of models; see `drift.experiments.comparison.statistics.pairs_of`.
 
     Notes
     -----
@@ -133,6 +134,16 @@ class ComparisonResults(JupyterMixin):
         ]
 
     @cached_property
+    def summary_rows(self) -> list[Record]:
+        """Rows of `table`, as dicts."""
+        return summary(self.run_rows)
+
+    @cached_property
+    def test_rows(self) -> list[Record]:
+        """Rows of `tests`, as dicts."""
+        return pairs_of(self.run_rows)
+
+    @cached_property
     def runs(self) -> pd.DataFrame:
         """One row a run."""
         return _frame(self.run_rows, _RUNS)
@@ -165,15 +176,33 @@ class ComparisonResults(JupyterMixin):
     @cached_property
     def tests(self) -> pd.DataFrame:
         """One row a pair of models."""
-        return _frame(tests_of(self.run_rows), TESTS)
+        return _frame(self.test_rows, TESTS)
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row a stream and model: means over its runs, the smallest error first."""
-        return _frame(summary(self.run_rows), SUMMARY)
+        return _frame(self.summary_rows, SUMMARY)
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Figures by the name of their file: against cost, over time of one stream, mean ranks.
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        """
+        from drift.experiments.comparison import plots  # noqa: PLC0415 - optional
+
+        found = {"cost": plots.against_cost(self)}
+        if len(self.streams) == 1:
+            found["windows"] = plots.over_time(self, *self.streams)
+        if self.test_rows:
+            found["ranks"] = plots.ranks(self)
+        return found
 
     def save(self, path: str | PathLike[str] | RunFolder) -> None:
-        """Write the tables, as Parquet and CSV, and the manifest.
+        """Write the tables, as Parquet and CSV, figures and the manifest.
 
         Parameters
         ----------
@@ -189,6 +218,7 @@ class ComparisonResults(JupyterMixin):
             folder.write_json("manifest.json", about)
             for name in tables:
                 folder.write_frame(name, getattr(self, name))
+            folder.write_figures(lambda: self.figures)
 
     def _repr_html_(self) -> str:
         html: str = self.table.to_html(index=False, na_rep="", float_format="{:.4g}".format)
@@ -197,7 +227,7 @@ class ComparisonResults(JupyterMixin):
     def __rich__(self) -> RenderableType:
         from drift.experiments.terminal import compared  # noqa: PLC0415 - rich is for terminals
 
-        return compared(summary(self.run_rows), self.run_rows)
+        return compared(self.summary_rows, self.run_rows)
 
 
 #: Columns of `ComparisonResults.table`.

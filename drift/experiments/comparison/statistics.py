@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from drift.experiments.folder import Record
 
-__all__ = ["ROPE", "TESTS", "holm", "tests_of"]
+__all__ = ["ROPE", "TESTS", "holm", "pairs_of", "ranks_of"]
 
 #: Columns of the table of tests.
 TESTS = (
@@ -25,7 +25,7 @@ ROPE = 0.005
 _SAMPLES = 10_000
 
 
-def tests_of(rows: Iterable[Record]) -> list[Record]:
+def pairs_of(rows: Iterable[Record]) -> list[Record]:
     """Compare the errors of each pair of models, run beside run.
 
     Parameters
@@ -52,23 +52,63 @@ def tests_of(rows: Iterable[Record]) -> list[Record]:
     .. [1] A. Benavoli, G. Corani, J. Demsar, M. Zaffalon, "Time for a change: a tutorial for
        comparing multiple classifiers through Bayesian analysis", JMLR 18 (2017).
     """
-    ended = [row for row in rows if row["status"] == "ok" and row["error"] is not None]
-    unit = "stream" if len({row["stream"] for row in ended}) > 1 else "fold"
-    errors: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in ended:
-        errors[row["model"]][row[unit]].append(row["error"])
+    unit, errors = _errors(rows)
     found = []
     for model, other in combinations(errors, 2):
         common = [place for place in errors[model] if place in errors[other]]
         if len(common) < 2:
             continue
         own, theirs = (
-            np.array([np.mean(errors[name][place]) for place in common]) for name in (model, other)
+            np.array([errors[name][place] for place in common]) for name in (model, other)
         )
         found.append({"model": model, "other": other, "unit": unit, **_pair(own, theirs)})
     for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):
         row["holm"] = p
     return found
+
+
+def _errors(rows: Iterable[Record]) -> tuple[str, dict[str, dict[Any, float]]]:
+    """What models are compared over, and the mean error of each there, by model."""
+    ended = [row for row in rows if row["status"] == "ok" and row["error"] is not None]
+    unit = "stream" if len({row["stream"] for row in ended}) > 1 else "fold"
+    errors: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in ended:
+        errors[row["model"]][row[unit]].append(row["error"])
+    return unit, {
+        model: {place: float(np.mean(values)) for place, values in own.items()}
+        for model, own in errors.items()
+    }
+
+
+def ranks_of(rows: Iterable[Record]) -> tuple[dict[str, float], float]:
+    """Mean rank of each model, 1 the smallest error, and Nemenyi's critical difference at 5 %.
+
+    Parameters
+    ----------
+    rows
+        As for `pairs_of`; models that have not ended everywhere are left out.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.statistics import ranks_of
+    >>> rows = [
+    ...     {"model": model, "stream": stream, "status": "ok", "error": error}
+    ...     for stream, errors in {"s": [0.1, 0.2, 0.2], "t": [0.3, 0.1, 0.2]}.items()
+    ...     for model, error in zip("abc", errors)
+    ... ]
+    >>> ranks_of(rows)[0]
+    {'a': 2.0, 'b': 1.75, 'c': 2.25}
+    """
+    from scipy.stats import rankdata, studentized_range  # noqa: PLC0415
+
+    _, errors = _errors(rows)
+    places = {place for own in errors.values() for place in own}
+    whole = {model: own for model, own in errors.items() if own.keys() == places}
+    table = np.array([[own[place] for place in places] for own in whole.values()])
+    means = dict(zip(whole, rankdata(table, axis=0).mean(axis=1).tolist(), strict=True))
+    k, n = max(2, len(whole)), max(1, len(places))
+    q = studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2)
+    return means, float(q * np.sqrt(k * (k + 1) / (6 * n)))
 
 
 def _pair(own: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:

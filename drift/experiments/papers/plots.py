@@ -1,4 +1,4 @@
-"""Figures of a paper's experiment; matplotlib is imported by `tracking.plots` alone."""
+"""Figures of a paper's experiment."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.tracking.plots import COLOURS, Canvas, finish, log_axis
+from drift.experiments.plots import Canvas, finish, log_axis, log_errors, styles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from drift.experiments.folder import Record
     from drift.experiments.papers.results import PaperResults
 
 __all__ = ["against_cost", "against_supports", "by_epoch", "in_windows", "over_time"]
 
-_MARKERS = "os^vDPX*"
 #: Columns that are drawn against supports, with the axis of each: the rows of Crammer's figure 4.
 _PANELS = {
     "test_error": "test error (%)",
@@ -29,7 +25,6 @@ _PANELS = {
 }
 #: Columns that an error on a stream is drawn against, and ticks of its axis.
 _COSTS = {"megabytes": "memory (MB)", "microseconds": "time an example (µs)"}
-_PERCENT = (0.5, 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50)
 #: Contenders whose error over time is drawn: more hide each other.
 _BEST = 6
 
@@ -44,7 +39,7 @@ def over_time(results: PaperResults) -> Figure:
     """
     figure = Canvas(figsize=(10.2, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    styles = _styles(results.records)
+    style_of = styles(results.records)
     for name, records in results.records.items():
         drawn = [record for record in records if "window_errors" in record]
         if drawn:
@@ -54,7 +49,7 @@ def over_time(results: PaperResults) -> Figure:
             so_far = 100 * np.cumsum(errors * np.diff(ends)) / ends[1:]
             supports = np.mean([record["window_supports"] for record in drawn], axis=0)
             for panel, values in ((left, so_far), (right, supports)):
-                style = {**styles[name], "markevery": 0.1}
+                style = {**style_of[name], "markevery": 0.1}
                 panel.plot(ends[1:], values, label=name, linewidth=1.5, markersize=4, **style)
     left.set_ylabel("average online error (%)")
     right.set_ylabel("supports")
@@ -82,7 +77,7 @@ def against_supports(results: PaperResults) -> Figure:
     figure = Canvas(figsize=(1.4 + 4.4 * len(columns), 4.6), layout="constrained")
     panels: list[Axes] = list(figure.subplots(1, len(columns), squeeze=False).flat)
     curves = _curves(results)
-    styles = _styles(curves)
+    style_of = styles(curves)
     for panel, column in zip(panels, columns, strict=True):
         for name, rows in curves.items():
             points = sorted(
@@ -93,7 +88,7 @@ def against_supports(results: PaperResults) -> Figure:
             if points:
                 x, y, spread, noise = np.array(points).T
                 style: dict[str, Any] = {"label": name, "linewidth": 1.5, "markersize": 5}
-                panel.errorbar(x, y, yerr=noise, xerr=spread, **style | styles[name])
+                panel.errorbar(x, y, yerr=noise, xerr=spread, **style | style_of[name])
         panel.set_xlabel("supports")
         panel.set_ylabel(_PANELS[column])
         log_axis(panel, np.unique([max(1.0, row["supports"]) for row in results.table()]))
@@ -111,17 +106,17 @@ def against_cost(results: PaperResults) -> Figure:
     figure = Canvas(figsize=(12.0, 7.6), layout="constrained")
     panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
     curves = _curves(results)
-    styles = _styles(curves)
+    style_of = styles(curves)
     for panel, (column, heading) in zip(panels, _COSTS.items(), strict=True):
         for name, rows in curves.items():
             points = sorted((row[column], row["error"]) for row in rows)
             style: dict[str, Any] = {"label": name, "linewidth": 1.2, "markersize": 5}
             # River's are hollow, so that the two kinds can be told apart at a glance.
             style |= {"markerfacecolor": "none"} if name.startswith("River") else {}
-            panel.plot(*zip(*points, strict=True), **style | styles[name])
+            panel.plot(*zip(*points, strict=True), **style | style_of[name])
         panel.set_xscale("log")
         panel.set_xlabel(heading)
-    _log_errors(panels[0])
+    log_errors(panels[0])
     panels[0].set_ylabel("online error (%)")
     title = f"{results.stream}, {results.settings['target']}: error against memory and time"
     return _finished(figure, title, panels, columns=4)  # the names of River's models are long
@@ -139,26 +134,17 @@ def in_windows(results: PaperResults) -> Figure:
     panel = figure.subplots()
     best = sorted(results.table(), key=itemgetter("error"))[:_BEST]
     drawn = {row["contender"]: results.records[row["contender"]] for row in best}
-    styles = _styles(drawn)
+    style_of = styles(drawn)
     for name, records in drawn.items():
         errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
         middles = (np.arange(len(errors)) + 0.5) * records[0]["n_samples"] / len(errors)
-        panel.plot(middles, errors, label=name, linewidth=1.2, markersize=4, **styles[name])
+        panel.plot(middles, errors, label=name, linewidth=1.2, markersize=4, **style_of[name])
     panel.set_xlabel("examples")
     panel.set_ylabel("error in the window (%)")
     title = (
         f"{results.stream}, {results.settings['target']}: error over time of the {len(best)} best"
     )
     return _finished(figure, title, [panel], columns=3)
-
-
-def _log_errors(panel: Axes) -> None:
-    """Make the y axis logarithmic, with round numbers of percent."""
-    panel.set_yscale("log")
-    low, high = panel.get_ylim()
-    panel.set_yticks([], minor=True)
-    panel.set_yticks([tick for tick in _PERCENT if low <= tick <= high])
-    panel.yaxis.set_major_formatter("{x:g}")
 
 
 def by_epoch(results: PaperResults) -> Figure:
@@ -171,8 +157,8 @@ def by_epoch(results: PaperResults) -> Figure:
     """
     figure = Canvas(figsize=(7.2, 4.8), layout="constrained")
     panel = figure.subplots()
-    styles = _styles(results.records)
-    for name, style in styles.items():
+    style_of = styles(results.records)
+    for name, style in style_of.items():
         rows = [row for row in results.epoch_table() if row["contender"] == name]
         epochs = [row["epoch"] for row in rows]
         if rows:
@@ -193,17 +179,6 @@ def _curves(results: PaperResults) -> dict[str, list[dict[str, Any]]]:
     for row in results.table():
         curves.setdefault(results.series[row["contender"]] or row["contender"], []).append(row)
     return curves
-
-
-def _styles(names: Mapping[str, Any] | dict[str, list[Record]]) -> dict[str, dict[str, Any]]:
-    return {
-        # From the ninth on colours come again, with other markers.
-        name: {
-            "color": COLOURS[i % len(COLOURS)],
-            "marker": _MARKERS[(i + i // len(COLOURS)) % len(_MARKERS)],
-        }
-        for i, name in enumerate(names)
-    }
 
 
 def _finished(figure: Figure, title: str, panels: list[Axes], columns: int = 0) -> Figure:

@@ -1,39 +1,24 @@
-"""Figures of the tracking experiment, and the only module that imports matplotlib.
-
-Figures are made without pyplot: no window, no global state, Agg when they are saved.
-"""
+"""Figures of the tracking experiment."""
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.errors import MissingExtraError
+from drift.experiments.plots import Canvas, finish, log_axis
 from drift.experiments.tracking.report import best, error, label
-
-try:
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FixedLocator, NullLocator
-except ImportError as missing:
-    raise MissingExtraError("matplotlib", "plots") from missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from drift.experiments.folder import Record
     from drift.experiments.tracking.report import Curves
 
-__all__ = ["COLOURS", "Canvas", "error_over_time", "error_vs_budget", "finish", "log_axis"]
-
-#: Those of Okabe and Ito, which colour-blind readers can tell apart.
-COLOURS = (
-    *("#000000", "#0072B2", "#D55E00", "#009E73"),
-    *("#CC79A7", "#E69F00", "#56B4E9", "#999999"),
-)
+__all__ = ["error_over_time", "error_vs_budget"]
 
 #: A model keeps its own colour.
 _STYLES: dict[str, dict[str, Any]] = {
@@ -51,15 +36,6 @@ _BASELINES = ("Perceptron", "SPA", "SOP")
 _FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Perceptron", "SPA")
 #: What the first order reaches is drawn beside the second order.
 _SECOND_ORDER = ("RBSOP", "LBSOP", "SOP", "LBP", "Perceptron")
-
-
-class Canvas(Figure):
-    """A figure that a notebook shows although pyplot is not there to tell it how."""
-
-    def _repr_png_(self) -> bytes:
-        buffer = BytesIO()
-        self.savefig(buffer, format="png")
-        return buffer.getvalue()
 
 
 def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) -> Figure:
@@ -155,37 +131,5 @@ def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence
     log_axis(panel, budgets)
 
 
-def log_axis(panel: Axes, values: np.ndarray[Any, Any]) -> None:
-    """Make the x axis logarithmic, with ticks at some of the values, which ascend."""
-    panel.set_xscale("log")
-    panel.xaxis.set_major_locator(FixedLocator(_ticks(values)))
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.xaxis.set_major_formatter("{x:.0f}")
-
-
-def _ticks(values: np.ndarray[Any, Any]) -> list[float]:
-    """Values far enough apart on a logarithmic axis for their numbers not to touch."""
-    ticks = [float(values[-1])]
-    for value in values[-2::-1]:
-        if 1.4 * value <= ticks[-1]:
-            ticks.append(float(value))
-    return ticks
-
-
 def _shifts(shifts: int) -> str:
     return {0: "no shift", 1: "1 shift"}.get(shifts, f"{shifts} shifts")
-
-
-def finish(figure: Figure, title: str, panels: Sequence[Axes], columns: int = 0) -> None:
-    """Give a figure its title, and below it the legend of the panel that has most.
-
-    The legend has as many columns as the figure has room for, unless told otherwise.
-    """
-    figure.suptitle(title, fontsize=12)
-    legends = [panel.get_legend_handles_labels() for panel in panels]
-    handles, labels = max(legends, key=lambda legend: len(legend[0]))
-    if handles:
-        columns = columns or (5 if figure.get_figwidth() > 7 else 3)
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
-        )

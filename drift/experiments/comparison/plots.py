@@ -1,0 +1,125 @@
+"""Figures of a comparison: error over time, error against cost, and mean ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drift.experiments.comparison.statistics import ranks_of
+from drift.experiments.plots import Canvas, finish, log_errors, styles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from drift.experiments.comparison.results import ComparisonResults
+
+__all__ = ["against_cost", "over_time", "ranks"]
+
+#: What an error is drawn against, the number that one unit of it is, and the name of the axis.
+_COSTS = {"microseconds": (1.0, "time an example (µs)"), "memory": (1e6, "memory (MB)")}
+#: Models whose error over time is drawn: more hide each other.
+_BEST = 7
+
+
+def over_time(results: ComparisonResults, stream: str) -> Figure:
+    """Error in each window of the best models and of no change; known drifts are vertical lines.
+
+    Parameters
+    ----------
+    results
+        Means over seeds and folds are drawn.
+    stream
+        Its name.
+    """
+    best = [row["model"] for row in results.summary_rows if row["stream"] == stream]
+    drawn = [*best[:_BEST], *(name for name in best[_BEST:] if name == "no change")]
+    figure = Canvas(figsize=(8.2, 4.8), layout="constrained")
+    panel = figure.subplots()
+    look = styles(drawn)
+    for name in drawn:
+        windows: dict[float, list[float]] = {}
+        for row in results.window_rows:
+            if (row["model"], row["stream"]) == (name, stream) and row["error"] is not None:
+                middle = (row["start"] + row["stop"]) / 2
+                windows.setdefault(middle, []).append(100 * row["error"])
+        errors = [np.mean(values) for values in windows.values()]
+        style: dict[str, Any] = {**look[name], "markevery": 0.1}
+        panel.plot(list(windows), errors, label=name, linewidth=1.3, markersize=4, **style)
+    for drift in results.streams[stream].drifts:
+        panel.axvline(drift.row, color="#999999", linestyle=":", linewidth=1.2, zorder=0)
+    panel.set_xlabel("examples")
+    panel.set_ylabel("error in the window (%)")
+    _finished(figure, f"{stream}: error over time")
+    return figure
+
+
+def against_cost(results: ComparisonResults) -> Figure:
+    """Error against time and against memory: a point a model, means over streams.
+
+    Parameters
+    ----------
+    results
+        Models that ended on every stream are drawn.
+    """
+    figure = Canvas(figsize=(10.2, 5.2), layout="constrained")
+    panels = list(figure.subplots(1, 2, sharey=True))
+    rows = results.summary_rows
+    names = list(dict.fromkeys(row["model"] for row in rows))
+    streams = {row["stream"] for row in rows}
+    look = styles(names)
+    for name in names:
+        own = [row for row in rows if row["model"] == name and row["status"] == "ok"]
+        if {row["stream"] for row in own} != streams or any(row["error"] is None for row in own):
+            continue
+        error = 100 * np.mean([row["error"] for row in own])
+        for panel, (cost, (unit, _)) in zip(panels, _COSTS.items(), strict=True):
+            x = np.exp(np.mean(np.log([max(row[cost], 1e-3) / unit for row in own])))
+            panel.plot(x, error, label=name, linestyle="", markersize=7, **look[name])
+    for panel, (_, heading) in zip(panels, _COSTS.values(), strict=True):
+        panel.set_xscale("log")
+        panel.set_xlabel(heading)
+    log_errors(panels[0])
+    panels[0].set_ylabel("error (%)")
+    _finished(figure, f"{', '.join(streams) if len(streams) == 1 else 'mean'}: error against cost")
+    return figure
+
+
+def ranks(results: ComparisonResults) -> Figure:
+    """Mean ranks of the models over streams, or folds, on a line: an illustration, no test.
+
+    Parameters
+    ----------
+    results
+        Models that ended everywhere are drawn. A bar joins those whose ranks differ by less than
+        the critical difference of Nemenyi's test at 5 %.
+
+    References
+    ----------
+    .. [1] J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
+       (2006), section 3.2.2.
+    """
+    means, critical = ranks_of(results.run_rows)
+    order = sorted(means, key=means.__getitem__)
+    figure = Canvas(figsize=(8.2, 1.2 + 0.28 * len(order)), layout="constrained")
+    panel = figure.subplots()
+    for height, name in enumerate(order):
+        panel.plot([means[name]], [height], "o", color="#0072B2", markersize=5)
+        panel.annotate(f"  {name}", (means[name], height), va="center", fontsize=9)
+        last = max(i for i, other in enumerate(order) if means[other] - means[name] <= critical)
+        if last > height:
+            ends = [means[name], means[order[last]]]
+            panel.plot(ends, [height + 0.35] * 2, color="#D55E00", linewidth=2, alpha=0.6)
+    panel.set_xlim(0.5, len(order) + 1.5)
+    panel.set_ylim(len(order) - 0.3, -0.7)
+    panel.set_yticks([])
+    panel.set_xlabel("mean rank of the error")
+    _finished(figure, f"Mean ranks; bars join what differs by less than {critical:.2f}")
+    return figure
+
+
+def _finished(figure: Figure, title: str) -> None:
+    for panel in figure.axes:
+        panel.grid(alpha=0.25)
+        panel.set_axisbelow(True)
+    finish(figure, title, figure.axes)

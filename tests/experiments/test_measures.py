@@ -1,0 +1,283 @@
+"""Naive twins of what River has no metric for, and cases by hand."""
+
+import json
+import math
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import datasets, linear_model, metrics, naive_bayes
+from sklearn.metrics import log_loss, roc_auc_score
+
+from drift.experiments import compare
+from drift.experiments.comparison.measures import Outcome, measure, recoveries
+from drift.experiments.comparison.protocol import FORKS, forks_of
+from drift.experiments.comparison.statistics import holm, pairs_of
+from drift.models import LBP
+from drift.streams import Drift, Stream
+
+PHISHING = [(dict(x), y) for x, y in datasets.Phishing().take(200)]
+
+
+def predictions(n, labels, seed=0):
+    """Labels and shares as a model might give them."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.dirichlet(np.ones(len(labels)), n).tolist()
+    shares = [dict(zip(labels, one, strict=True)) for one in drawn]
+    truth = [labels[k] for k in rng.integers(len(labels), size=n)]
+    return Outcome(truth, [max(one, key=one.get) for one in shares], shares)
+
+
+def naive_calibration_error(outcome):
+    total = 0.0
+    for k in range(10):
+        inside = [
+            (max(shares.values()), truth == max(shares, key=shares.get))
+            for truth, _, shares in zip(*outcome, strict=True)
+            if min(9, math.floor(10 * max(shares.values()))) == k
+        ]
+        if inside:
+            sure = sum(confidence for confidence, _ in inside) / len(inside)
+            right = sum(hit for _, hit in inside) / len(inside)
+            total += len(inside) / len(outcome.truth) * abs(sure - right)
+    return total
+
+
+@pytest.mark.parametrize("labels", [[False, True], ["a", "b", "c"]])
+def test_measures_of_probabilities(labels):
+    outcome = predictions(300, labels)
+    found = measure(outcome)
+    truth, _, shares = outcome
+    table = np.array([[one[label] for label in labels] for one in shares])
+    assert found["calibration_error"] == pytest.approx(naive_calibration_error(outcome))
+    assert found["log_loss"] == pytest.approx(log_loss(truth, table, labels=labels))
+    areas = [
+        roc_auc_score([y == label for y in truth], table[:, k]) for k, label in enumerate(labels)
+    ]
+    assert found["auc"] == pytest.approx(np.mean(areas))
+
+
+def test_ties_count_half_in_the_area():
+    shares = [{0: 1 - p, 1: p} for p in (0.2, 0.5, 0.5, 0.9)]
+    # Of the four pairs of a 0 and a 1 two are right, one is tied, one is wrong.
+    assert measure(Outcome([0, 0, 1, 0], [0] * 4, shares))["auc"] == pytest.approx(1.5 / 3)
+
+
+def test_a_class_that_the_model_does_not_know_has_probability_zero():
+    found = measure(Outcome(["a", "b"], ["a", "a"], [{"a": 0.5, "c": 0.5}, {"a": 1.0}]))
+    assert found["log_loss"] == pytest.approx((math.log(2) + 15 * math.log(10)) / 2)
+
+
+def test_without_rows_or_probabilities_there_is_nothing():
+    assert set(measure(Outcome([], [], [])).values()) == {None}
+    found = measure(Outcome([1, 0], [1, 1], [None, None]))
+    assert found["error"] == 0.5
+    assert found["log_loss"] is found["auc"] is found["calibration_error"] is None
+    assert measure(Outcome([1, 1], [1, 1], [{1: 0.5}] * 2))["auc"] is None
+
+
+def naive_recovery(wrong, row, end, width):
+    before = [w for w in wrong[max(0, row - width) : row] if w == w]
+    level = sum(before) / len(before)
+    bar = level + math.sqrt(level * (1 - level) / len(before))
+    rows = None
+    for stop in range(row + width, end + 1):
+        window = [w for w in wrong[stop - width : stop] if w == w]
+        if window and sum(window) / len(window) <= bar:
+            rows = stop - row
+            break
+    excess = sum(w - level for w in wrong[row:end] if w == w)
+    return {"row": row, "before": level, "rows": rows, "excess": excess}
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_recoveries_are_those_of_the_naive_twin(missing):
+    rng = np.random.default_rng(1)
+    error = np.concatenate([np.full(300, 0.1), np.linspace(0.6, 0.05, 400), np.full(100, 0.9)])
+    wrong = (rng.random(800) < error).astype(float)
+    wrong[rng.random(800) < missing] = np.nan
+    found = recoveries(wrong, [Drift(300), Drift(700, 20)], 50)
+    assert found[0] == pytest.approx(naive_recovery(wrong.tolist(), 300, 700, 50))
+    assert found[1] == pytest.approx(naive_recovery(wrong.tolist(), 700, 800, 50))
+    assert found[0]["rows"] is not None
+    assert found[1]["rows"] is None
+
+
+def test_what_cannot_have_recovered():
+    wrong = np.array([np.nan, np.nan, 0.0, 0.0])
+    assert recoveries(wrong, [Drift(2)], 2) == [
+        {"row": 2, "before": None, "rows": None, "excess": None}
+    ]
+    assert recoveries(wrong, [Drift(3)], 2)[0]["rows"] is None  # fewer rows than the width
+
+
+@pytest.mark.parametrize("forks", FORKS)
+def test_forks(forks):
+    roles = forks_of(2000, 4, forks)
+    tested = np.array([fork.tested for fork in roles])
+    learnt = np.array([fork.learnt for fork in roles])
+    assert not (tested & (learnt > 0)).any()
+    if forks == "cross":
+        assert (tested.sum(axis=0) == 1).all()
+        assert (learnt.sum(axis=0) == 3).all()
+    elif forks == "split":
+        assert (tested.sum(axis=0) == 3).all()
+        assert (learnt.sum(axis=0) == 1).all()
+    else:
+        assert (tested == (learnt == 0)).all()
+        assert tested.mean() == pytest.approx(math.exp(-1), abs=0.02)
+        assert learnt.mean() == pytest.approx(1, abs=0.05)
+    assert forks_of(2000, 1, forks) == [None]
+
+
+@pytest.mark.parametrize("forks", FORKS)
+def test_folds_are_those_of_a_plain_loop(forks):
+    runs = compare({"LBP": LBP(budget=9)}, PHISHING, folds=3, forks=forks, jobs=1).runs
+    for fold, fork in enumerate(forks_of(200, 3, forks)):
+        model, mistakes = LBP(budget=9), 0
+        for i, (x, y) in enumerate(PHISHING):
+            if fork.tested[i]:
+                mistakes += model.predict_one(x) != y
+            for _ in range(fork.learnt[i]):
+                model.learn_one(x, y)
+        row = runs[(runs["model"] == "LBP") & (runs["fold"] == fold)].iloc[0]
+        assert (row["mistakes"], row["rows"]) == (mistakes, fork.tested.sum())
+
+
+def test_windows_and_kappas_are_those_of_a_plain_loop():
+    results = compare([naive_bayes.GaussianNB()], PHISHING, windows=4, jobs=1)
+    model, wrong, last = naive_bayes.GaussianNB(), [], []
+    counts, majority, before = {}, [], None
+    for x, y in PHISHING:
+        wrong.append(model.predict_one(x) != y if model.predict_one(x) is not None else None)
+        last.append(before != y if before is not None else None)
+        majority.append(max(counts, key=counts.get) != y if counts else None)
+        model.learn_one(x, y)
+        counts[y] = counts.get(y, 0) + 1
+        before = y
+
+    def error(flags):
+        known = [flag for flag in flags if flag is not None]
+        return sum(known) / len(known)
+
+    windows = results.windows[results.windows["model"] == "GaussianNB"]
+    assert windows["start"].tolist() == [0, 50, 100, 150]
+    for _, window in windows.iterrows():
+        part = slice(window["start"], window["stop"])
+        assert window["error"] == pytest.approx(error(wrong[part]))
+        assert window["kappa_temporal"] == pytest.approx(1 - error(wrong[part]) / error(last[part]))
+        assert window["kappa_m"] == pytest.approx(1 - error(wrong[part]) / error(majority[part]))
+    run = results.runs.iloc[0]
+    assert run["kappa_temporal"] == pytest.approx(1 - error(wrong) / error(last))
+    assert run["kappa_m"] == pytest.approx(1 - error(wrong) / error(majority))
+    assert run["unpredicted"] == 1
+    weights = windows["rows"] - windows["unpredicted"] * 0
+    assert run["auc"] == pytest.approx(np.average(windows["auc"], weights=weights))
+    f1 = metrics.MacroF1()
+    model = naive_bayes.GaussianNB()
+    for x, y in PHISHING:
+        if (label := model.predict_one(x)) is not None:
+            f1.update(y, label)
+        model.learn_one(x, y)
+    assert run["f1"] == pytest.approx(f1.get())
+
+
+def runs_of(errors):
+    """Rows of runs from errors by model and stream."""
+    return [
+        {"model": model, "stream": i, "fold": None, "status": "ok", "error": error}
+        for model, own in errors.items()
+        for i, error in enumerate(own)
+    ]
+
+
+def test_tests_by_hand():
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.1, 0.4, 8)
+    gaps = np.array([0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10])
+    signs = np.array([1, -1] * 4)
+    errors = {"good": base, "bad": base + gaps, "same": base + 0.0001 * gaps * signs}
+    found = {(row["model"], row["other"]): row for row in pairs_of(runs_of(errors))}
+    row = found["good", "bad"]
+    assert (row["n"], row["wins"], row["losses"], row["ties"]) == (8, 8, 0, 0)
+    assert row["unit"] == "stream"
+    assert row["median_difference"] == pytest.approx(-0.065)
+    # All of eight differences have one sign: 2 of 2^8 ways to draw the signs are so far out.
+    assert row["wilcoxon"] == pytest.approx(2 / 2**8)
+    assert row["p_better"] > 0.99
+    assert found["good", "same"]["p_equivalent"] > 0.99
+    assert found["bad", "same"]["p_worse"] > 0.99
+    pvalues = [row["wilcoxon"] for row in found.values()]
+    assert [row["holm"] for row in found.values()] == pytest.approx(naive_holm(pvalues))
+
+
+def naive_holm(pvalues):
+    order = sorted(pvalues)
+    steps = [min(1.0, (len(order) - i) * p) for i, p in enumerate(order)]
+    return [max(steps[: order.index(p) + 1]) for p in pvalues]
+
+
+def test_holm_is_that_of_the_twin():
+    rng = np.random.default_rng(2)
+    for n in (1, 2, 9):
+        pvalues = (rng.random(n) ** 3).tolist()
+        assert holm(pvalues) == pytest.approx(naive_holm(pvalues))
+    assert holm([]) == []
+
+
+def test_what_ended_badly_is_not_tested():
+    rows = runs_of({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.4], "c": [0.2, 0.2, 0.2]})
+    rows[0]["status"] = "time limit"
+    found = {(row["model"], row["other"]): row["n"] for row in pairs_of(rows)}
+    assert found == {("a", "b"): 2, ("a", "c"): 2, ("b", "c"): 3}
+    assert pairs_of(rows[:1] + rows[3:4]) == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("comparison")
+    streams = {
+        "one": Stream(PHISHING, drifts=[100]),
+        "two": [(x, not y) for x, y in PHISHING[:120]],
+    }
+    models = [LBP(budget=9), linear_model.PAClassifier()]
+    results = compare(
+        models, streams, windows=3, predictions=True, shuffled=20, output=path, jobs=1
+    )
+    return path, results
+
+
+def test_the_folder(folder):
+    path, results = folder
+    assert results.folder == path
+    for name in ("runs", "windows", "drifts", "recoveries", "tests", "table"):
+        frame = getattr(results, name)
+        assert frame.equals(pd.read_parquet(path / f"{name}.parquet").astype(frame.dtypes)), name
+        assert len(pd.read_csv(path / f"{name}.csv")) == len(frame)
+    assert sorted(one.name for one in path.glob("*.svg")) == ["cost.svg", "ranks.svg"]
+    assert json.loads((path / "manifest.json").read_text())["parameters"]["windows"] == 3
+    assert results.drifts.to_numpy().tolist() == [["one", 100, 1], ["one shuffled", 100, 1]]
+
+
+def test_predictions_are_kept(folder):
+    path, results = folder
+    for record in results.records:
+        rows = pd.read_csv(path / "predictions" / f"{record['key']}.csv")
+        known = rows.dropna(subset="prediction")
+        assert (known["truth"].astype(str) != known["prediction"].astype(str)).sum() == (
+            record["mistakes"]
+        )
+        assert len(rows) == record["rows"]
+
+
+def test_tables_as_html_and_on_the_terminal(folder):
+    _, results = folder
+    html = results._repr_html_()
+    assert all(name in html for name in ("LBP", "PAClassifier", "no change", "majority"))
+    assert list(results.table["stream"].unique()) == ["one", "two", "one shuffled", "two shuffled"]
+    best = results.table.groupby("stream")["error"]
+    assert (best.first() == best.min()).all()
+    counted = {(row["model"], row["other"]): row["n"] for _, row in results.tests.iterrows()}
+    assert set(counted) == set(combinations(["LBP", "PAClassifier", "no change", "majority"], 2))
+    assert set(counted.values()) == {4}
