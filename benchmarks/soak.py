@@ -29,8 +29,10 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.client.topics import Reader, Sender, create
+from drift.consumers.client.producer import Producer
+from drift.consumers.client.topics import Reader, create
 from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.records import Outgoing
 from drift.consumers.worker import Worker
 from drift.models import RBP
 from tools.kafka.broker import Broker
@@ -84,10 +86,10 @@ def fill(address: str, stop: int) -> None:
     options = {"bootstrap_servers": address}
     with Reader(TOPIC, options) as reader:
         there = sum(reader.ends().values())
-    with Sender(options) as sender:
+    with Producer(options) as producer:
         for message in stories(there, stop):
-            sender.send(TOPIC, 0, message)
-        sender.flush()
+            producer.send(Outgoing(TOPIC, None, message, []))
+        producer.flush()
 
 
 # --- the worker ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import click
 from drift._options import option
 from drift.cli._command import Command
 from drift.cli.produce import messages, pick
+from drift.consumers.records import Outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,16 +135,16 @@ class _Show:
         self._say(f"worker {len(self.workers)} started, process {worker.pid}")
 
     def _send(self, rate: float) -> None:
-        from drift.consumers.client.topics import Sender  # noqa: PLC0415
+        from drift.consumers.client.producer import Producer  # noqa: PLC0415
 
         started = time.monotonic()
-        with Sender(self.broker.client_args) as sender:
+        with Producer(self.broker.client_args) as producer:
             for row, value in enumerate(messages(self.stream)):
                 if self._stopping.wait(max(0.0, started + row / rate - time.monotonic())):
                     return
-                sender.send(_TOPIC, row % _PARTITIONS, value)
-            sender.flush()
-        self._say(f"producer done, {sender.confirmed:,} examples confirmed")
+                producer.send(Outgoing(_TOPIC, None, value, [], row % _PARTITIONS))
+            producer.flush()
+        self._say(f"producer done, {producer.confirmed:,} examples confirmed")
 
     def _follow(self, reader: Reader, figure: ErrorFigure) -> None:
         """Draw until every row has its prediction; kill a worker halfway, then start another."""

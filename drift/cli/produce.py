@@ -12,12 +12,14 @@ import click
 
 from drift._options import option
 from drift.cli._client import Client
+from drift.consumers.records import Outgoing
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from drift.consumers.client.topics import Reader, Sender
+    from drift.consumers.client.producer import Producer
+    from drift.consumers.client.topics import Reader
     from drift.streams import ShiftingStream
 
 __all__ = ["Produce", "messages", "pick"]
@@ -95,18 +97,19 @@ def _send(
     rate: float | None,
 ) -> None:
     from drift.consumers.client import topics  # noqa: PLC0415
+    from drift.consumers.client.producer import Producer  # noqa: PLC0415
 
     with topics.Reader(topic, reading) as reader:
         ends = reader.ends()
         _refuse_others(reader, ends, stream)
     total, before = stream.n_samples, sum(ends.values())
     started = time.monotonic()
-    with topics.Sender(sending) as sender, _bar(total, before) as advance:
-        _send_rest(stream, topic, ends, sender, rate, advance)
-        sender.flush()
+    with Producer(sending) as producer, _bar(total, before) as advance:
+        _send_rest(stream, topic, ends, producer, rate, advance)
+        producer.flush()
     seconds = time.monotonic() - started
     click.echo(
-        f"{topic}: {sender.confirmed:,} examples confirmed by the broker in {seconds:.1f} s, "
+        f"{topic}: {producer.confirmed:,} examples confirmed by the broker in {seconds:.1f} s, "
         f"{before:,} were there before; {len(ends)} partitions"
     )
 
@@ -133,7 +136,7 @@ def _send_rest(  # noqa: PLR0913, PLR0917
     stream: ShiftingStream,
     topic: str,
     ends: dict[int, int],
-    sender: Sender,
+    producer: Producer,
     rate: float | None,
     advance: Callable[[], None],
 ) -> None:
@@ -144,7 +147,7 @@ def _send_rest(  # noqa: PLR0913, PLR0917
             continue
         if rate is not None:
             time.sleep(max(0.0, started + sent / rate - time.monotonic()))
-        sender.send(topic, number, value)
+        producer.send(Outgoing(topic, None, value, [], number))
         sent += 1
         advance()
 

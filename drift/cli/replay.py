@@ -62,13 +62,13 @@ def _show(found: Letters) -> int:
 
 
 def _send(found: Letters, options: dict[str, Any]) -> int:
-    from drift.consumers.client.topics import Sender  # noqa: PLC0415
+    from drift.consumers.client.producer import Producer  # noqa: PLC0415
 
-    with Sender(options) as sender:
-        for _, (topic, key, value, headers, partition) in found:
-            sender.send(topic, partition, value, key, headers)
-        sender.flush()
-    return sender.confirmed
+    with Producer({"max_request_size": 8 << 20, **options}) as producer:
+        for _, outgoing in found:
+            producer.send(outgoing)
+        producer.flush()
+    return producer.confirmed
 
 
 def _line(letter: Message, outgoing: Outgoing) -> str:

@@ -55,10 +55,10 @@ class Replay:
     ::
 
         with Reader("news.dead", kafka) as letters, Reader("news", kafka) as topic:
-            with Sender(kafka) as sender:
-                for letter, (name, key, value, headers, partition) in Replay(letters, topic):
-                    sender.send(name, partition, value, key, headers)
-                sender.flush()
+            with Producer(kafka) as producer:
+                for letter, outgoing in Replay(letters, topic):
+                    producer.send(outgoing)
+                producer.flush()
     """
 
     def __init__(

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from drift.consumers.records import Outgoing
 from drift.errors import ConsumerError
 from drift.testing import consume, produce
 
@@ -12,7 +13,8 @@ pytest.importorskip("confluent_kafka")
 
 from kafka import KafkaAdminClient, KafkaConsumer
 
-from drift.consumers.client.topics import Reader, Sender  # after the check that there is a client
+from drift.consumers.client.producer import Producer  # after the check that there is a client
+from drift.consumers.client.topics import Reader
 
 
 def values(reader, count):
@@ -73,12 +75,12 @@ def test_a_topic_is_read_from_offsets_to_offsets(broker):
 
 def test_a_message_is_sent_with_its_key_and_headers(broker):
     broker.create_topic("t", partitions=2)
-    with Sender(broker.client_args) as sender:
-        sender.send("t", 1, b"v", b"k", [("a", b"1"), ("a", b"2")])
-        sender.send("t", 1, None, b"k")
-        sender.send("t", 1, b"plain")
-        sender.flush()
-    assert sender.confirmed == 3
+    with Producer(broker.client_args) as producer:
+        producer.send(Outgoing("t", b"k", b"v", [("a", b"1"), ("a", b"2")], 1))
+        producer.send(Outgoing("t", b"k", None, [], 1))
+        producer.send(Outgoing("t", None, b"plain", [], 1))
+        producer.flush()
+    assert producer.confirmed == 3
     first, second, third = consume(broker, "t", 3)
     assert (first.partition, first.key, first.value) == (1, b"k", b"v")
     assert list(first.headers) == [("a", b"1"), ("a", b"2")]
@@ -89,10 +91,10 @@ def test_a_message_is_sent_with_its_key_and_headers(broker):
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "snappy", "zstd"])
 def test_what_is_compressed_can_be_read_with_the_extra_alone(broker, codec):
     broker.create_topic("t")
-    with Sender({**broker.client_args, "compression_type": codec}) as sender:
+    with Producer({**broker.client_args, "compression_type": codec}) as producer:
         for number in range(100):
-            sender.send("t", 0, b"%03d" % number * 50)
-        sender.flush()
+            producer.send(Outgoing("t", None, b"%03d" % number * 50, []))
+        producer.flush()
     with Reader("t", broker.client_args) as reader:
         found = [message.value for message in reader.read(reader.ends())]
     assert found == [b"%03d" % number * 50 for number in range(100)]

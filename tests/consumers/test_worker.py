@@ -17,6 +17,7 @@ from drift.consumers.codec import Example, JsonCodec, Message, Position
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.records import Outgoing
 from drift.consumers.replay import Replay
 from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
 from drift.models import LBP, RBP
@@ -27,8 +28,11 @@ pytest.importorskip("confluent_kafka")
 
 from kafka.errors import KafkaTimeoutError
 
-from drift.consumers.client.producer import UnsentError  # after the check that there is a client
-from drift.consumers.client.topics import Reader, Sender
+from drift.consumers.client.producer import (  # after the check that there is a client
+    Producer,
+    UnsentError,
+)
+from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
@@ -207,10 +211,10 @@ def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_pa
         broker.create_topic(topic)
     first, second = values(2)
     headers = [("trace", b"1"), (Latin("caf\xe9"), b"2"), ("trace", b"3")]
-    with Sender(broker.client_args) as sender:
+    with Producer(broker.client_args) as producer:
         for value, named in ((first, []), (first, headers), (second, headers[:1])):
-            sender.send("t", 0, value, b"key", named)
-        sender.flush()
+            producer.send(Outgoing("t", b"key", value, named))
+        producer.flush()
     one = worker(broker, tmp_path)
     work(one, 3)
     close(one)

@@ -1,6 +1,6 @@
-"""A topic from its outside: its partitions, its ends, reading it and adding to it, with no group.
+"""A topic from its outside: its partitions and ends, and reading it with no group.
 
-For the command line, which fills topics and looks at them. What learns is `drift.consumers.worker`.
+For the command line, which looks at topics. What learns is `drift.consumers.worker`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from drift.consumers.client import consumer
-from drift.consumers.client.errors import KafkaError, is_refusal, making_clients
+from drift.consumers.client.errors import making_clients
 from drift.errors import ConsumerError, MissingExtraError
 
 try:
@@ -20,22 +20,15 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.records import Headers, Message
+    from drift.consumers.records import Message
 
 __all__ = [
-    "KafkaError",
     "Reader",
-    "Sender",
     "client_options",
     "consumer_options",
     "create",
-    "is_refusal",
-    "making_clients",
     "producer_options",
 ]
-
-#: Sends that wait for an answer of the broker; more of them wait for the oldest.
-_UNANSWERED = 2000
 
 
 def client_options() -> dict[str, Any]:
@@ -195,57 +188,3 @@ class Reader:
 
     def _place(self, partition: int) -> Any:
         return kafka.TopicPartition(self.topic, partition)
-
-
-class Sender:
-    """Adds messages to topics and knows which of them the broker has.
-
-    Parameters
-    ----------
-    options
-        Options of kafka-python.
-
-    Attributes
-    ----------
-    confirmed : int
-        Messages that the broker has confirmed.
-    """
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        defaults = {"acks": "all", "linger_ms": 20, "max_request_size": 8 << 20}
-        with making_clients(options):
-            self._producer = kafka.KafkaProducer(**{**defaults, **options})
-        self._unanswered: list[Any] = []
-        self.confirmed = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._producer.close(timeout=5)
-
-    def send(
-        self,
-        topic: str,
-        partition: int,
-        value: bytes | None,
-        key: bytes | None = None,
-        headers: Headers = (),
-    ) -> None:
-        """Send a message some time before the next `flush` returns; KafkaError if it is refused."""
-        if len(self._unanswered) >= _UNANSWERED:
-            self._confirm(_UNANSWERED // 2)
-        self._unanswered.append(
-            self._producer.send(topic, value, key=key, headers=list(headers), partition=partition)
-        )
-
-    def flush(self) -> None:
-        """Wait until the broker has all that was sent; KafkaError if it refuses any."""
-        self._producer.flush(timeout=60)
-        self._confirm(len(self._unanswered))
-
-    def _confirm(self, count: int) -> None:
-        for future in self._unanswered[:count]:
-            future.get(timeout=60)
-            self.confirmed += 1
-        del self._unanswered[:count]
