@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import drift
 from drift.cli import app
 from drift.models import MODELS, compiled
 
@@ -87,6 +88,14 @@ def test_commands_install_extras_that_there_are():
     assert {extra for _, extra in wanted} <= set(project["optional-dependencies"])
     # From a clone: on the public index another distribution has the name.
     assert {source for source, _ in wanted} == {"."}
+
+
+def test_the_citation_is_of_this_version_and_names_the_models_of_each_paper():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {drift.__version__}\n" in citation
+    named = re.findall(r"^    notes: (.*)", citation, re.MULTILINE)
+    own = {"StructuredProjectron"}  # a model, though no line of the table
+    assert set(re.findall(r"\b[A-Z]\w+", " ".join(named))) - own == {*MODELS} - {"Perceptron"}
 
 
 def test_the_decoder_of_the_page_on_structured_outputs_is_exact():

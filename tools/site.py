@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Pages that lie elsewhere in the repository, by their place on the site.
 ELSEWHERE = {
     "index.md": "README.md",
-    **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md")},
+    **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")},
     **{
         name: name
         for name in ("benchmarks/README.md", "benchmarks/results.md", "datasets/README.md")
