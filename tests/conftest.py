@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from drift.models import compiled
+
 # `.ci/night` has --hypothesis-profile=night, whose examples are others each time.
 settings.register_profile("drift", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("night", deadline=None, max_examples=500, print_blob=True)
@@ -43,12 +45,20 @@ def covering(combinations, strength):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave to the fast suite, of tests marked `covering`, a sample of combinations."""
+    """Leave to the fast suite, of tests marked `covering`, a sample of combinations.
+
+    Without the extension every model is many times as slow: there a sample has every value once,
+    that of any test with parameters, and what is marked `compiled` is left out.
+    """
     families = defaultdict(list)
     for item in items:
+        if item.get_closest_marker("compiled") and not compiled:
+            item.add_marker("slow")
         mark = item.get_closest_marker("covering")
-        if mark and not item.get_closest_marker("slow"):
-            families[item.function, *mark.args].append(item)
+        if mark or (not compiled and hasattr(item, "callspec")):
+            strength = mark.args[0] if mark and compiled else 1
+            if not item.get_closest_marker("slow"):
+                families[item.function, strength].append(item)
     for (_, strength), family in families.items():
         values = [{k: repr(v) for k, v in item.callspec.params.items()} for item in family]
         chosen = set(covering(values, strength))

@@ -109,6 +109,7 @@ def row(stream, code):
     return f"| {' | '.join(cells)} |"
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("stream", "code"), CASES, ids=[code for _, code in CASES])
 @pytest.mark.filterwarnings("ignore")  # of River's
 def test_the_page_says_what_came_out(stream, code):

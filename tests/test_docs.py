@@ -12,7 +12,7 @@ import pytest
 
 import drift
 from drift.cli import app
-from drift.models import MODELS, compiled
+from drift.models import MODELS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -36,7 +36,7 @@ def python_blocks():
     for page in PAGES:
         for above, code in blocks(page.read_text(encoding="utf-8"), "python"):
             name = page.relative_to(ROOT).as_posix()
-            marks = [] if compiled or name != "docs/structured.md" else [pytest.mark.slow]
+            marks = [] if name == "README.md" else [pytest.mark.compiled]
             yield pytest.param(page, above, code, id=f"{name}:{above + 1}", marks=marks)
 
 

@@ -171,7 +171,7 @@ def small(monkeypatch):
 
 #: Experiments, of which the fast suite has a few; `.ci/run` repeats each by its command.
 EACH = [
-    name if i % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
+    pytest.param(name, marks=pytest.mark.slow if i % 4 else pytest.mark.compiled)
     for i, name in enumerate(REPRODUCTIONS)
 ]
 
