@@ -1,0 +1,342 @@
+"""Labels that come later, on a topic of their own, joined to the messages that they belong to.
+
+What is learnt is a function of two logs, that of the features and that of the labels, and of
+nothing else: not of the clock, of how much a fetch brings, or of where a worker was started again.
+
+The labels are taken in their order. For each, features are read until the label's id is among
+them, or until their log is `grace` beyond the label. Features wait for their label until the log of
+labels is `max_age` beyond them, or until there are too many: then the lowest offset goes first.
+Times are those of the logs, and in each the latest so far, so that they never go back.
+
+==========  =====================================================================================
+outcome     of a label
+==========  =====================================================================================
+learnt      its features were there: they are learnt with it, and their id is done
+duplicate   its id is done already: nothing is learnt
+orphan      its id has not come in time, or is gone: nothing is learnt
+==========  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift._options import check_options, option
+from drift.errors import ConfigurationError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from drift.types import Features, Label
+
+__all__ = ["FeatureMessage", "Join", "JoinOptions", "LabelMessage", "Outcome", "replay"]
+
+
+class FeatureMessage(NamedTuple):
+    """A message of the first log; one that cannot be joined, as poison, has no id.
+
+    `time` is that of the log, in milliseconds; `size` the bytes that it takes while it waits.
+    """
+
+    offset: int
+    time: int
+    id: str | int | None
+    features: Features
+    size: int = 0
+
+
+class LabelMessage(NamedTuple):
+    """A message of the second log; one that cannot be joined has no id."""
+
+    offset: int
+    time: int
+    id: str | int | None
+    label: Label
+    weight: float | None = None
+
+
+class Outcome(NamedTuple):
+    """What became of a label: "learnt", "duplicate" or "orphan"; features where it is learnt."""
+
+    kind: str
+    features: Features | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinOptions:
+    """How long features and labels wait for each other.
+
+    Parameters
+    ----------
+    max_age
+        Seconds for which features wait for their label, and their id is known afterwards.
+    grace
+        Seconds by which a label may come before its features.
+    most
+        Number of ids that are kept, waiting or done.
+    most_bytes
+        Bytes that features take while they wait.
+    """
+
+    max_age: float = option("Seconds for which features wait.", 86_400.0, least=0)
+    grace: float = option("Seconds by which labels may come first.", 60.0, least=0)
+    most: int = option("Ids that are kept.", 100_000, least=1)
+    most_bytes: int = option("Bytes of features that wait.", 64 << 20, least=1)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        check_options(self)
+
+
+class _Kept(NamedTuple):
+    """An id that came; without features once it is done."""
+
+    offset: int
+    time: float
+    features: Features | None
+    size: int
+
+
+class Join:
+    """The state of one partition's join; see the module.
+
+    A label is begun, then features are read while it `waits`, and then it is finished. A state that
+    is stored while a label waits has that label begun again.
+
+    Parameters
+    ----------
+    options
+        How long features and labels wait.
+
+    Attributes
+    ----------
+    features, labels : int
+        Next offsets of the two logs.
+    counts : Counter
+        Labels by outcome; features that "expired", were "evicted" for others, or "repeated" an id.
+    given_up : list of (int, int)
+        Labels that were given up before their time, with the features' next offset then.
+
+    Examples
+    --------
+    >>> join = Join(JoinOptions(grace=5))
+    >>> join.begin(LabelMessage(offset=0, time=1_000, id="b", label=True))
+    >>> join.waits
+    True
+    >>> join.read(FeatureMessage(offset=0, time=900, id="a", features={"x": 1.0}))
+    >>> join.read(FeatureMessage(offset=1, time=950, id="b", features={"x": 2.0}))
+    >>> join.waits
+    False
+    >>> join.finish()
+    Outcome(kind='learnt', features={'x': 2.0})
+    """
+
+    def __init__(self, options: JoinOptions) -> None:
+        self.options = options
+        self.features = self.labels = 0
+        self.counts: Counter[str] = Counter()
+        self.given_up: list[tuple[int, int]] = []
+        self._features_time = self._labels_time = -math.inf
+        self._kept: dict[str | int, _Kept] = {}  # in the order of their offsets
+        self._bytes = 0
+        self._label: LabelMessage | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the label that was begun needs more features."""
+        label = self._label
+        return (
+            label is not None
+            and label.id is not None
+            and label.id not in self._kept
+            and (label.offset, self.features) not in self.given_up[-1:]
+            and self._features_time <= label.time + 1000 * self.options.grace
+        )
+
+    @property
+    def pending(self) -> int:
+        """Number of features that wait for their label."""
+        return sum(kept.features is not None for kept in self._kept.values())
+
+    def begin(self, label: LabelMessage) -> None:
+        """Take the next label; features that are too old for it are dropped."""
+        self._label = label
+        self.labels = label.offset
+        self._labels_time = max(self._labels_time, label.time)
+        oldest = self._labels_time - 1000 * self.options.max_age
+        while self._kept and next(iter(self._kept.values())).time < oldest:
+            self._pop("expired")
+
+    def read(self, message: FeatureMessage) -> None:
+        """Take the next features."""
+        self.features = message.offset + 1
+        self._features_time = max(self._features_time, message.time)
+        if message.id is None:
+            return
+        if message.id in self._kept:
+            self.counts["repeated"] += 1
+            return
+        self._kept[message.id] = _Kept(
+            message.offset, self._features_time, message.features, message.size
+        )
+        self._bytes += message.size
+        while len(self._kept) > self.options.most or self._bytes > self.options.most_bytes:
+            self._pop("evicted")
+
+    def give_up(self) -> None:
+        """Wait no longer for the features of a label: a decision that a replay has to be told."""
+        if self._label is not None and self.waits:
+            self.given_up.append((self._label.offset, self.features))
+
+    def finish(self) -> Outcome:
+        """Return what becomes of the label; the next one may be begun.
+
+        Raises
+        ------
+        ParameterError
+            If no label was begun.
+        """
+        label, self._label = self._label, None
+        if label is None:
+            raise ParameterError("no label was begun: begin one before it is finished")
+        self.labels = label.offset + 1
+        kept = None if label.id is None else self._kept.get(label.id)
+        if kept is None:
+            outcome = Outcome("orphan")
+        elif kept.features is None:
+            outcome = Outcome("duplicate")
+        else:
+            outcome = Outcome("learnt", kept.features)
+            self._kept[label.id] = kept._replace(features=None, size=0)  # type: ignore[index]
+            self._bytes -= kept.size
+        self.counts[outcome.kind] += 1
+        return outcome
+
+    def _pop(self, why: str) -> None:
+        """Drop what has the lowest offset."""
+        kept = self._kept.pop(next(iter(self._kept)))
+        self._bytes -= kept.size
+        self.counts[why] += kept.features is not None
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the join is, in JSON's own types."""
+        times = (self._features_time, self._labels_time)
+        return {
+            "options": asdict(self.options),
+            "offsets": [self.features, self.labels],
+            "times": [None if time == -math.inf else time for time in times],
+            "kept": [[name, *kept] for name, kept in self._kept.items()],
+            "counts": dict(sorted(self.counts.items())),
+            "given_up": [list(one) for one in self.given_up],
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any], options: JoinOptions) -> Join:
+        """Return the join of which `state` returned this.
+
+        Raises
+        ------
+        ConfigurationError
+            If it was joined by other options.
+        """
+        if state["options"] != asdict(options):
+            raise ConfigurationError(
+                f"joined by {state['options']} until now, and by {asdict(options)} from now on: go "
+                "on with those of the checkpoint, or start with another folder and group"
+            )
+        join = cls(options)
+        join.features, join.labels = state["offsets"]
+        times = [-math.inf if time is None else time for time in state["times"]]
+        join._features_time, join._labels_time = times
+        join._kept = {name: _Kept(*kept) for name, *kept in state["kept"]}
+        join._bytes = sum(kept.size for kept in join._kept.values())
+        join.counts.update(state["counts"])
+        join.given_up = [(label, features) for label, features in state["given_up"]]
+        return join
+
+
+def replay(  # noqa: PLR0913
+    model: Any,
+    features: Iterable[FeatureMessage],
+    labels: Iterable[LabelMessage],
+    options: JoinOptions,
+    *,
+    given_up: Iterable[tuple[int, int]] = (),
+    predictions: Iterable[tuple[int, int]] = (),
+) -> tuple[Join, dict[tuple[int, int], Label]]:
+    """Learn two logs as a worker would, and predict what it predicted.
+
+    Parameters
+    ----------
+    model
+        What learns them.
+    features, labels
+        The logs. A label at their end whose features may still come is not learnt.
+    options
+        How long features and labels wait.
+    given_up
+        Labels that the worker gave up, as its checkpoint has them.
+    predictions
+        What it predicted: the offset of the features, and the next offset of the labels then.
+
+    Returns
+    -------
+    join
+        Its state.
+    predicted
+        The label predicted for each of `predictions` whose features there are.
+
+    Examples
+    --------
+    >>> from drift.models import LBP
+    >>> features = [FeatureMessage(n, 1000 * n, n, {"x": 1.0 + n}) for n in range(3)]
+    >>> labels = [LabelMessage(0, 1_500, id=1, label=True), LabelMessage(1, 1_600, 0, False)]
+    >>> join, predicted = replay(LBP(9), features, labels, JoinOptions(), predictions=[(2, 1)])
+    >>> join.counts["learnt"], predicted
+    (2, {(2, 1): True})
+    """
+    log = list(features)
+    by_offset = {message.offset: message.features for message in log}
+    wanted = sorted(predictions, key=lambda one: one[1])
+    decided, join = set(given_up), Join(options)
+    predicted: dict[tuple[int, int], Label] = {}
+
+    def predict(upto: float) -> None:
+        while wanted and wanted[0][1] <= upto:
+            one = wanted.pop(0)
+            if one[0] in by_offset:
+                predicted[one] = model.predict_one(by_offset[one[0]])
+
+    rest = iter(log)
+    for label in labels:
+        predict(label.offset)
+        join.begin(label)
+        if not _ready(join, label, rest, decided):
+            break
+        outcome = join.finish()
+        if outcome.features is not None:
+            weight = {} if label.weight is None else {"w": label.weight}
+            model.learn_one(outcome.features, label.label, **weight)
+    else:
+        predict(math.inf)
+    return join, predicted
+
+
+def _ready(
+    join: Join, label: LabelMessage, rest: Iterator[FeatureMessage], decided: set[tuple[int, int]]
+) -> bool:
+    """Read features until a label needs no more; say whether there were as many."""
+    while join.waits:
+        if (label.offset, join.features) in decided:
+            join.give_up()
+            continue
+        message = next(rest, None)
+        if message is None:
+            return False
+        join.read(message)
+    return True
