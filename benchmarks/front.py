@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
-from drift.experiments.plots import Canvas
 from matplotlib.ticker import MaxNLocator
 from river import forest, linear_model, optim
 
 from benchmarks.contenders import RATES
 from benchmarks.streams import Stream, stream
+from drift.experiments.plots import Canvas
 from drift.models import LBP, OneVsRest, Tracker
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from benchmarks.contenders import FAMILIES
 from benchmarks.streams import STREAMS, stream
 from benchmarks.tracker_page import draw, page
 from benchmarks.tracker_speed import speed
-from drift.experiments import RunFolder, run_cells
+from drift.experiments import RunFolder, run_all
 from drift.experiments.jobs import code_fingerprint, fingerprint
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ WINDOW, BINS, DRAWS = 5_000, 10, 20
 
 @dataclass(frozen=True)
 class Run:
-    """One model with one setting on one stream: a job of `drift.experiments.run_cells`."""
+    """One model with one setting on one stream: a job of `drift.experiments.run_all`."""
 
     family: str
     setting: int
@@ -93,9 +93,15 @@ class Run:
         multiclass = len(np.unique(stream(self.stream, self.rows).y)) > 2
         return FAMILIES[self.family].make(multiclass, **self.parameters)
 
-    def task(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
-        """Return what a worker calls with the model, and the arguments that come after it."""
-        return measured, (self,)
+    @property
+    def learn(self) -> Callable[..., dict[str, Any]]:
+        """What a worker calls with the model, and the arguments that come after it."""
+        return measured
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The run itself: a worker reads its stream."""
+        return (self,)
 
 
 def measured(model: Any, run: Run) -> dict[str, Any]:
@@ -218,7 +224,7 @@ def main() -> None:
     if chosen.quick:
         chosen.rows, chosen.defaults = chosen.rows or 1_000, True
     folder = RunFolder(chosen.output)
-    records = run_cells(runs(chosen), folder=folder, jobs=chosen.jobs, progress=True)
+    records = run_all(runs(chosen), folder=folder, jobs=chosen.jobs, progress=True)
     times = chosen.output / "speed.json"
     if chosen.speed:
         folder.write_json(times.name, speed(chosen.models, chosen.old_python, quick=chosen.quick))

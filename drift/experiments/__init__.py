@@ -8,26 +8,26 @@
 
 from drift.experiments.comparison import ComparisonResults, Contender, compare
 from drift.experiments.folder import Record, RunFolder
-from drift.experiments.papers import REPRODUCTIONS, PaperResults, Problem, Trial, reproduce
-from drift.experiments.runner import Cell, learn, run_cells
+from drift.experiments.jobs import Run
+from drift.experiments.papers import REPRODUCTIONS, PaperResults, Problem, reproduce
+from drift.experiments.runner import learn, run_all
 from drift.experiments.tracking import TRACKING_MODELS, TrackingResults, default_budgets, track
 
 __all__ = [
     "REPRODUCTIONS",
     "TRACKING_MODELS",
-    "Cell",
     "ComparisonResults",
     "Contender",
     "PaperResults",
     "Problem",
     "Record",
+    "Run",
     "RunFolder",
     "TrackingResults",
-    "Trial",
     "compare",
     "default_budgets",
     "learn",
     "reproduce",
-    "run_cells",
+    "run_all",
     "track",
 ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scipy.sparse import csr_array
 
@@ -24,33 +24,7 @@ if TYPE_CHECKING:
 
     from drift.experiments.folder import Record
 
-__all__ = ["Job", "Rows", "Run", "code_fingerprint", "fingerprint", "float64_columns"]
-
-
-class Job(Protocol):
-    """What `run_cells` runs, in a process of its own maybe."""
-
-    @property
-    def identity(self) -> Record:
-        """Everything that the result depends on."""
-
-    @property
-    def key(self) -> str:
-        """Fingerprint of the identity."""
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples to be learnt, by which runs are ordered and progress is told."""
-
-    def make(self) -> Any:
-        """Make the model, which has learnt nothing."""
-
-    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
-        """Return what a worker calls with the model, and the arguments that come after it.
-
-        Large arrays are arguments of their own, the same objects in all jobs on a data set: so
-        every backend of joblib hands them to a worker once.
-        """
+__all__ = ["Rows", "Run", "code_fingerprint", "fingerprint", "float64_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +56,6 @@ class Run:
     def key(self) -> str:
         """Fingerprint of the identity: 16 hexadecimal digits."""
         return fingerprint(self.identity)
-
-    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
-        """Return what a worker calls with the model, and the arguments that come after it."""
-        return self.learn, self.arguments
 
 
 def fingerprint(identity: Record) -> str:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from drift.experiments.jobs import Job
+    from drift.experiments.jobs import Run
 
 __all__ = ["bar"]
 
 
 @contextmanager
-def bar(queue: Sequence[Job], progress: bool) -> Iterator[Callable[[int], None]]:  # noqa: FBT001
+def bar(queue: Sequence[Run], progress: bool) -> Iterator[Callable[[int], None]]:  # noqa: FBT001
     """Show a bar on stderr, and give a function that takes the number of examples just learnt."""
     if not progress or not queue:
         yield lambda _: None
@@ -29,7 +29,7 @@ def bar(queue: Sequence[Job], progress: bool) -> Iterator[Callable[[int], None]]
         bars.TimeRemainingColumn(),
     )
     with bars.Progress(*columns, console=Console(stderr=True)) as shown:
-        total = sum(cell.n_examples for cell in queue)
+        total = sum(run.n_examples for run in queue)
         task = shown.add_task("", total=total, runs=0, n_runs=len(queue))
 
         def advance(examples: int) -> None:

@@ -1,7 +1,6 @@
-"""Cells in, records out: runs a grid of models and streams on all cores, and never runs one twice.
+"""Runs in, records out: computes them on all cores, and never one twice.
 
-An experiment is a list of cells, each a `Cell` of the tracking experiment or a `Trial` of a
-comparison; everything about processes, resuming and progress is here.
+An experiment is a list of runs; everything about processes, resuming and progress is here.
 """
 
 from __future__ import annotations
@@ -10,21 +9,16 @@ import os
 import signal
 import time
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import delayed
 
-import drift
 from drift.errors import ParameterError
 from drift.experiments import cluster
-from drift.experiments.jobs import Rows, code_fingerprint, fingerprint, float64_columns
 from drift.experiments.progress import bar
-from drift.kernels import DEFAULT_KERNEL
-from drift.models import MODELS, OneVsRest
+from drift.models import OneVsRest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -33,126 +27,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from drift.experiments.folder import Record, RunFolder
-    from drift.experiments.jobs import Job
-    from drift.kernels import Kernel
-    from drift.models import KernelClassifier
-    from drift.streams import ShiftingStream
+    from drift.experiments.jobs import Run
 
-__all__ = ["WINDOWS", "Cell", "learn", "run_cells", "updates"]
+__all__ = ["WINDOWS", "learn", "run_all", "updates"]
 
 #: Windows of equal length that a run's error is recorded in: every 1250 of 20,000 examples.
 WINDOWS = 16
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One model on one stream, or on one chunk of it.
-
-    Parameters
-    ----------
-    model
-        A name in `drift.models.MODELS`.
-    parameters
-        The model's parameters other than kernel and seed.
-    stream
-        What it learns.
-    index
-        Number of the stream among those with as many shifts.
-    kernel
-        Kernel between examples; None for the model's default.
-    seed
-        Of a model that draws at random; None for the others.
-    chunk
-        Number of the one chunk to learn, afresh; None for the whole stream.
-
-    Examples
-    --------
-    >>> from drift.experiments import Cell
-    >>> from drift.streams import ShiftingStream, segments
-    >>> stream = ShiftingStream(segments(), ["sky", "grass"])
-    >>> cell = Cell("LBP", {"budget": 10}, stream, index=0, chunk=1)
-    >>> cell.start, cell.stop, cell.targets
-    (1155, 2310, ('grass',))
-    """
-
-    model: str
-    parameters: dict[str, Any]
-    stream: ShiftingStream
-    index: int
-    kernel: Kernel | None = None
-    seed: int | None = None
-    chunk: int | None = None
-
-    @property
-    def start(self) -> int:
-        """Index of the first example."""
-        return 0 if self.chunk is None else self.chunk * self.stream.chunk_size
-
-    @property
-    def stop(self) -> int:
-        """Index after the last example."""
-        return len(self.stream.y) if self.chunk is None else self.start + self.stream.chunk_size
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples to be learnt."""
-        return self.stop - self.start
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The topics asked for, one a chunk."""
-        targets: tuple[str, ...] = self.stream.targets
-        return targets if self.chunk is None else (targets[self.chunk],)
-
-    @cached_property
-    def identity(self) -> Record:
-        """Everything that the result depends on."""
-        return {
-            "model": self.model,
-            "parameters": self.parameters,
-            "seed": self.seed,
-            "kernel": repr(self.kernel or DEFAULT_KERNEL),
-            "columns": "float64",
-            "drift": drift.__version__,
-            "code": code_fingerprint(),
-            "stream": self.stream.documents.name,
-            "sha256": self.stream.documents.sha256,
-            "shifts": len(self.stream.targets) - 1,
-            "index": self.index,
-            "targets": list(self.targets),
-            "start": self.start,
-            "stop": self.stop,
-        }
-
-    @cached_property
-    def key(self) -> str:
-        """Fingerprint of the identity: 16 hexadecimal digits."""
-        return fingerprint(self.identity)
-
-    def make(self) -> KernelClassifier:
-        """Make the model, which has learnt nothing and keeps its supports in float64.
-
-        Raises
-        ------
-        ParameterError
-            A parameter that the model refuses.
-        """
-        seed = {} if self.seed is None else {"seed": self.seed}
-        with float64_columns():
-            return MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
-
-    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
-        """Return what a worker calls with the model, and the arguments that come after it."""
-        # Workers cut their part themselves: parts cut here would be so many more arrays to send.
-        rows = Rows.of(self.stream.documents.rows)
-        return _learn_part, (self.start, self.stop, self.stream.y, *rows)
-
-
-@float64_columns()
-def _learn_part(
-    model: KernelClassifier, start: int, stop: int, y: NDArray[np.bool_], *rows: Any
-) -> Record:
-    return learn(model, Rows(*rows).part(start, stop), y[start:stop])
 
 
 def updates(model: Any) -> int:
@@ -215,8 +95,8 @@ def learn(model: Any, X: csr_array, y: NDArray[Any], windows: int = WINDOWS) -> 
     }
 
 
-def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
-    cells: Sequence[Job],
+def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
+    runs: Sequence[Run],
     *,
     folder: RunFolder | None = None,
     jobs: int = -1,
@@ -224,14 +104,14 @@ def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
     address: str | None = None,
     progress: bool = False,
 ) -> list[Record]:
-    """Run the cells that the folder lacks, the longest first, and return the records of all.
+    """Compute the runs that the folder lacks, the longest first, and return the records of all.
 
     Each record is in the folder as soon as its run ends: what breaks off, by Ctrl-C say, loses the
     runs in flight only, and the same call later does the rest.
 
     Parameters
     ----------
-    cells
+    runs
         What to run; those with equal keys run once.
     folder
         Where runs are looked up and appended; None: neither.
@@ -250,7 +130,7 @@ def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
     Returns
     -------
     list of dict
-        One a cell, in their order: its identity, its key and what came out.
+        One a run, in their order: its identity, its key and what came out.
 
     Raises
     ------
@@ -266,12 +146,12 @@ def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
     cluster.refuse(backend, address)
     if jobs == 0:
         raise ParameterError("jobs must be a number of processes or -1 for all cores, not 0")
-    for point in {_setting(cell): cell for cell in cells}.values():
+    for point in {_setting(run): run for run in runs}.values():
         point.make()
     with nullcontext() if folder is None else folder.alone():
         done = folder.read() if folder is not None else {}
-        missing = {cell.key: cell for cell in cells if cell.key not in done}
-        queue = sorted(missing.values(), key=lambda cell: -cell.n_examples)
+        missing = {run.key: run for run in runs if run.key not in done}
+        queue = sorted(missing.values(), key=lambda run: -run.n_examples)
         results = closing(_results(queue, jobs, backend, address))
         with results as arriving, bar(queue, progress) as advance:
             for key, result in arriving:
@@ -280,30 +160,29 @@ def run_cells(  # noqa: PLR0913 - what to run, and how, by keyword
                     folder.append(record)
                 done[key] = record
                 advance(missing[key].n_examples)
-    return [done[cell.key] for cell in cells]
+    return [done[run.key] for run in runs]
 
 
-def _setting(cell: Job) -> str:
+def _setting(run: Run) -> str:
     """What decides whether a model can be made."""
-    return repr([cell.identity["model"], cell.identity["parameters"]])
+    return repr([run.identity["model"], run.identity["parameters"]])
 
 
 def _results(
-    queue: Sequence[Job], jobs: int, backend: str, address: str | None
+    queue: Sequence[Run], jobs: int, backend: str, address: str | None
 ) -> Generator[tuple[str, Record]]:
-    """Results as they come, with their cells' keys."""
+    """Results as they come, with their runs' keys."""
     if not queue:
         return
     # The terminal sends Ctrl-C to the processes of this machine, too; a cluster has its own ways.
     parent = os.getpid() if backend == "loky" else None
     with cluster.backend(backend, address, jobs):
-        tasks = (delayed(_run)(cell.key, parent, cell.make(), *_flat(cell)) for cell in queue)
+        tasks = (delayed(_run)(run.key, parent, run.make(), *_flat(run)) for run in queue)
         yield from cluster.gathered(tasks, backend, jobs)
 
 
-def _flat(cell: Job) -> tuple[Any, ...]:
-    function, arguments = cell.task()
-    return function, *arguments
+def _flat(run: Run) -> tuple[Any, ...]:
+    return run.learn, *run.arguments
 
 
 def _run(

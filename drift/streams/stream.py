@@ -117,24 +117,23 @@ class Stream:
         drifts = tuple(drift for drift in self.drifts if drift.row < rows)
         return replace(self, examples=self.examples[:rows], drifts=drifts)
 
-    def shuffled(self, block: int, seed: int = 0) -> Stream:
-        """Shuffle the examples within blocks: what is near in time only stays so no longer.
+    def block_shuffled(self, length: int, seed: int = 0) -> Stream:
+        """Put blocks of examples in random order, the examples of each as they were.
 
-        The share of classes and their shape drift as before, from block to block, but an example no
-        longer tells of the next one.
+        What was near stays near, and the order in which the target moved is gone; so are the drifts
+        that were known.
 
         Parameters
         ----------
-        block
-            Length of the blocks.
+        length
+            Of the blocks.
         seed
-            Of the random order.
+            Of their order.
         """
-        rng, order = np.random.default_rng(seed), []
-        for start in range(0, len(self), block):
-            order += (start + rng.permutation(min(block, len(self) - start))).tolist()
-        examples = [self.examples[i] for i in order]
-        return replace(self, examples=examples, name=f"{self.name} shuffled")
+        starts = np.arange(0, len(self), length)
+        np.random.default_rng(seed).shuffle(starts)
+        examples = [pair for start in starts for pair in self.examples[start : start + length]]
+        return replace(self, examples=examples, name=f"{self.name}, shuffled", drifts=())
 
     @cached_property
     def sha256(self) -> str:

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.errors import MissingExtraError, ParameterError
-from drift.experiments import Problem, RunFolder, Trial, run_cells, track
+from drift.experiments import Problem, RunFolder, run_all, track
+from drift.experiments.papers import paper_run
 
 #: Nothing listens at the discard port.
 NOBODY = "127.0.0.1:9"
@@ -19,7 +20,7 @@ NOBODY = "127.0.0.1:9"
 @pytest.fixture
 def trials(documents):
     problem = Problem(documents, "a", documents.head(60))
-    return [Trial("RBP", {"budget": b}, problem, i, seed=i) for b in (5, 20) for i in range(3)]
+    return [paper_run("RBP", {"budget": b}, problem, i, seed=i) for b in (5, 20) for i in range(3)]
 
 
 def timeless(records):
@@ -61,8 +62,8 @@ def test_dask_gives_the_same_records_and_is_sent_the_data_once(trials, dask_addr
         return scatter(self, data, *arguments, **settings)
 
     monkeypatch.setattr(distributed.Client, "scatter", spy)
-    records = run_cells(trials, backend="dask", address=dask_address)
-    assert timeless(records) == timeless(run_cells(trials, jobs=1))
+    records = run_all(trials, backend="dask", address=dask_address)
+    assert timeless(records) == timeless(run_all(trials, jobs=1))
     assert sum(sent.values()) > 0
     assert set(sent.values()) == {1}
 
@@ -78,8 +79,8 @@ def test_ray_gives_the_same_records_and_is_sent_the_data_once(trials, ray_addres
         return put(value, **settings)
 
     monkeypatch.setattr(ray, "put", spy)
-    records = run_cells(trials, backend="ray", address=ray_address)
-    assert timeless(records) == timeless(run_cells(trials, jobs=1))
+    records = run_all(trials, backend="ray", address=ray_address)
+    assert timeless(records) == timeless(run_all(trials, jobs=1))
     assert sum(sent.values()) > 0
     assert max(sent.values()) == 1
     assert not ray.is_initialized()
@@ -99,9 +100,9 @@ def test_dask_without_an_address_is_a_cluster_of_this_machine(tmp_path):
 
 def test_nothing_is_started_for_nothing(tmp_path, trials, monkeypatch):
     folder = RunFolder(tmp_path)
-    done = run_cells(trials, folder=folder, jobs=1)
+    done = run_all(trials, folder=folder, jobs=1)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert run_cells(trials, folder=folder, backend="dask") == done
+    assert run_all(trials, folder=folder, backend="dask") == done
 
 
 @pytest.mark.parametrize(("backend", "package"), [("dask", "distributed"), ("ray", "ray")])
@@ -109,7 +110,7 @@ def test_a_missing_extra_is_named(trials, monkeypatch, backend, package):
     monkeypatch.setitem(sys.modules, package, None)
     message = rf'{package} is not installed: pip install "\.\[{backend}\]"'
     with pytest.raises(MissingExtraError, match=message):
-        run_cells(trials, backend=backend)
+        run_all(trials, backend=backend)
 
 
 def test_a_scheduler_that_does_not_answer(trials):
@@ -119,7 +120,7 @@ def test_a_scheduler_that_does_not_answer(trials):
         dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
         pytest.raises(ParameterError, match=f"no Dask scheduler answers at 'tcp://{NOBODY}'"),
     ):
-        run_cells(trials, backend="dask", address=f"tcp://{NOBODY}")
+        run_all(trials, backend="dask", address=f"tcp://{NOBODY}")
 
 
 def test_a_scheduler_without_workers(trials, monkeypatch):
@@ -129,14 +130,14 @@ def test_a_scheduler_without_workers(trials, monkeypatch):
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         pytest.raises(ParameterError, match="has no worker: start one, dask worker tcp://"),
     ):
-        run_cells(trials, backend="dask", address=cluster.scheduler_address)
+        run_all(trials, backend="dask", address=cluster.scheduler_address)
 
 
 @pytest.mark.parametrize("address", [NOBODY, f"ray://{NOBODY}"])
 def test_a_ray_cluster_that_does_not_answer(trials, address):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     with pytest.raises(ParameterError, match=f"no Ray cluster answers at '{address}'"):
-        run_cells(trials, backend="ray", address=address)
+        run_all(trials, backend="ray", address=address)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from river.drift import ADWIN
 from scipy.sparse import csr_array
 
 from drift.errors import ParameterError
-from drift.experiments import Problem, Trial, learn, run_cells
+from drift.experiments import Problem, learn, run_all
 from drift.experiments.memory import memory
-from drift.experiments.papers import Setting, permuted
+from drift.experiments.papers import Setting, paper_run, permuted
 from drift.experiments.papers.progressive import learn_one_by_one
 from drift.experiments.river_models import RIVALS, resetting
 from drift.kernels import Linear
@@ -115,26 +115,26 @@ def test_a_model_starts_afresh_where_adwin_finds_a_change():
 
 
 def test_documents_come_in_their_own_order(documents):
-    (record,) = run_cells([Trial("River NoChangeClassifier", {}, Problem(documents, "a"), None)])
+    (record,) = run_all([paper_run("River NoChangeClassifier", {}, Problem(documents, "a"), None)])
     y = documents.has("a")
     assert record["mistakes"] == 1 + (y[1:] != y[:-1]).sum()
     assert (record["permutation"], record["kernel"]) == (None, None)
 
 
 def test_keys_of_other_trials_are_as_they_were(documents):
-    identity = Trial("LBP", {"budget": 9}, Problem(documents, "a"), 0).identity
+    identity = paper_run("LBP", {"budget": 9}, Problem(documents, "a"), 0).identity
     assert not {"river", "adwin"} & set(identity)
 
 
 def test_everything_that_matters_is_in_the_key(documents):
     problem = Problem(documents, "a")
     trials = [
-        Trial("LBP", {"budget": 9}, problem, 0),
-        Trial("LBP", {"budget": 9}, problem, None),
-        Trial("LBP", {"budget": 9}, problem, None, adwin=True),
-        Trial("River Perceptron", {}, problem, None),
-        Trial("River Perceptron", {}, problem, None, adwin=True),
-        Trial("Perceptron", {}, problem, None),
+        paper_run("LBP", {"budget": 9}, problem, 0),
+        paper_run("LBP", {"budget": 9}, problem, None),
+        paper_run("LBP", {"budget": 9}, problem, None, adwin=True),
+        paper_run("River Perceptron", {}, problem, None),
+        paper_run("River Perceptron", {}, problem, None, adwin=True),
+        paper_run("Perceptron", {}, problem, None),
     ]
     assert len({trial.key for trial in trials}) == len(trials)
 

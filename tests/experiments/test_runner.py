@@ -9,8 +9,9 @@ from river import evaluate, metrics
 
 import drift
 from drift.errors import ParameterError
-from drift.experiments import Cell, RunFolder, learn, run_cells, runner
+from drift.experiments import RunFolder, learn, run_all
 from drift.experiments.jobs import code_fingerprint
+from drift.experiments.tracking import runs, tracking_run
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, Perceptron, column_type, compiled
 from drift.streams import Documents, ShiftingStream
@@ -26,7 +27,7 @@ def stream(documents):
 @pytest.fixture
 def cells(stream):
     return [
-        Cell("LBP", {"budget": budget}, stream, 0, chunk=chunk)
+        tracking_run("LBP", {"budget": budget}, stream, 0, chunk=chunk)
         for chunk in (None, 0, 1)
         for budget in (3, 8)
     ]
@@ -45,7 +46,7 @@ def learnt(monkeypatch):
         lengths.append(len(y))
         return learn(model, X, y, *windows)
 
-    monkeypatch.setattr(runner, "learn", spy)
+    monkeypatch.setattr(runs, "learn", spy)
     return lengths
 
 
@@ -80,8 +81,8 @@ def test_windows_cover_the_stream(n):
 def test_river_counts_the_same_mistakes(model, stream):
     known = inspect.signature(MODELS[model]).parameters
     parameters = PARAMETERS.get(model, {"budget": 12} if "budget" in known else {})
-    cell = Cell(model, parameters, stream, 0, seed=3 if "seed" in known else None)
-    (record,) = run_cells([cell], jobs=1)
+    cell = tracking_run(model, parameters, stream, 0, seed=3 if "seed" in known else None)
+    (record,) = run_all([cell], jobs=1)
     metric = metrics.Accuracy()
     river_model = cell.make()
     evaluate.progressive_val_score(stream, river_model, metric)
@@ -93,7 +94,7 @@ def test_river_counts_the_same_mistakes(model, stream):
 
 
 def test_a_chunk_is_learnt_afresh(documents, stream):
-    (record,) = run_cells([Cell("Perceptron", {}, stream, 0, chunk=2)], jobs=1)
+    (record,) = run_all([tracking_run("Perceptron", {}, stream, 0, chunk=2)], jobs=1)
     y = documents.has("c")[100:150]
     model = Perceptron()
     wrong = model.predict_learn_many(documents.rows[100:150], y) != y
@@ -102,18 +103,18 @@ def test_a_chunk_is_learnt_afresh(documents, stream):
 
 
 def test_records_come_in_the_order_of_the_cells_on_any_number_of_cores(cells):
-    alone = run_cells(cells, jobs=1)
+    alone = run_all(cells, jobs=1)
     assert [record["key"] for record in alone] == [cell.key for cell in cells]
-    assert no_seconds(run_cells(cells, jobs=2)) == no_seconds(alone)
+    assert no_seconds(run_all(cells, jobs=2)) == no_seconds(alone)
 
 
 def test_a_second_call_computes_only_what_is_missing(tmp_path, cells, learnt):
     folder = RunFolder(tmp_path)
-    first = run_cells(cells[:2], folder=folder, jobs=1)
+    first = run_all(cells[:2], folder=folder, jobs=1)
     assert learnt == [200, 200]
-    assert run_cells(cells, folder=folder, jobs=1)[:2] == first
+    assert run_all(cells, folder=folder, jobs=1)[:2] == first
     assert learnt[2:] == [50, 50, 50, 50]
-    run_cells(cells, folder=folder, jobs=1)
+    run_all(cells, folder=folder, jobs=1)
     assert len(learnt) == 6
 
 
@@ -128,16 +129,16 @@ def test_a_break_loses_only_what_is_in_flight(tmp_path, cells, learnt):
 
     folder.append = interrupted
     with pytest.raises(KeyboardInterrupt):
-        run_cells(cells, folder=folder, jobs=1)
+        run_all(cells, folder=folder, jobs=1)
     assert len(RunFolder(tmp_path).read()) == 3
-    resumed = run_cells(cells, folder=RunFolder(tmp_path), jobs=1)
+    resumed = run_all(cells, folder=RunFolder(tmp_path), jobs=1)
     assert len(learnt) == 6
-    assert no_seconds(resumed) == no_seconds(run_cells(cells, jobs=1))
+    assert no_seconds(resumed) == no_seconds(run_all(cells, jobs=1))
 
 
 def test_each_seed_makes_the_draws_of_that_seed(stream):
-    cells = [Cell("RBP", {"budget": 5}, stream, 0, seed=seed) for seed in (0, 1, 2)]
-    records = run_cells(cells, jobs=1)
+    cells = [tracking_run("RBP", {"budget": 5}, stream, 0, seed=seed) for seed in (0, 1, 2)]
+    records = run_all(cells, jobs=1)
     for seed, record in enumerate(records):
         wrong = RBP(5, seed=seed).predict_learn_many(stream.X, stream.y) != stream.y
         assert (record["seed"], record["mistakes"]) == (seed, wrong.sum())
@@ -145,13 +146,13 @@ def test_each_seed_makes_the_draws_of_that_seed(stream):
 
 
 def test_the_longest_are_run_first_and_equal_ones_once(cells, learnt):
-    run_cells([*cells[::-1], *cells], jobs=1)
+    run_all([*cells[::-1], *cells], jobs=1)
     assert learnt == [200, 200, 50, 50, 50, 50]
 
 
 def test_without_shifts_the_only_chunk_is_the_stream(documents):
     stream = ShiftingStream(documents, "a")
-    assert Cell("SPA", {}, stream, 0, chunk=0).key == Cell("SPA", {}, stream, 0).key
+    assert tracking_run("SPA", {}, stream, 0, chunk=0).key == tracking_run("SPA", {}, stream, 0).key
 
 
 def test_everything_that_matters_is_in_the_key(documents, stream):
@@ -159,25 +160,25 @@ def test_everything_that_matters_is_in_the_key(documents, stream):
         documents.rows.toarray() * 2, documents.topics, documents.topic_names
     )
     cells = [
-        Cell("LBP", {"budget": 5}, stream, 0),
-        Cell("Forgetron", {"budget": 5}, stream, 0),
-        Cell("LBP", {"budget": 6}, stream, 0),
-        Cell("LBP", {"budget": 5}, stream, 1),
-        Cell("LBP", {"budget": 5}, stream, 0, Linear()),
-        Cell("LBP", {"budget": 5}, stream, 0, seed=1),
-        Cell("LBP", {"budget": 5}, stream, 0, chunk=1),
-        Cell("LBP", {"budget": 5}, ShiftingStream(documents, ["b", "a", "c", "d"]), 0),
-        Cell("LBP", {"budget": 5}, ShiftingStream(documents.head(100), list("abcd")), 0),
-        Cell("LBP", {"budget": 5}, ShiftingStream(other, list("abcd")), 0),
+        tracking_run("LBP", {"budget": 5}, stream, 0),
+        tracking_run("Forgetron", {"budget": 5}, stream, 0),
+        tracking_run("LBP", {"budget": 6}, stream, 0),
+        tracking_run("LBP", {"budget": 5}, stream, 1),
+        tracking_run("LBP", {"budget": 5}, stream, 0, Linear()),
+        tracking_run("LBP", {"budget": 5}, stream, 0, seed=1),
+        tracking_run("LBP", {"budget": 5}, stream, 0, chunk=1),
+        tracking_run("LBP", {"budget": 5}, ShiftingStream(documents, ["b", "a", "c", "d"]), 0),
+        tracking_run("LBP", {"budget": 5}, ShiftingStream(documents.head(100), list("abcd")), 0),
+        tracking_run("LBP", {"budget": 5}, ShiftingStream(other, list("abcd")), 0),
     ]
     assert len({cell.key for cell in cells}) == len(cells)
-    assert Cell("LBP", {"budget": 5}, stream, 0).key == cells[0].key
+    assert tracking_run("LBP", {"budget": 5}, stream, 0).key == cells[0].key
 
 
 def test_the_models_code_is_in_the_key(stream, monkeypatch):
-    before = Cell("LBP", {"budget": 5}, stream, 0).key
-    monkeypatch.setattr("drift.experiments.runner.code_fingerprint", lambda: "mended")
-    assert Cell("LBP", {"budget": 5}, stream, 0).key != before
+    before = tracking_run("LBP", {"budget": 5}, stream, 0).key
+    monkeypatch.setattr("drift.experiments.tracking.runs.code_fingerprint", lambda: "mended")
+    assert tracking_run("LBP", {"budget": 5}, stream, 0).key != before
 
 
 def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
@@ -193,30 +194,32 @@ def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
 
 def test_models_learn_in_float64(close):
     # Kept in float64, the first story tells that the second is positive, too.
-    (record,) = run_cells([Cell("Perceptron", {}, ShiftingStream(close, "a"), 0, Linear())], jobs=1)
+    (record,) = run_all(
+        [tracking_run("Perceptron", {}, ShiftingStream(close, "a"), 0, Linear())], jobs=1
+    )
     assert (record["mistakes"], record["columns"]) == (1, "float64")
     if compiled and column_type() == "float32":  # the plain store knows nothing but float64
         assert learn(Perceptron(Linear()), close.rows, close.has("a"))["mistakes"] == 2
 
 
 def test_records_survive_json(cells):
-    records = run_cells(cells[:1], jobs=1)
+    records = run_all(cells[:1], jobs=1)
     assert json.loads(json.dumps(records)) == records
 
 
 def test_what_cannot_run_is_refused_before_anything_runs(stream, learnt):
-    good, bad = (Cell("LBP", {"budget": budget}, stream, 0) for budget in (5, 0))
+    good, bad = (tracking_run("LBP", {"budget": budget}, stream, 0) for budget in (5, 0))
     with pytest.raises(ParameterError, match="budget must be an integer of at least 1, not 0"):
-        run_cells([good, bad], jobs=1)
+        run_all([good, bad], jobs=1)
     with pytest.raises(ParameterError, match="-1 for all cores, not 0"):
-        run_cells([good], jobs=0)
+        run_all([good], jobs=0)
     assert learnt == []
 
 
 def test_progress_is_shown_on_stderr_where_it_is_asked_for(cells, capsys):
-    run_cells(cells, jobs=1)
+    run_all(cells, jobs=1)
     assert capsys.readouterr().err == ""
-    run_cells(cells, jobs=1, progress=True)
+    run_all(cells, jobs=1, progress=True)
     shown = capsys.readouterr()
     assert "6 of 6 runs" in shown.err
     assert shown.out == ""

@@ -186,14 +186,15 @@ def test_a_file_without_a_known_suffix(tmp_path):
         read_stream([({"a": 1}, 0, {"w": 2.0})])
 
 
-def test_shuffled_within_blocks():
+def test_blocks_in_random_order():
     stream = Stream([({"i": i}, i) for i in range(10)], "ten", drifts=[6])
-    order = [y for _, y in stream.shuffled(4)]
-    assert [sorted(order[i : i + 4]) for i in (0, 4, 8)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    assert order != sorted(order)
-    assert order == [y for _, y in stream.shuffled(4)]
-    assert order != [y for _, y in stream.shuffled(4, seed=1)]
-    assert stream.shuffled(4).drifts == stream.drifts
+    mixed = stream.block_shuffled(4)
+    order = [y for _, y in mixed]
+    blocks = sorted([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]], key=lambda block: order.index(block[0]))
+    assert order == [i for block in blocks for i in block]
+    assert order == [y for _, y in stream.block_shuffled(4)]
+    assert len({tuple(y for _, y in stream.block_shuffled(2, seed)) for seed in range(9)}) > 1
+    assert (mixed.drifts, mixed.name) == ((), "ten, shuffled")
 
 
 def test_a_stream_knows_its_examples():

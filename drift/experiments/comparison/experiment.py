@@ -20,7 +20,7 @@ from drift.experiments.comparison.protocol import forks_of, order_of
 from drift.experiments.comparison.results import BASELINES, ComparisonResults
 from drift.experiments.folder import RunFolder
 from drift.experiments.jobs import Run, code_fingerprint
-from drift.experiments.runner import run_cells
+from drift.experiments.runner import run_all
 from drift.streams.tables import read_stream
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     windows
         Equal parts of the stream that measures are taken in.
     shuffled
-        Run everything also on the stream shuffled within blocks of so many examples: what a model
-        gains by their order in time alone is gone.
+        Run everything also on the stream with blocks of so many examples in random order: what near
+        examples have in common stays, and the order in which the target moved is gone.
     time_limit
         Seconds of processor time after which a run ends, and is recorded as such.
     predictions
         Keep all predictions, in the folder ``predictions``.
     jobs, backend, address
-        Where runs are computed, as for `run_cells`.
+        Where runs are computed, as for `run_all`.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is kept.
     progress
@@ -150,7 +150,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     known = _streams(stream, drifts, target=target, time=time, rows=rows)
     if shuffled is not None:
         check_integer("shuffled", shuffled)
-        known += [one.shuffled(shuffled) for one in known]
+        known += [one.block_shuffled(shuffled) for one in known]
     settings = _Settings(
         delay=None if delay is None else _described(delay),
         seeds=None if seeds is None else check_integer("seeds", seeds),
@@ -166,7 +166,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     folder = None if output is None else RunFolder(output)
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     with nullcontext() if folder is None else folder.alone():
-        records = run_cells(runs, folder=folder, progress=progress, **where)
+        records = run_all(runs, folder=folder, progress=progress, **where)
         results = ComparisonResults(
             records=records,
             streams={one.name: one for one in known},

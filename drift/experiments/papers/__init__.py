@@ -4,7 +4,7 @@ from drift.experiments.papers.experiment import REPRODUCTIONS, Reproduction, rep
 from drift.experiments.papers.permutations import Setting, permuted
 from drift.experiments.papers.problem import Problem
 from drift.experiments.papers.results import PaperResults
-from drift.experiments.papers.trial import Trial
+from drift.experiments.papers.runs import paper_run
 
 __all__ = [
     "REPRODUCTIONS",
@@ -12,7 +12,7 @@ __all__ = [
     "Problem",
     "Reproduction",
     "Setting",
-    "Trial",
+    "paper_run",
     "permuted",
     "reproduce",
 ]

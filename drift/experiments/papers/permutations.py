@@ -15,9 +15,9 @@ from drift.errors import ParameterError
 from drift.experiments.folder import RunFolder
 from drift.experiments.papers.problem import Problem
 from drift.experiments.papers.results import PaperResults
-from drift.experiments.papers.trial import SVM, Trial
+from drift.experiments.papers.runs import SVM, paper_run
 from drift.experiments.river_models import RIVALS
-from drift.experiments.runner import run_cells
+from drift.experiments.runner import run_all
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from drift.experiments.folder import Record
+    from drift.experiments.jobs import Run
     from drift.experiments.papers.results import Printed
     from drift.kernels import Kernel
     from drift.streams import Documents
@@ -115,7 +116,7 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     jobs
         Processes at a time; -1: one for each core.
     backend, address
-        Where they run, as for `run_cells`: ``loky``, ``dask`` or ``ray``.
+        Where they run, as for `run_all`: ``loky``, ``dask`` or ``ray``.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
         kept; `PaperResults.save` still can.
@@ -163,13 +164,13 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
             stage = {
                 n: one for n, one in contenders.items() if (one.budget_of is not None) is later
             }
-            trials = {
-                name: _trials(one, _parameters(one, records), problems[one.factor], settings)
+            runs = {
+                name: _runs(one, _parameters(one, records), problems[one.factor], settings)
                 for name, one in stage.items()
             }
-            queue = [trial for group in trials.values() for trial in group]
-            done = iter(run_cells(queue, folder=folder, progress=progress, **where))
-            records |= {name: [next(done) for _ in group] for name, group in trials.items()}
+            queue = [run for group in runs.values() for run in group]
+            done = iter(run_all(queue, folder=folder, progress=progress, **where))
+            records |= {name: [next(done) for _ in group] for name, group in runs.items()}
         results = PaperResults(
             records={name: records[name] for name in contenders},
             series={name: one.series for name, one in contenders.items()},
@@ -222,15 +223,15 @@ def _parameters(one: Setting, records: Mapping[str, Iterable[Record]]) -> dict[s
     return {"budget": max(1, round(float(np.mean(supports)))), **one.parameters}
 
 
-def _trials(
+def _runs(
     one: Setting, parameters: dict[str, Any], problem: Problem, settings: _Shared
-) -> list[Trial]:
+) -> list[Run]:
     kernel = one.kernel or settings.kernel
     if one.model == SVM:
-        return [Trial(SVM, parameters, problem, 0, kernel)]
+        return [paper_run(SVM, parameters, problem, 0, kernel)]
     made: Callable[..., Any] = RIVALS[one.model] if one.model in RIVALS else MODELS[one.model]
     seeded = "seed" in inspect.signature(made).parameters
-    make = partial(Trial, one.model, parameters, problem, one_vs_rest=one.one_vs_rest)
+    make = partial(paper_run, one.model, parameters, problem, one_vs_rest=one.one_vs_rest)
     runs = range(settings.permutations)
     if settings.as_stream:
         seeds: Iterable[int | None] = runs if seeded else [None]

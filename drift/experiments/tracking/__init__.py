@@ -2,5 +2,6 @@
 
 from drift.experiments.tracking.experiment import TRACKING_MODELS, default_budgets, track
 from drift.experiments.tracking.results import TrackingResults
+from drift.experiments.tracking.runs import tracking_run
 
-__all__ = ["TRACKING_MODELS", "TrackingResults", "default_budgets", "track"]
+__all__ = ["TRACKING_MODELS", "TrackingResults", "default_budgets", "track", "tracking_run"]

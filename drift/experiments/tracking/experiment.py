@@ -18,8 +18,9 @@ import numpy as np
 from drift._checks import check_integer, suggest
 from drift.errors import ParameterError
 from drift.experiments.folder import RunFolder
-from drift.experiments.runner import Cell, run_cells
+from drift.experiments.runner import run_all
 from drift.experiments.tracking.results import TrackingResults
+from drift.experiments.tracking.runs import tracking_run
 from drift.kernels import DEFAULT_KERNEL
 from drift.streams import load, tracking_groups
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
+    from drift.experiments.jobs import Run
     from drift.kernels import Kernel
     from drift.streams import Documents, ShiftingStream
 
@@ -133,7 +135,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     jobs
         Processes at a time; -1: one for each core.
     backend, address
-        Where they run, as for `run_cells`: ``loky``, ``dask`` or ``ray``.
+        Where they run, as for `run_all`: ``loky``, ``dask`` or ``ray``.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
         kept; `TrackingResults.save` still can.
@@ -176,19 +178,19 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     }
     n_seeds = {model: _n_seeds(model, name, seeds) for model in chosen}
     streams = [numbered for group in groups.values() for numbered in _distinct(group)]
-    cells = [
-        cell for model in chosen for cell in _grid(model, streams, values, n_seeds[model], kernel)
+    whole = [
+        run for model in chosen for run in _grid(model, streams, values, n_seeds[model], kernel)
     ]
     chunks = [
-        cell for model in _BASELINES if model in chosen for cell in _chunks(model, streams, kernel)
+        run for model in _BASELINES if model in chosen for run in _chunks(model, streams, kernel)
     ]
     folder = None if output is None else RunFolder(output)
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     with nullcontext() if folder is None else folder.alone():
-        records = run_cells([*cells, *chunks], folder=folder, progress=progress, **where)
+        records = run_all([*whole, *chunks], folder=folder, progress=progress, **where)
         results = TrackingResults(
-            records=records[: len(cells)],
-            chunks=records[len(cells) :],
+            records=records[: len(whole)],
+            chunks=records[len(whole) :],
             stream=name,
             sha256=documents.sha256,
             settings={key: list(value) for key, value in values.items()}
@@ -278,7 +280,7 @@ def _grid(
     values: Mapping[str, Sequence[Any]],
     n_seeds: int,
     kernel: Kernel | None,
-) -> list[Cell]:
+) -> list[Run]:
     """One model at each value of its parameter, on every stream."""
     parameter = _GRIDS[model]
     points: list[dict[str, Any]] = [{}]
@@ -286,7 +288,7 @@ def _grid(
         points = [{parameter: value} for value in values[parameter]]
     seeds: Sequence[int | None] = range(n_seeds) if model in _SEEDS else [None]
     return [
-        Cell(model, point, stream, index, kernel, seed)
+        tracking_run(model, point, stream, index, kernel, seed)
         for index, stream in streams
         for point in points
         for seed in seeds
@@ -295,10 +297,10 @@ def _grid(
 
 def _chunks(
     model: str, streams: Sequence[tuple[int, ShiftingStream]], kernel: Kernel | None
-) -> list[Cell]:
+) -> list[Run]:
     """The paper's Table I: a fresh model on each chunk of every stream."""
     return [
-        Cell(model, {}, stream, index, kernel, chunk=chunk)
+        tracking_run(model, {}, stream, index, kernel, chunk=chunk)
         for index, stream in streams
         for chunk in range(len(stream.targets))
     ]

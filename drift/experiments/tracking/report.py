@@ -64,7 +64,7 @@ def curves(records: Iterable[Record]) -> Curves:
     Parameters
     ----------
     records
-        Of models with one parameter at most, as `run_cells` returns them.
+        Of models with one parameter at most, as `run_all` returns them.
 
     Returns
     -------

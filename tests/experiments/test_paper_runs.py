@@ -8,7 +8,8 @@ import pytest
 from sklearn.svm import SVC
 
 from drift.errors import ParameterError
-from drift.experiments import Problem, RunFolder, Trial, run_cells
+from drift.experiments import Problem, RunFolder, run_all
+from drift.experiments.papers import paper_run
 from drift.kernels import Linear, Polynomial
 from drift.models import MRBP, OneVsRest, Perceptron, VotedPerceptron
 from drift.streams import Documents
@@ -24,7 +25,7 @@ def test_part():
 
 
 def one(*trial, **more):
-    (record,) = run_cells([Trial(*trial, **more)], jobs=1)
+    (record,) = run_all([paper_run(*trial, **more)], jobs=1)
     return record
 
 
@@ -38,7 +39,7 @@ def test_models_learn_in_float64_whenever_they_are_made(close, one_vs_rest, perm
 
 
 def test_the_seed_reaches_every_model(documents):
-    trial = partial(Trial, problem=Problem(documents, "a"), permutation=None, seed=7)
+    trial = partial(paper_run, problem=Problem(documents, "a"), permutation=None, seed=7)
     assert trial("RBP", {}).make().seed == 7
     assert trial("RBP", {}, one_vs_rest=True).make().model.seed == 7
     assert trial("RBP", {}, adwin=True).make().model.seed == 7
@@ -46,7 +47,7 @@ def test_the_seed_reaches_every_model(documents):
 
 
 def test_a_trial_stays_what_its_key_says(documents):
-    trial = Trial("RBP", {}, Problem(documents, "a"), 0, seed=7)
+    trial = paper_run("RBP", {}, Problem(documents, "a"), 0, seed=7)
     with pytest.raises(FrozenInstanceError):
         trial.seed = 8
 
@@ -142,29 +143,31 @@ def test_an_svm_is_scikit_learns(documents, test_part, kernel):
 def test_everything_that_matters_is_in_the_key(documents, test_part):
     problem = Problem(documents, "a", test_part)
     trials = [
-        Trial("Perceptron", {}, problem, 0),
-        Trial("Perceptron", {"bias": True}, problem, 0),
-        Trial("Perceptron", {}, problem, 1),
-        Trial("Perceptron", {}, problem, 0, Linear()),
-        Trial("Perceptron", {}, problem, 0, epochs=2),
-        Trial("Perceptron", {}, problem, 0, one_vs_rest=True),
-        Trial("RBP", {}, problem, 0, seed=0),
-        Trial("RBP", {}, problem, 0, seed=1),
-        Trial("Perceptron", {}, Problem(documents, "b", test_part), 0),
-        Trial("Perceptron", {}, Problem(documents, "a", test_part.head(9)), 0),
-        Trial("Perceptron", {}, Problem(documents, "a"), 0),
-        Trial("Perceptron", {}, Problem(documents.head(99), "a", test_part), 0),
-        Trial("Perceptron", {}, Problem(documents, "a", test_part, factor=2.0), 0),
+        paper_run("Perceptron", {}, problem, 0),
+        paper_run("Perceptron", {"bias": True}, problem, 0),
+        paper_run("Perceptron", {}, problem, 1),
+        paper_run("Perceptron", {}, problem, 0, Linear()),
+        paper_run("Perceptron", {}, problem, 0, epochs=2),
+        paper_run("Perceptron", {}, problem, 0, one_vs_rest=True),
+        paper_run("RBP", {}, problem, 0, seed=0),
+        paper_run("RBP", {}, problem, 0, seed=1),
+        paper_run("Perceptron", {}, Problem(documents, "b", test_part), 0),
+        paper_run("Perceptron", {}, Problem(documents, "a", test_part.head(9)), 0),
+        paper_run("Perceptron", {}, Problem(documents, "a"), 0),
+        paper_run("Perceptron", {}, Problem(documents.head(99), "a", test_part), 0),
+        paper_run("Perceptron", {}, Problem(documents, "a", test_part, factor=2.0), 0),
     ]
     assert len({trial.key for trial in trials}) == len(trials)
 
 
 def test_trials_run_on_two_cores_and_resume(tmp_path, documents, test_part):
     problem = Problem(documents, None, test_part)
-    trials = [Trial("MRBP", {"budget": b}, problem, i, None, i) for b in (9, 30) for i in (0, 1)]
-    first = run_cells(trials, folder=RunFolder(tmp_path), jobs=2)
+    trials = [
+        paper_run("MRBP", {"budget": b}, problem, i, None, i) for b in (9, 30) for i in (0, 1)
+    ]
+    first = run_all(trials, folder=RunFolder(tmp_path), jobs=2)
     assert json.loads(json.dumps(first)) == first
-    assert run_cells(trials, folder=RunFolder(tmp_path), jobs=1) == first
+    assert run_all(trials, folder=RunFolder(tmp_path), jobs=1) == first
     model, order = MRBP(9, seed=1), np.random.default_rng(1).permutation(len(documents))
     predicted = model.predict_learn_many(documents.rows[order], problem.y[order])
     assert first[1]["mistakes"] == (predicted != problem.y[order]).sum()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import drift
-from drift.experiments.jobs import Rows, code_fingerprint, fingerprint, float64_columns
+from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
 from drift.experiments.papers.baselines import BatchSVM
 from drift.experiments.papers.progressive import learn_one_by_one
 from drift.experiments.river_models import RIVALS, resetting
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from drift.experiments.papers.problem import Problem
     from drift.kernels import Kernel
 
-__all__ = ["SVM", "Trial"]
+__all__ = ["SVM", "paper_run"]
 
 #: Name of `drift.experiments.papers.baselines.BatchSVM` among the models.
 SVM = "SVM"
@@ -37,9 +36,19 @@ SVM = "SVM"
 _WINDOWS = 50
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One model on one problem, in one random order.
+def paper_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
+    model: str,
+    parameters: dict[str, Any],
+    problem: Problem,
+    permutation: int | None,
+    kernel: Kernel | None = None,
+    seed: int | None = None,
+    epochs: int = 1,
+    *,
+    one_vs_rest: bool = False,
+    adwin: bool = False,
+) -> Run:
+    """Return the run of one model on one problem, in one order.
 
     Parameters
     ----------
@@ -66,97 +75,74 @@ class Trial:
 
     Examples
     --------
-    >>> from drift.experiments import Problem, Trial, run_cells
+    >>> from drift.experiments import Problem, run_all
+    >>> from drift.experiments.papers.runs import paper_run
     >>> from drift.streams import gaussians
     >>> problem = Problem(gaussians(200), "+1", test=gaussians(100, seed=1))
-    >>> (record,) = run_cells([Trial("Perceptron", {}, problem, 0, epochs=2)], jobs=1)
+    >>> (record,) = run_all([paper_run("Perceptron", {}, problem, 0, epochs=2)], jobs=1)
     >>> [state["mistakes"] for state in record["by_epoch"]], record["test_error"]
     ([36, 64], 13.0)
     """
+    identity = {
+        "model": model,
+        "parameters": parameters,
+        "one_vs_rest": one_vs_rest,
+        "seed": seed,
+        "kernel": repr(kernel or DEFAULT_KERNEL),
+        "columns": "float64",
+        "drift": drift.__version__,
+        "code": code_fingerprint(),
+        **problem.identity,
+        "epochs": epochs,
+        "permutation": permutation,
+    }
+    if adwin or model in RIVALS:
+        identity |= {"river": version("river"), "adwin": adwin}
+    if model in RIVALS:
+        identity["kernel"] = None
+    made = partial(_made, model, parameters, kernel, seed, one_vs_rest, adwin)
+    learnt, arguments = _task(model, problem, permutation, epochs)
+    return Run(identity, made, learnt, arguments, epochs * len(problem.documents))
 
-    model: str
-    parameters: dict[str, Any]
-    problem: Problem
-    permutation: int | None
-    kernel: Kernel | None = None
-    seed: int | None = None
-    epochs: int = 1
-    one_vs_rest: bool = False
-    adwin: bool = False
 
-    @property
-    def n_examples(self) -> int:
-        """Number of examples to be learnt."""
-        return self.epochs * len(self.problem.documents)
+@float64_columns()
+def _made(  # noqa: PLR0913, PLR0917 - what a model is made of
+    name: str,
+    parameters: dict[str, Any],
+    kernel: Kernel | None,
+    seed: int | None,
+    one_vs_rest: bool,  # noqa: FBT001
+    adwin: bool,  # noqa: FBT001
+) -> Any:
+    """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns."""
+    seeded = parameters if seed is None else {**parameters, "seed": seed}
+    if name == SVM:
+        return BatchSVM(kernel=kernel, **parameters)
+    model = RIVALS[name](**seeded) if name in RIVALS else MODELS[name](kernel=kernel, **seeded)
+    model = OneVsRest(model) if one_vs_rest else model
+    return resetting(model) if adwin else model
 
-    @cached_property
-    def identity(self) -> Record:
-        """Everything that the result depends on."""
-        return {
-            "model": self.model,
-            "parameters": self.parameters,
-            "one_vs_rest": self.one_vs_rest,
-            "seed": self.seed,
-            "kernel": repr(self.kernel or DEFAULT_KERNEL),
-            "columns": "float64",
-            "drift": drift.__version__,
-            "code": code_fingerprint(),
-            **self.problem.identity,
-            "epochs": self.epochs,
-            "permutation": self.permutation,
-        } | self._beyond
 
-    @property
-    def _beyond(self) -> Record:
-        """What only runs with River's models or detectors depend on."""
-        if not self.adwin and self.model not in RIVALS:
-            return {}
-        kernel = {"kernel": None} if self.model in RIVALS else {}
-        return {"river": version("river"), "adwin": self.adwin, **kernel}
-
-    @cached_property
-    def key(self) -> str:
-        """Fingerprint of the identity: 16 hexadecimal digits."""
-        return fingerprint(self.identity)
-
-    def make(self) -> Any:
-        """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns.
-
-        Raises
-        ------
-        ParameterError
-            A parameter that the model refuses.
-        """
-        seed = {} if self.seed is None else {"seed": self.seed}
-        if self.model == SVM:
-            return BatchSVM(kernel=self.kernel, **self.parameters)
-        with float64_columns():
-            if self.model in RIVALS:
-                model = RIVALS[self.model](**self.parameters, **seed)
-            else:
-                model = MODELS[self.model](kernel=self.kernel, **self.parameters, **seed)
-            model = OneVsRest(model) if self.one_vs_rest else model
-            return resetting(model) if self.adwin else model
-
-    def task(self) -> tuple[Callable[..., Record], tuple[Any, ...]]:
-        """Return what a worker calls with the model, and the arguments that come after it."""
-        problem = self.problem
-        data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
-        if self.permutation is None:
-            return _learn_stream, (problem.names, *data)
-        test = problem.test_part
-        if test is not None:
-            data += (test[1], *Rows.of(test[0]))
-        if self.model == SVM:
-            return _fit, data
-        return _learn_epochs, (self.permutation, self.epochs, *data)
+def _task(
+    model: str, problem: Problem, permutation: int | None, epochs: int
+) -> tuple[Callable[..., Record], tuple[Any, ...]]:
+    """Return what a worker calls with the model, and the arguments that come after it."""
+    data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
+    if permutation is None:
+        return _learn_stream, (problem.names, *data)
+    test = problem.test_part
+    if test is not None:
+        data += (test[1], *Rows.of(test[0]))
+    if model == SVM:
+        return _fit, data
+    return _learn_epochs, (permutation, epochs, *data)
 
 
 _Part = tuple["NDArray[Any]", "csr_array"]
 
 
 def _parts(data: Sequence[Any]) -> tuple[_Part, _Part | None]:
-    """Labels and rows to learn and to test on, of what `Trial.task` sends."""
+    """Labels and rows to learn and to test on, of what a run sends."""
     each = 1 + len(Rows._fields)
     learnt, *tested = (
         (data[i], Rows(*data[i + 1 : i + each]).all()) for i in range(0, len(data), each)
