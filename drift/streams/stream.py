@@ -132,7 +132,9 @@ class Stream:
         """
         starts = np.arange(0, len(self), length)
         np.random.default_rng(seed).shuffle(starts)
-        examples = [pair for start in starts for pair in self.examples[start : start + length]]
+        examples = [
+            pair for start in starts.tolist() for pair in self.examples[start : start + length]
+        ]
         return replace(self, examples=examples, name=f"{self.name}, shuffled", drifts=())
 
     @cached_property
