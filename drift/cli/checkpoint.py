@@ -22,16 +22,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Adopt", "Show", "Verify"]
 
+#: Counts that a line about a partition has.
+_SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
+
 
 @dataclass(kw_only=True)
 class Show(Command):
-    """Show a checkpoint's offsets, configuration, metrics and versions."""
+    """Show a checkpoint's offsets, configuration, metrics and versions.
 
-    file: Path = option("The file of a checkpoint.", argument=True)
+    Of a folder, a line for the newest one of each partition.
+    """
+
+    file: Path = option("The file of a checkpoint, or a folder of them.", argument=True)
 
     def _run(self) -> None:
-        from drift.consumers.checkpoints import checkpoint  # noqa: PLC0415
+        from drift.consumers.checkpoints import adoption, checkpoint  # noqa: PLC0415
 
+        if self.file.is_dir():
+            for header in adoption.newest(self.file).values():
+                click.echo(_line(header))
+            return
         with checkpoint.naming(self.file):
             description = checkpoint.describe(checkpoint.load(self.file))
         for line in _lines(description):
@@ -89,15 +99,31 @@ class Adopt(_Signed):
             click.echo(f"{partition.path}: goes on with {topic} as it is now")
 
 
+def _line(header: Mapping[str, Any]) -> str:
+    counts = header["metrics"]
+    return "  ".join(
+        [
+            ", ".join(f"{topic}:{n} at {offset}" for topic, n, offset in header["offsets"]),
+            f"{header['epoch']}-{header['sequence']}",
+            _when(header),
+            header["model"],
+            *(f"{name.replace('_', ' ')} {counts[name]:,}" for name in _SHOWN if name in counts),
+        ]
+    )
+
+
+def _when(header: Mapping[str, Any]) -> str:
+    return datetime.fromtimestamp(header["time"], UTC).isoformat(sep=" ", timespec="seconds")
+
+
 def _lines(description: Description) -> Iterator[str]:
     header = description.header
     signed = "" if description.signature is None else ", signed"
-    when = datetime.fromtimestamp(header["time"], UTC).isoformat(sep=" ", timespec="seconds")
     size = f"{len(description.payload):,} bytes"
     yield f"format   version {description.version}, model as {header['payload']}, {size}{signed}"
     yield f"model    {header['model']}"
     yield f"id       {header['epoch']}-{header['sequence']}"
-    yield f"time     {when}"
+    yield f"time     {_when(header)}"
     yield "offsets"
     yield from (f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"])
     for name in ("identity", "configuration", "metrics", "versions"):

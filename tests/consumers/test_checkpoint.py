@@ -16,6 +16,7 @@ from streams import drifting_stream
 
 from drift import __version__
 from drift.cli import app
+from drift.consumers import CheckpointFolder
 from drift.consumers.checkpoints.checkpoint import (
     VERSION,
     Checkpoint,
@@ -328,6 +329,23 @@ def test_show(file):
     assert f"  drift {__version__}" in lines
 
 
+def test_show_has_a_line_for_each_partition_of_a_folder(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    counts = {"examples": 12_345, "mistakes": 67, "unlabelled": 0, "dead_letters": 8}
+    for partition, metrics in ((0, counts), (1, None)):
+        epoch, _ = folder.claim(("news", partition))
+        for offset in (17, 170 + partition):
+            folder.save(("news", partition), epoch, LBP(2), {("news", partition): offset}, metrics)
+    shown = run("show", tmp_path)
+    first, second = (line.split("  ") for line in shown.stdout.splitlines())
+    assert (first[:2], first[3:]) == (
+        ["news:0 at 170", "1-2"],
+        ["LBP", "examples 12,345", "mistakes 67", "unlabelled 0", "dead letters 8"],
+    )
+    assert (second[:2], second[3:]) == (["news:1 at 171", "1-2"], ["LBP"])
+    assert run("show", tmp_path / "news-1").stdout.split("  ") == [*second[:3], "LBP\n"]
+
+
 def test_verify(file, tmp_path):
     assert run("verify", file).stdout == f"{file}: sound\n"
     key_file = tmp_path / "key"
@@ -368,4 +386,8 @@ def test_what_is_wrong_is_said_in_a_line(command, file, tmp_path):
     assert wrong.stderr.startswith(f"error: {file}: cut short or damaged: ")
     missing = run(command, tmp_path / "none.drift")
     assert missing.stderr == f"error: {tmp_path / 'none.drift'}: No such file or directory\n"
-    assert run(command, tmp_path).stderr == f"error: {tmp_path}: cannot be read: Is a directory\n"
+    if command == "verify":
+        reason = "cannot be read: Is a directory"
+        assert run(command, tmp_path).stderr == f"error: {tmp_path}: {reason}\n"
+    else:
+        assert run(command, tmp_path).stderr.startswith(f"error: {tmp_path} has no checkpoint: ")
