@@ -21,68 +21,12 @@ __all__ = ["LBSOP", "RBSOP", "SOP"]
 _LARGEST = 1e10
 
 
-class SOP(KernelClassifier):
-    """Second-order Perceptron, in dual form.
-
-    With ``S`` the supports, ``y`` their labels, ``G`` their Gram matrix, ``k`` the kernel between
-    them and the example, and ``A = (a I + G)^{-1}``, the score is
-    ``a / (a + k(x, x) - k' A k) * y' A k``: that of the ridge regression of the labels, the example
-    itself included with label 0. Every mistake becomes a support, and borders ``A``.
-
-    Parameters
-    ----------
-    ridge
-        The paper's ``a``, positive.
-    kernel
-        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
-
-    Attributes
-    ----------
-    n_mistakes : int
-        Number of mistakes made while learning, a zero score included.
-    n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
-
-    Raises
-    ------
-    ParameterError
-        If `ridge` is not a number above 0.
-
-    Notes
-    -----
-    The sign of the score is that of ``y' A k``, an expansion over the supports, whose coefficients
-    are ``A y``. A prediction therefore takes O(m) time, for ``m`` supports; an update takes
-    O(m^2), as does a score that is asked for, and ``A`` O(m^2) memory. Columns are float64 whatever
-    `column_type` says.
-
-    Weights are those of weighted least squares: a support of weight ``w`` has ``a / w`` for ``a``
-    in its place of the diagonal, as if it were there ``w`` times.
-
-    Rounding errors of a score grow with ``k(x, x) / a``. Where that may matter solutions are
-    refined, and an example for which it exceeds 1e10 is refused, under the linear and polynomial
-    kernels without `normalize`; under a kernel of one's own that is left to the caller.
-
-    References
-    ----------
-    .. [1] N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order Perceptron algorithm", SIAM
-       Journal on Computing 34 (2005).
-    .. [2] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
-       budget Perceptron", Machine Learning 69 (2007), section 4 (SOP).
-
-    Examples
-    --------
-    >>> from river import datasets, evaluate, metrics
-    >>> from drift.models import SOP
-    >>> evaluate.progressive_val_score(datasets.Phishing(), SOP(), metrics.Accuracy())
-    Accuracy: 86.40%
-    """
+class _SecondOrder(KernelClassifier):
+    """Second-order Perceptron, on a budget or without one."""
 
     _wide = True
 
-    def __init__(self, ridge: float = 1.0, kernel: Kernel | None = None) -> None:
-        self._start(ridge, kernel, None)
-
-    def _start(self, ridge: float, kernel: Kernel | None, budget: int | None) -> None:
+    def __init__(self, ridge: float, kernel: Kernel | None, budget: int | None) -> None:
         check_number("ridge", ridge, above=True)
         super().__init__(kernel, budget)
         self.ridge = ridge
@@ -156,7 +100,67 @@ class SOP(KernelClassifier):
         raise NotImplementedError
 
 
-class RBSOP(Drawing, SOP):
+class SOP(_SecondOrder):
+    """Second-order Perceptron, in dual form.
+
+    With ``S`` the supports, ``y`` their labels, ``G`` their Gram matrix, ``k`` the kernel between
+    them and the example, and ``A = (a I + G)^{-1}``, the score is
+    ``a / (a + k(x, x) - k' A k) * y' A k``: that of the ridge regression of the labels, the example
+    itself included with label 0. Every mistake becomes a support, and borders ``A``.
+
+    Parameters
+    ----------
+    ridge
+        The paper's ``a``, positive.
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes made while learning, a zero score included.
+    n_updates : int
+        Number of examples that changed the hypothesis; here, of mistakes.
+
+    Raises
+    ------
+    ParameterError
+        If `ridge` is not a number above 0.
+
+    Notes
+    -----
+    The sign of the score is that of ``y' A k``, an expansion over the supports, whose coefficients
+    are ``A y``. A prediction therefore takes O(m) time, for ``m`` supports; an update takes
+    O(m^2), as does a score that is asked for, and ``A`` O(m^2) memory. Columns are float64 whatever
+    `column_type` says.
+
+    Weights are those of weighted least squares: a support of weight ``w`` has ``a / w`` for ``a``
+    in its place of the diagonal, as if it were there ``w`` times.
+
+    Rounding errors of a score grow with ``k(x, x) / a``. Where that may matter solutions are
+    refined, and an example for which it exceeds 1e10 is refused, under the linear and polynomial
+    kernels without `normalize`; under a kernel of one's own that is left to the caller.
+
+    References
+    ----------
+    .. [1] N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order Perceptron algorithm", SIAM
+       Journal on Computing 34 (2005).
+    .. [2] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
+       budget Perceptron", Machine Learning 69 (2007), section 4 (SOP).
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import SOP
+    >>> evaluate.progressive_val_score(datasets.Phishing(), SOP(), metrics.Accuracy())
+    Accuracy: 86.40%
+    """
+
+    def __init__(self, ridge: float = 1.0, kernel: Kernel | None = None) -> None:
+        super().__init__(ridge, kernel, None)
+
+
+class RBSOP(Drawing, _SecondOrder):
     """Second-order Perceptron on a budget that evicts a support drawn uniformly at random.
 
     Parameters
@@ -209,7 +213,7 @@ class RBSOP(Drawing, SOP):
         seed: int | None = None,
     ) -> None:
         budget = check_integer("budget", budget)
-        self._start(ridge, kernel, budget)
+        super().__init__(ridge, kernel, budget)
         self.budget = budget
         self.seed = check_seed(seed)
         self._rng = Draws(self.seed)
@@ -218,7 +222,7 @@ class RBSOP(Drawing, SOP):
         return self._rng.randrange(self.budget)
 
 
-class LBSOP(SOP):
+class LBSOP(_SecondOrder):
     """Second-order Perceptron on a budget that evicts the oldest support.
 
     Parameters
@@ -262,7 +266,7 @@ class LBSOP(SOP):
 
     def __init__(self, budget: int = 100, ridge: float = 1.0, kernel: Kernel | None = None) -> None:
         budget = check_integer("budget", budget)
-        self._start(ridge, kernel, budget)
+        super().__init__(ridge, kernel, budget)
         self.budget = budget
 
     def _victim(self) -> int:
