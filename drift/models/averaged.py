@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.errors import ParameterError
 from drift.models._store.guard import alone
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.labels import probabilities
-from drift.models._template.multiclass import MulticlassKernelClassifier, softmax
+from drift.models._template.multiclass import MulticlassKernelClassifier, TwoOrMore, softmax
 from drift.models._template.river import ONE, Calibrated, ModelWrapper, OnlineClassifier
 from drift.models.perceptron import Perceptron
 
@@ -141,12 +140,10 @@ class Averaged(Calibrated, ModelWrapper, OnlineClassifier):
         elif isinstance(scores, Sized) and classes and classes.number(y) < len(scores):
             self._calibration.learn_classes(scores, classes.number(y), self._weight)
 
-    def _step(self, x: Features, sign: float) -> float:
+    def _learn_sign(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
-        step: Any = self.model._step
-        if self._weight != 1.0:
-            step = partial(self._guard.update, self.model, self.model._weigh, self._weight, step)
-        score: float = self._guard.update(self, self._follow_one, step, x, sign)
+        model, weighted = self.model, (self._weight, self.model._learn_sign, x, sign)
+        score: float = self._guard.update(self, self._follow_one, model._weighted, *weighted)
         return score
 
     def _follow_one(self, learn: Callable[..., Any], *example: Any) -> Any:
@@ -169,7 +166,7 @@ class Averaged(Calibrated, ModelWrapper, OnlineClassifier):
         before, now = self._serials, list(self.model._supports.serials)
         self._held = self.model._expansion()
         sums = self._sums
-        if self._binary and isinstance(self.model, MulticlassKernelClassifier):
+        if self._binary and isinstance(self.model, TwoOrMore):
             self._binary = self.model._prototypes is None
             if not self._binary:  # two classes no longer share a hypothesis
                 sums = np.zeros((len(self._held), len(before)))
@@ -221,8 +218,7 @@ class Averaged(Calibrated, ModelWrapper, OnlineClassifier):
             Score, or score by label.
         """
         self._read(x)
-        scores = self._score()
-        return scores if self._prototypes is None else self._prototypes.by_label(scores)
+        return self.model._shown(self._score())
 
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         return self.model._check_labels(labels)

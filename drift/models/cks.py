@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number
@@ -22,8 +23,10 @@ class _CachePerceptron(Caching):
     def __init__(self, margin: float, kernel: Kernel | None, budget: int | None) -> None:
         super().__init__(kernel, budget)
         self.margin = margin
-        # Batches compare scores with the plain number, and would miss the ties with another one.
-        self._update_margin = 0.0 if margin == 0.0 else None
+
+    @property
+    def _update_margin(self) -> float:  # type: ignore[override]
+        return math.inf if self.margin else 0.0  # ties with a margin are for `_should_update`
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         return sign * score <= self.margin + self._supports.rounding()

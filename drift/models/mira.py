@@ -133,7 +133,6 @@ class MIRA(Caching, MulticlassKernelClassifier):
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         import numpy as np  # noqa: PLC0415
 
-        assert self._prototypes is not None  # noqa: S101
         own = self._supports.self_kernel()
         known = scores if rival >= 0 else np.append(scores, 0.0)
         tau = smallest_change(k, known, self.margin, own, self._weight)

@@ -137,7 +137,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, OnlineClassifier):
         mine = signs.index(1.0)
         rivals = [score for k, score in enumerate(scores.tolist()) if k != mine]
         rule = self.model._scan_rule
-        margin = math.inf if rule is None or rule.wary else rule.threshold
+        margin = math.inf if rule.wary else rule.threshold
         mistake = bool(scores[mine] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
@@ -157,10 +157,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, OnlineClassifier):
         self._calibration.learn_classes(scores, mine, self._weight)
         self.n_mistakes += mistakes
         for model, sign in changing:
-            if self._weight == 1.0:
-                model._step(x, sign)
-            else:
-                self._guard.update(model, model._weigh, self._weight, model._step, x, sign)
+            model._weighted(self._weight, model._learn_sign, x, sign)
 
     def _new_model(self) -> KernelClassifier:
         """Model of a new class, over the shared store if it can be."""
@@ -185,7 +182,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, OnlineClassifier):
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
         rule = self.model._scan_rule
-        if self._shared is None or rule is None:
+        if self._shared is None or rule.threshold == math.inf:
             return
         rule = BEST if labels is None else rule
         supports: Any = [model._supports for model in self.models.values()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drift._checks import check_integer, check_number
-from drift.models._template.multiclass import MulticlassKernelClassifier
+from drift.models._template.multiclass import TwoOrMore
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PassiveAggressive"]
 
 
-class PassiveAggressive(MulticlassKernelClassifier):
+class PassiveAggressive(TwoOrMore):
     """Passive-aggressive classifier PA-I, for two classes or more, on a budget or without one.
 
     An example with the loss ``max(0, 1 - y f(x)) > 0`` becomes a support with the coefficient
@@ -92,7 +92,6 @@ class PassiveAggressive(MulticlassKernelClassifier):
     _update_margin = 1.0
     _class_margin = 1.0
     _wide = True  # each coefficient comes from a score, and a small loss is not to be lost
-    _learns_signs = True
     _shares_supports = True
 
     #: What models from before there was one go on with.
@@ -136,7 +135,6 @@ class PassiveAggressive(MulticlassKernelClassifier):
             tau = loss / own
         self._add(x, {k: tau, rival: -tau})
         if self._over_budget:
-            assert self._prototypes is not None  # noqa: S101
             slot = self._supports.least(self._prototypes.sizes())
             target, share = self._supports.nearest(slot)
             self._supports.merge(slot, target, share)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import check_number
 from drift.models._linalg.span import ClassProjector, Projector, margin_step, within
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.multiclass import MulticlassKernelClassifier
+from drift.models._template.multiclass import TwoOrMore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ class Projectron(KernelClassifier):
             self._projector.insert(self._supports, projection, x, self._weight * sign)
 
 
-class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
+class ProjectronPlusPlus(Projectron, TwoOrMore):
     """Projectron++, for two classes or more: projects correct predictions of a small margin, too.
 
     A mistake is learnt as the `Projectron` learns it. An example with a margin ``y f(x)`` in
@@ -174,7 +174,6 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
 
     _update_margin = 1.0
     _class_margin = 1.0
-    _learns_signs = True
 
     def __init__(
         self,
@@ -216,16 +215,15 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
 
     # --- more than two classes -----------------------------------------------------------------
 
+    def _name_classes(self) -> None:
+        super()._name_classes()
+        slots = self._supports.slots
+        self._spans = [self._projector.for_class(slots) for _ in self._halves]
+        self._projector = Projector()
+
     def _meet(self, y: Label) -> None:
-        halves = self._prototypes is None
         super()._meet(y)
-        assert self._prototypes is not None  # noqa: S101
-        if halves:
-            slots = self._supports.slots
-            self._spans = [self._projector.for_class(slots) for _ in self._halves]
-            self._projector = Projector()
-        while len(self._spans) < len(self._prototypes):
-            self._spans.append(ClassProjector())
+        self._spans.append(ClassProjector())
 
     def _project(self, k: int, rival: int) -> dict[int, Projection]:
         """Project the point onto the spans of its class and of the best other."""
@@ -261,7 +259,6 @@ class ProjectronPlusPlus(Projectron, MulticlassKernelClassifier):
             self._spans[c].insert(slot, part, self._guard)
 
     def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
-        assert self._prototypes is not None  # noqa: S101
         for c, part in parts.items():
             weights = self._prototypes.matrix[c]
             self._guard.keep(weights)

@@ -110,12 +110,14 @@ class ROMMA(KernelClassifier):
         self.aggressive = aggressive
         self.noise = noise
         self.bias = bias
-        if not noise:
-            self._update_margin = 1.0 if aggressive else 0.0
         self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
         # Numbers of the supports that an example has become, for the noise control alone.
         self._numbers: dict[Example, tuple[int, ...]] = {}
         self._weights: dict[int, float] = {}  # of those supports, by number, where they are not 1
+
+    @property
+    def _update_margin(self) -> float:  # type: ignore[override]
+        return math.inf if self.noise else self._scan_rule.threshold
 
     @property
     def _scan_rule(self) -> Rule:  # type: ignore[override]

@@ -164,6 +164,19 @@ def test_an_example_that_is_interrupted_is_learnt_or_not(name, most, places):
         model = check_whole(model, partial(type(model).learn_one, x=x, y=y), places, most)
 
 
+@pytest.mark.parametrize(
+    "learn",
+    [methodcaller("learn_one", {0: 2.0}, 1), methodcaller("learn_many", np.array([[2.0]]), [1])],
+    ids=["one", "many"],
+)
+def test_an_example_of_a_new_kind_of_label_is_learnt_or_not(learn):
+    model = LBP(BUDGET)
+    model.learn_many(np.array([[1.0]]), [True])
+    after = check_whole(model, learn, at_lines, 10**6)
+    assert after.n_updates == 1  # it was no mistake
+    assert type(after.predict_one({0: 2.0})) is int
+
+
 @pytest.mark.parametrize("name", ["RBP", "PassiveAggressive, classes", "OneVsRest(LBP)"])
 @pytest.mark.parametrize("dense", [True, False])
 def test_a_batch_that_is_interrupted_is_learnt_up_to_a_row(name, dense):

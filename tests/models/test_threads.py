@@ -213,11 +213,11 @@ def note_what_is_learnt(model):
     elif isinstance(model, Averaged):
         hook = "_follow_example"
     elif notes_changes_alone(model):
-        hook = "_change"
+        hook = "_step"
     learn, learnt = getattr(model, hook), []
 
     def noted(*arguments):
-        learnt.append((arguments[0], arguments[1 if hook == "_change" else -1]))
+        learnt.append((arguments[0], arguments[1 if hook == "_step" else -1]))
         return learn(*arguments)
 
     setattr(model, hook, noted)

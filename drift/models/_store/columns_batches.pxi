@@ -52,11 +52,12 @@ cdef class Batches(Scores):
             close_rows(&view)
         return scores
 
+    @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
     def learn_rows(self, rows, list predictions, list labels, signs, model):
         """Learn rows as `learn` does, from the one on whose number is that of the predictions.
 
-        What is predicted, one of ``model._labels``, is appended once the row is learnt; an update is
-        where ``sign * score <= model._update_margin``. `signs` are those of the labels, int8.
+        What is predicted, one of ``model._labels``, is appended once the row is learnt. `signs` are
+        those of the labels, int8.
         """
         cdef RowsView view
         cdef Py_buffer sign
@@ -71,12 +72,9 @@ cdef class Batches(Scores):
                 self.read_row_at(&view, i)
                 value = self.score()
                 known, y = model._labels, labels[i]
-                if (<int8_t *>sign.buf)[i] * value <= margin:
-                    self.guard.update(model, model._change, Row(rows, i), y, <double>(<int8_t *>sign.buf)[i], value)
-                elif type(y) is not bool or model._kind == "any":
-                    model._adopt(y)
-                self.calibration.take(value, <double>(<int8_t *>sign.buf)[i], 1.0)
-                predictions.append((<tuple>known)[1 if value > 0.0 else 0])
+                if not self.pass_over(value, (<int8_t *>sign.buf)[i], margin, model, y):
+                    self.guard.update(model, model._step, Row(rows, i), y, <double>(<int8_t *>sign.buf)[i], value)
+                predictions.append(known[1 if value > 0.0 else 0])
         finally:
             close_rows(&view)
             PyBuffer_Release(&sign)

@@ -171,20 +171,32 @@ cdef class Scores(Point):
         self.read(x)
         return self.score()
 
-    def learn(self, x, double sign, double margin, model, y):
-        """Read an example; where ``sign * score <= margin`` let a model change.
+    def learn(self, x, double sign, model, y):
+        """Read an example, let a model take its step, and return the score before that.
 
-        That is one update, of ``model._change(x, y, sign, score)``. Returns the score. The calibration
-        learns from it, but where `y` is None.
+        The step is one update, of ``model._step(x, y, sign, score)``. Where the margin is above
+        ``model._update_margin`` it would do no more than `pass_over` does instead.
         """
         cdef double value
         self.read(x)
         value = self.score()
-        if sign * value <= margin:
-            self.guard.update(model, model._change, x, y, sign, value)
-        if y is not None:  # in the update of an outer one there may be a weight
-            self.calibration.take(value, sign, <double>model._weight if self.guard.updating else 1.0)
+        if not self.pass_over(value, sign, model._update_margin, model, y):
+            self.guard.update(model, model._step, x, y, sign, value)
         return value
+
+    @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
+    cdef bint pass_over(self, double value, double sign, double margin, model, y) except -1:
+        """Do the step of an example that changes nothing but the calibration; False of any other."""
+        cdef bint usual
+        if sign * value <= margin:
+            return False
+        if y is None:  # of one class of several
+            return True
+        usual = type(y) is bool or type(y) is type(model._labels[0])
+        if (not usual or model._kind == "any") and model._would_adopt(y):
+            return False
+        self.calibration.take(value, sign, <double>model._weight if self.guard.updating else 1.0)
+        return True
 
     def rounding(self):
         """Bound on the rounding error of the score taken last."""

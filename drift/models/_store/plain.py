@@ -194,11 +194,11 @@ class ColumnStore:
         return self.score()
 
     @alone
-    def learn(self, x: Features, sign: float, margin: float, model: Any, y: Any) -> float:
-        """Read an example; where ``sign * score <= margin`` let a model change."""
+    def learn(self, x: Features, sign: float, model: Any, y: Any) -> float:
+        """Read an example and let a model take its step; see the compiled store."""
         score = self.score_of(x)
-        if sign * score <= margin:
-            self.guard.update(model, model._change_and_calibrate, x, y, sign, score)  # noqa: SLF001
+        if sign * score <= model._update_margin or (y is not None and model._would_adopt(y)):  # noqa: SLF001
+            self.guard.update(model, model._step, x, y, sign, score)  # noqa: SLF001
         elif y is not None:
             self.calibration.learn(score, sign, model._weight)  # noqa: SLF001
         return score
@@ -263,9 +263,8 @@ class ColumnStore:
     ) -> None:
         """Learn rows as `learn` does; see the compiled store."""
         for i in range(len(predictions), len(rows)):
-            known, margin = model._labels, model._update_margin  # noqa: SLF001
-            score = self.learn(rows.row(i), float(signs[i]), margin, model, labels[i])
-            model._adopt(labels[i])  # noqa: SLF001
+            known = model._labels  # noqa: SLF001
+            score = self.learn(rows.row(i), float(signs[i]), model, labels[i])
             predictions.append(known[score > 0.0])
 
     # --- changing the supports -----------------------------------------------------------------

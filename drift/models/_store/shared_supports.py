@@ -143,11 +143,11 @@ class SharedSupports(Part):
         self.read(x)
         return self.score()
 
-    def learn(self, x: Features, sign: float, margin: float, model: Any, y: Label) -> float:
-        """Take an example as the point and let a model learn it; see the store."""
+    def learn(self, x: Features, sign: float, model: Any, y: Label) -> float:
+        """Take an example as the point and let a model take its step; see the store."""
         score = self.score_of(x)
-        if sign * score <= margin:
-            self.guard.update(model, model._change, x, y, sign, score)  # noqa: SLF001
+        if sign * score <= model._update_margin:  # noqa: SLF001
+            self.guard.update(model, model._step, x, y, sign, score)  # noqa: SLF001
         return score
 
     @property

@@ -1,16 +1,26 @@
-"""The template that every algorithm fills in, and River's contract around it.
+"""The template that an algorithm fills in: its parameters, and the hooks in which it differs.
 
-::
+(With the hooks and the public methods, each with its docstring, it has more than 300 lines.)
 
-    learn_one(x, y):  sign = the label's sign            # what can be refused is refused here,
-                      score = _score() at x              # before any state changes
-                      margin = sign * score
-                      n_mistakes += margin <= 0          # a zero score is a mistake
-                      if _should_update(x, sign, score): _update(x, sign, score)
-                      the calibration learns from margin   # for predict_proba_one
+What happens to an example is `KernelClassifier._step`, be it learnt by `learn_one` or in a batch,
+with a weight or without, or for one class of several. Compiled code does it for those of which
+`_update_margin` tells that they change nothing. A class may say, as attributes or properties:
 
-An algorithm is its parameters in ``__init__`` and the hooks it needs to differ in. The hooks
-and the public methods, each with its docstring, take a little more than 300 lines.
+====================  =============================================================================
+attribute             says
+====================  =============================================================================
+``_update_margin``    That an example with ``sign * score`` above it changes nothing. By default 0,
+                      and infinite, so that each example is looked at, where a class overrides
+                      `_should_update` or `_score` and says nothing itself.
+``_wide``             That columns are float64, whatever `column_type` says: rounding would pile up.
+``_shares_supports``  That the hooks use nothing of ``self._supports`` that `SharedSupports` lacks:
+                      then `OneVsRest` has one store for all classes.
+``_class_margin``     Of a `MulticlassKernelClassifier`, what ``_update_margin`` is of a binary one:
+                      for the score of the example's own class above the best other.
+====================  =============================================================================
+
+Two more follow: ``_sums_up``, that `_score` is the supports' sum, and ``_learns_signs``, that there
+are hooks for two classes.
 """
 
 from __future__ import annotations
@@ -68,32 +78,19 @@ class KernelClassifier(BinaryLabels):
         If the kernel cannot be called.
     """
 
-    #: The margin at or below which an example updates the hypothesis, where that is all there is to
-    #: `_should_update` and `_score` is the plain expansion: batches of rows then skip the others in
-    #: compiled code. None for the algorithms that decide in another way: every class that overrides
-    #: one of these hooks and does not say otherwise, there or in `__init__`.
-    _update_margin: float | None = 0.0
-
-    #: Keep the supports in float64 columns whatever `column_type` says, for the algorithms in which
-    #: rounding of kernel values would pile up.
+    # What these say is in the table above.
+    _update_margin: float = 0.0
     _wide: ClassVar[bool] = False
-
-    #: Whether scores and labels are those of this class, so that the short ways are the same.
-    _plain: ClassVar[bool] = True
-
-    #: Whether the score is that of the supports, the sum over them.
-    _sums_up: ClassVar[bool] = True
-
+    _sums_up: bool = True
     _learns_signs = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        decides = {"_score", "_should_update"} & cls.__dict__.keys()
-        if decides and "_update_margin" not in cls.__dict__:
-            cls._update_margin = None
-        if "_score" in cls.__dict__ and "_sums_up" not in cls.__dict__:
+        own = cls.__dict__.keys()
+        if {"_score", "_should_update"} & own and "_update_margin" not in own:
+            cls._update_margin = math.inf
+        if "_score" in own and "_sums_up" not in own:
             cls._sums_up = False
-        cls._plain = (cls._learn, cls._score) == (KernelClassifier._learn, KernelClassifier._score)
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         if isinstance(kernel, type):
@@ -115,7 +112,8 @@ class KernelClassifier(BinaryLabels):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            setattr(self, name, value)  # interns the name, as unpickling does by itself
+            if name != "_update_margin":  # an attribute of older versions
+                setattr(self, name, value)  # interns the name, as unpickling does by itself
         if self.kernel is None and self._supports.kernel != DEFAULT_KERNEL:
             self.kernel = self._supports.kernel  # the default of then, for clones, too
 
@@ -168,36 +166,30 @@ class KernelClassifier(BinaryLabels):
         return self._supports.self_kernel()
 
     @property
-    def _scan_rule(self) -> Rule | None:  # type: ignore[override]
-        margin = self._update_margin if self._shares_supports else None
-        return None if margin is None else Rule(margin)
+    def _scan_rule(self) -> Rule:  # type: ignore[override]
+        return Rule(self._update_margin if self._shares_supports else math.inf)
 
     # --- one example ---------------------------------------------------------------------------
 
-    def _step(self, x: Features, sign: float, y: Label = None) -> float:
-        """Learn one example; return its score before that."""
-        if self._sums_up:
-            margin = math.inf if self._update_margin is None else self._update_margin
-            return self._supports.learn(x, sign, margin, self, y)
-        self._supports.read(x)
-        score = self._score()
-        self._guard.update(self, self._change_and_calibrate, x, y, sign, score)
-        return score
-
-    def _change_and_calibrate(self, x: Features, y: Label, sign: float, score: float) -> None:
-        self._change(x, y, sign, score)
-        if y is not None:
-            self._calibration.learn(score, sign, self._weight)
-
-    def _change(self, x: Features, y: Label, sign: float, score: float) -> None:
-        """Learn the example read last, of which margins alone do not tell that nothing changes."""
-        if sign * score <= 0.0:
+    def _step(self, x: Features, y: Label, sign: float, score: float) -> None:
+        """Learn the example read last, in one update; `y` is None in a model of one class."""
+        if sign * score <= 0.0:  # a score of zero is a mistake
             self.n_mistakes += 1
         if self._should_update(x, sign, score):
             self.n_updates += 1
             self._update(x, sign, score)
-        if y is not None:  # as in a model of one class of several
+        if y is not None:
+            self._calibration.learn(score, sign, self._weight)
             self._adopt(y)
+
+    def _learn_sign(self, x: Features, sign: float, y: Label = None) -> float:
+        """Read an example and take the step; return the score before that."""
+        if self._sums_up:
+            return self._supports.learn(x, sign, self, y)
+        self._supports.read(x)
+        score = self._score()
+        self._guard.update(self, self._step, x, y, sign, score)
+        return score
 
     def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
         """Learn one example.
@@ -223,23 +215,18 @@ class KernelClassifier(BinaryLabels):
         ParameterError
             If `w` is neither 0 nor a number from 1e-100 to 1e100.
         """
-        margin = self._update_margin
-        if margin is None or not self._plain or w is not ONE:
+        if w is not ONE or not self._sums_up:
             super().learn_one(x, y, w)
             return
         try:
             sign = SIGNS[self._kind][y]
         except (KeyError, TypeError):
             sign = self._sign(y)
-        self._supports.learn(x, sign, margin, self, y)
-        if self._kind == "any" or (type(y) is not bool and type(y) is not type(self._labels[0])):
-            self._adopt(y)
+        self._supports.learn(x, sign, self, y)  # one call of the store, which needs no guard
 
     def _learn(self, x: Features, y: Label) -> Label:
-        sign, labels = self._sign(y), self._labels
-        score = self._step(x, sign, y)
-        self._adopt(y)
-        return labels[score > 0.0]
+        labels = self._labels
+        return labels[self._learn_sign(x, self._sign(y), y) > 0.0]
 
     def _read(self, x: Features) -> None:
         self._supports.read(x)
@@ -261,6 +248,10 @@ class KernelClassifier(BinaryLabels):
         self._supports.read(x)
         return self._output()
 
+    def _shown(self, score: Any) -> Any:
+        """Score as `decision_function_one` gives it."""
+        return score
+
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example.
 
@@ -274,19 +265,18 @@ class KernelClassifier(BinaryLabels):
         Returns
         -------
         label
-            Of the kind of label learnt; bool before that.
+            Of the kind of label learnt. Before that False, or None where labels may be anything.
         """
-        if self._plain:
+        if self._sums_up:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
-        label: Label = self._guard.run(self._predict, x)
-        return label
+        return super().predict_one(x)
 
     # --- many examples -------------------------------------------------------------------------
 
     def _pass_over(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
-        if self._update_margin is None:
+        if not self._sums_up:
             return
         if labels is None:
             predictions += map(self._label_of, self._supports.score_rows(rows))
@@ -294,7 +284,7 @@ class KernelClassifier(BinaryLabels):
             self._supports.learn_rows(rows, predictions, labels, checked, self)
 
     def _score_rows(self, table: Table) -> list[float]:
-        if table.array is None or self._update_margin is None:
+        if table.array is None or not self._sums_up:
             return super()._score_rows(table)
         return self._supports.score_rows(table.array)
 
@@ -313,4 +303,7 @@ class KernelClassifier(BinaryLabels):
         Values are those held: of unit norm where the kernel looks at an example's direction alone,
         as with ``normalize="rows"``.
         """
+        return self._pairs()
+
+    def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         return list(self._supports)

@@ -75,6 +75,7 @@ class BinaryLabels(OnlineClassifier):
     """Predicts in the kind of label that was learnt: bool, 0/1 or -1/+1; bool before that."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._kind = "any"
         self._labels: tuple[Label, Label] = (False, True)
 
@@ -84,9 +85,13 @@ class BinaryLabels(OnlineClassifier):
 
     def _adopt(self, y: Label) -> None:
         """Predict from now on in the kind of label that `y` is."""
+        if self._kind == "any" or type(y) is not type(self._labels[0]):
+            self._kind, self._labels = _after(y, self._kind, self._labels)
+
+    def _would_adopt(self, y: Label) -> bool:
+        """Whether predictions are of another kind once a label is learnt, too."""
         kind, labels = _after(y, self._kind, self._labels)
-        if kind != self._kind or labels is not self._labels:  # (0, 1) equals (False, True)
-            self.__dict__.update(_kind=kind, _labels=labels)  # at once, or an interrupt parts them
+        return kind != self._kind or labels is not self._labels  # (0, 1) equals (False, True)
 
     def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
         """Return the labels' signs; None keeps the batch out of compiled code."""

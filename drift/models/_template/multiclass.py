@@ -1,8 +1,9 @@
-"""The template of the multiclass algorithms."""
+"""The template of the multiclass algorithms, and of those that take two classes or more."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from drift.models._template.prototypes import Array, Prototypes
     from drift.types import Features, Label
 
-__all__ = ["MulticlassKernelClassifier", "softmax"]
+__all__ = ["MulticlassKernelClassifier", "TwoOrMore", "softmax"]
 
 
 def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
@@ -63,32 +64,28 @@ class MulticlassKernelClassifier(KernelClassifier):
         Number of examples that changed the hypothesis.
     """
 
-    #: Margin above which an example of one of several classes surely is no update: batches of rows
-    #: pass over those in compiled code. None where every example has to be seen, as in a class that
-    #: overrides one of the hooks below and does not say otherwise.
-    _class_margin: float | None = 0.0
-
-    #: Whether there are binary hooks, too. They learn labels of bool, 0/1 and -1/+1 as long as no
-    #: others come; then the two classes get half of the hypothesis each, with opposite signs.
+    _class_margin: float = 0.0  # see `drift.models._template.binary`
     _learns_signs: ClassVar[bool] = False
-
-    #: As long as there are no prototypes.
-    _sums_up = True
+    _prototypes: Prototypes
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        decides = {"_learn", "_score", "_should_update_class"} & cls.__dict__.keys()
-        if decides and "_class_margin" not in cls.__dict__:
-            cls._class_margin = None
+        own = cls.__dict__.keys()
+        if {"_score", "_should_update_class"} & own and "_class_margin" not in own:
+            cls._class_margin = math.inf
+
+    learn_one = OnlineClassifier.learn_one
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
-        #: None as long as the labels are those of a binary model.
-        self._prototypes: Prototypes | None = None
-        #: Share of that model's hypothesis that a class then took over, by the class's number.
-        self._halves: dict[int, float] = {}
         if not self._learns_signs:
             self._name_classes()
+
+    def _name_classes(self) -> None:
+        """Begin with prototypes: none yet."""
+        from drift.models._template.prototypes import Prototypes  # noqa: PLC0415
+
+        self._prototypes = Prototypes()
 
     @property
     def _multiclass(self) -> bool:
@@ -108,16 +105,18 @@ class MulticlassKernelClassifier(KernelClassifier):
         """Change the prototypes because of an example; `scores` are those of all classes."""
         raise NotImplementedError
 
+    def _meet(self, y: Label) -> None:
+        """Let a new class join."""
+        self._prototypes.add(y)
+
     def _add(self, x: Features, coefficients: dict[int, float]) -> int:
         """Make the example read last a support, with coefficients by number of class."""
-        assert self._prototypes is not None  # noqa: S101
         slot = self._supports.add(x, 0.0)
         self._prototypes.put(slot, self._supports, coefficients)
         return slot
 
     def _evict(self, i: int) -> int:
         """Evict support number `i`; return the slot that it leaves."""
-        assert self._prototypes is not None  # noqa: S101
         slot = self._supports.remove(i)
         self._prototypes.drop(slot, self._supports)
         return slot
@@ -125,21 +124,18 @@ class MulticlassKernelClassifier(KernelClassifier):
     # --- one example ---------------------------------------------------------------------------
 
     def _learn(self, x: Features, y: Label) -> Label:
-        if self._prototypes is None and self._is_binary(y):
-            return super()._learn(x, y)
         check_class(y)
-        predicted: Label = self._guard.update(self, self._learn_class, x, y)
+        predicted: Label = self._guard.update(self, self._step_class, x, y)
         return predicted
 
-    def _learn_class(self, x: Features, y: Label) -> Label:
+    def _step_class(self, x: Features, y: Label) -> Label:
+        """Learn an example, in one update; return what was predicted before."""
         self._supports.read(x)
-        scores = self._score()
+        scores, prototypes = self._score(), self._prototypes
         predicted = self._label_of(scores)
-        if self._prototypes is None or y not in self._prototypes:
+        if y not in prototypes:
             self._meet(y)
             scores = self._score()
-        prototypes = self._prototypes
-        assert prototypes is not None  # noqa: S101
         k = prototypes.number(y)
         rival = prototypes.rival(scores, k)
         margin, rounding = prototypes.margin(scores, k, rival)
@@ -154,54 +150,12 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _pass_over(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
-        if self._prototypes is None:
-            super()._pass_over(rows, predictions, labels, checked)
-        elif self._class_margin is not None:
+        if self._class_margin < math.inf:
             rule = BEST if labels is None else Rule(self._class_margin, rivals=True)
             classes = self._prototypes.classes(self._calibration)
             self._supports.scan_classes(rows, predictions, labels, classes, rule)
 
-    def _is_binary(self, y: Label) -> bool:
-        try:
-            self._sign(y)
-        except LabelError:
-            return False
-        return True
-
-    def _meet(self, y: Label) -> None:
-        """Let a new class join, and go over to prototypes if that was not done yet."""
-        if self._prototypes is None:
-            self._name_classes()
-        assert self._prototypes is not None  # noqa: S101
-        self._prototypes.add(y)
-
-    def _name_classes(self) -> None:
-        """Go over to prototypes: half of the hypothesis for each class learnt so far."""
-        from drift.models._template.prototypes import Prototypes  # noqa: PLC0415
-
-        self._prototypes = prototypes = Prototypes()
-        self._update_margin = None
-        if not self.n_updates:
-            return
-        known = self._labels if self._kind != "any" else self._labels[1:]
-        for label in known:
-            prototypes.add(label)
-        self._halves = {len(known) - 1: 0.5} | ({0: -0.5} if len(known) > 1 else {})
-        for i, slot in enumerate(self._supports.slots):
-            coefficient = self._supports.coefficient(i)
-            shares = {k: share * coefficient for k, share in self._halves.items()}
-            prototypes.put(slot, self._supports, shares)
-
-    def _expansion(self) -> Array:
-        """Coefficients of the hypotheses by class; one row for a binary one."""
-        if self._prototypes is None:
-            return super()._expansion()
-        weights: Array = self._prototypes.matrix[: len(self._prototypes), self._supports.slots]
-        return weights
-
     def _score(self) -> Any:
-        if self._prototypes is None:
-            return super()._score()
         return self._prototypes.scores(self._supports)
 
     @alone
@@ -219,31 +173,32 @@ class MulticlassKernelClassifier(KernelClassifier):
             Score by label. A float, as of a binary model, where that is what it still is.
         """
         self._supports.read(x)
-        scores = self._score()
-        return scores if self._prototypes is None else self._prototypes.by_label(scores)
-
-    def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example; before anything is learnt None, or False."""
-        return OnlineClassifier.predict_one(self, x)
+        return self._shown(self._score())
 
     # --- what labels and scores mean -----------------------------------------------------------
 
+    def _shown(self, scores: Any) -> Any:
+        """Scores as `decision_function_one` gives them."""
+        return self._prototypes.by_label(scores)
+
     def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
-        if self._prototypes is None:
-            with contextlib.suppress(LabelError):
-                return super()._check_labels(labels)
         check_classes(labels)
         return None
 
     def _label_of(self, score: Any) -> Label:
-        if self._prototypes is None:
-            return super()._label_of(score)
         return self._prototypes.labels[int(score.argmax())] if len(score) else None
 
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        if self._prototypes is None:
-            return super()._probabilities(score)
         return softmax(self._prototypes.labels, score * self._calibration.scale)
+
+    def _expansion(self) -> Array:
+        """Coefficients of the hypotheses by class; one row for a binary one."""
+        weights: Array = self._prototypes.matrix[: len(self._prototypes), self._supports.slots]
+        return weights
+
+    def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
+        pairs = zip(self._supports, self._supports.slots, strict=True)
+        return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
 
     @property
     @alone
@@ -253,7 +208,79 @@ class MulticlassKernelClassifier(KernelClassifier):
         Values are those held: of unit norm where the kernel looks at an example's direction alone,
         as with ``normalize="rows"``.
         """
-        if self._prototypes is None:
-            return super().supports
-        pairs = zip(self._supports, self._supports.slots, strict=True)
-        return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
+        return self._pairs()
+
+
+def _by_mode(name: str) -> Any:
+    """Make a member of `TwoOrMore` that is the one of its mode."""
+    return property(lambda self: self._of_mode(name))
+
+
+class TwoOrMore(MulticlassKernelClassifier):
+    """Classifier that has the hooks for two classes and those for more.
+
+    It is a binary model, without prototypes, as long as the labels are bool, 0/1 or -1/+1. When
+    another one comes, the classes learnt so far get half of the hypothesis each, one of them with
+    the opposite sign.
+    """
+
+    _learns_signs = True
+    _prototypes: Any = None
+
+    #: Share of the binary hypothesis that a class has taken over, by the class's number.
+    _halves: dict[int, float]
+
+    def _of_mode(self, name: str) -> Any:
+        """What the template for two classes has by this name, or that for more."""
+        below = MulticlassKernelClassifier if self._prototypes is None else TwoOrMore
+        return getattr(super(below, self), name)
+
+    _sums_up = _by_mode("_sums_up")
+    _pass_over = _by_mode("_pass_over")
+    _score = _by_mode("_score")
+    _shown = _by_mode("_shown")
+    _label_of = _by_mode("_label_of")
+    _probabilities = _by_mode("_probabilities")
+    _expansion = _by_mode("_expansion")
+    _pairs = _by_mode("_pairs")
+
+    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
+        with contextlib.suppress(LabelError):
+            signs: array[int] | None = self._of_mode("_check_labels")(labels)
+            return signs
+        return super()._check_labels(labels)  # those for more classes come
+
+    def _learn(self, x: Features, y: Label) -> Label:
+        if self._prototypes is not None or self._is_binary(y):
+            return self._of_mode("_learn")(x, y)
+        check_class(y)
+        return self._guard.update(self, self._go_over, x, y)
+
+    def _is_binary(self, y: Label) -> bool:
+        try:
+            self._sign(y)
+        except LabelError:
+            return False
+        return True
+
+    def _go_over(self, x: Features, y: Label) -> Label:
+        """Learn the first example of a model of more than two classes."""
+        predicted = self._predict(x)
+        self._name_classes()
+        self._step_class(x, y)
+        return predicted
+
+    def _name_classes(self) -> None:
+        """Go over to prototypes: half of the hypothesis for each class learnt so far."""
+        super()._name_classes()
+        self._halves = {}
+        if not self.n_updates:
+            return
+        known = self._labels if self._kind != "any" else self._labels[1:]
+        for label in known:
+            self._prototypes.add(label)
+        self._halves = {len(known) - 1: 0.5} | ({0: -0.5} if len(known) > 1 else {})
+        for i, slot in enumerate(self._supports.slots):
+            coefficient = self._supports.coefficient(i)
+            shares = {k: share * coefficient for k, share in self._halves.items()}
+            self._prototypes.put(slot, self._supports, shares)

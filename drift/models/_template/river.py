@@ -7,6 +7,7 @@ public methods of one class and their docstrings, which take more than 300 lines
 from __future__ import annotations
 
 import copy
+import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from drift.errors import DriftError, ParameterError
 from drift.models._store import supports
 from drift.models._store.class_labels import UNSEEN
 from drift.models._store.guard import alone
+from drift.models._store.rows import Rule
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._store.guard import Held
-    from drift.models._store.rows import Rows, Rule
+    from drift.models._store.rows import Rows
     from drift.models._store.supports import Calibration
     from drift.models._template.batches import Table
     from drift.types import Features, Label
@@ -53,6 +55,7 @@ class Guarded(Part):
     """A model with a guard of its own, which is no part of its state: copies get another."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._guard: Held = supports.Guard()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,17 +90,15 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     any other gets RuntimeError.
     """
 
-    #: Whether the hooks need no more of `self._supports` than `SharedSupports` has, so that the
-    #: models of several classes may have one store; see `OneVsRest`.
+    #: See `drift.models._template.binary`.
     _shares_supports: ClassVar[bool] = False
 
-    #: Whether `_step` learns an example of either sign, as the model of one class in `OneVsRest`.
+    #: Whether there is a `_learn_sign`, which `OneVsRest` needs.
     _learns_signs: ClassVar[bool] = False
 
-    #: When the model of one class in `OneVsRest`, with supports that are shared, does not learn an
-    #: example: batches of rows skip, in compiled code, those that no class learns. None for the
-    #: models that have to see every example.
-    _scan_rule: Rule | None = None
+    #: When a model of one class in `OneVsRest`, over the store of all, does not learn an example:
+    #: compiled code passes over the rows of a batch that no class learns.
+    _scan_rule: Rule = Rule(math.inf)
 
     #: Weight of the example that is being learnt, for the hooks: not 1 while `_weigh` runs.
     _weight: float = 1.0
@@ -254,16 +255,17 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
     def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
         """Learn an example with a weight; return what was predicted before."""
-        if w == 0.0:
-            return self._predict(x)
-        if w == 1.0:
-            return self._learn(x, y)
-        label: Label = self._guard.update(self, self._weigh, w, self._learn, x, y)
+        label: Label = self._weighted(w, self._learn, x, y) if w else self._predict(x)
         return label
 
+    def _weighted(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
+        """Call what learns an example, with a weight for the hooks."""
+        if w == 1.0:
+            return learn(*example)
+        return self._guard.update(self, self._weigh, w, learn, *example)
+
     def _weigh(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
-        """Learn with a weight, within an update: whatever ends that takes the weight back, too."""
-        self._weight = w
+        self._weight = w  # whatever ends the update takes that back, too
         result = learn(*example)
         del self._weight
         return result
@@ -317,6 +319,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
     # --- many examples -------------------------------------------------------------------------
 
+    @alone
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn a batch of examples, exactly as `learn_one` row by row would.
 
@@ -341,6 +344,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         """
         self._run(X, y, w)
 
+    @alone
     def predict_learn_many(self, X: Any, y: Any, w: Any = None) -> Any:
         """Test, then train: predict each row before its label is used, and learn it.
 
@@ -366,7 +370,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         table, name, predictions = self._run(X, y, w)
         return table.series(predictions, name)
 
-    @alone
     def _run(self, X: Any, y: Any, w: Any) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
         from drift.models._template.batches import Table, labels_of, weights_of  # noqa: PLC0415
