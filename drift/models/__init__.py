@@ -15,43 +15,33 @@ from drift.models._old_names import OldNames
 from drift.models._store.supports import column_type, compiled
 from drift.models.registry import ENTRIES
 
-# For type checkers, which do not run what is below.
+# For type checkers, which do not run what is below: an import a family.
 if TYPE_CHECKING:
+    # ruff: isort: off
     from drift.models._template.binary import KernelClassifier as KernelClassifier
     from drift.models._template.multiclass import (
         MulticlassKernelClassifier as MulticlassKernelClassifier,
     )
     from drift.models.alma import ALMA2 as ALMA2
     from drift.models.averaged import Averaged as Averaged
-    from drift.models.budget import LBP as LBP
-    from drift.models.budget import MRBP as MRBP
-    from drift.models.budget import RBP as RBP
-    from drift.models.cks import CKS as CKS
-    from drift.models.cks import VariableCachePerceptron as VariableCachePerceptron
+    from drift.models.budget import LBP as LBP, MRBP as MRBP, RBP as RBP
+    from drift.models.cks import CKS as CKS, VariableCachePerceptron as VariableCachePerceptron
     from drift.models.forgetron import Forgetron as Forgetron
     from drift.models.mira import MIRA as MIRA
     from drift.models.one_vs_rest import OneVsRest as OneVsRest
     from drift.models.passive_aggressive import PassiveAggressive as PassiveAggressive
     from drift.models.perceptron import (
         SPA as SPA,
-    )
-    from drift.models.perceptron import (
         Perceptron as Perceptron,
-    )
-    from drift.models.perceptron import (
         VotedPerceptron as VotedPerceptron,
     )
     from drift.models.projectron import (
         Projectron as Projectron,
-    )
-    from drift.models.projectron import (
         ProjectronPlusPlus as ProjectronPlusPlus,
     )
     from drift.models.registry import MODELS as MODELS
     from drift.models.romma import ROMMA as ROMMA
-    from drift.models.second_order import LBSOP as LBSOP
-    from drift.models.second_order import RBSOP as RBSOP
-    from drift.models.second_order import SOP as SOP
+    from drift.models.second_order import LBSOP as LBSOP, RBSOP as RBSOP, SOP as SOP
     from drift.models.structured import StructuredProjectron as StructuredProjectron
     from drift.models.tracker import Tracker as Tracker
 

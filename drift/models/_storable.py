@@ -22,6 +22,7 @@ _HOMES = {entry.name: f"drift.models.{entry.home}" for entry in ENTRIES} | {
     "ClassProjector": "drift.models._linalg.span",
     "GramFactor": "drift.models._linalg.gram",
     "InverseGram": "drift.models._linalg.gram",
+    "LeaveOneOutScores": "drift.models._linalg.leave_one_out",
     "Linear": "drift.kernels",
     "OneVsRest": "drift.models.one_vs_rest",
     "Polynomial": "drift.kernels",

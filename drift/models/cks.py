@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_integer, check_number
-from drift.models._template.redundant import Caching
+from drift.models._template.redundant import LeaveOneOut
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["CKS", "VariableCachePerceptron"]
 
 
-class _CachePerceptron(Caching):
+class _CachePerceptron(LeaveOneOut):
     """Perceptron with a margin."""
 
     _wide = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import check_integer, check_number
 from drift.errors import ParameterError
 from drift.models._template.multiclass import MulticlassKernelClassifier
-from drift.models._template.redundant import Caching
+from drift.models._template.redundant import LeaveOneOut
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -19,7 +19,7 @@ __all__ = ["MIRA"]
 _CACHES = ("unbounded", "fixed", "variable")
 
 
-class MIRA(Caching, MulticlassKernelClassifier):
+class MIRA(LeaveOneOut, MulticlassKernelClassifier):
     r"""Margin Infused Relaxed Algorithm (ultraconservative, multiclass), with a cache.
 
     An example of class ``y`` with ``f_y(x) - max_{r != y} f_r(x) <= margin`` becomes a support. Its

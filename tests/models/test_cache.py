@@ -13,7 +13,7 @@ from streams import drifting_stream
 from drift.errors import ParameterError
 from drift.kernels import Linear, Polynomial
 from drift.models import CKS, VariableCachePerceptron
-from drift.models._linalg.leave_one_out import RestScores
+from drift.models._linalg.leave_one_out import LeaveOneOutScores
 
 value = st.integers(-3, 3) | st.floats(-2, 2)
 row = st.dictionaries(st.sampled_from("abcd"), value, max_size=4)
@@ -115,7 +115,7 @@ def test_sums_that_are_kept_up_stay_those_computed_afresh():
 
 
 def test_thousands_of_changes_make_a_sum_stale():
-    rest = RestScores(2, 2.0**-40)
+    rest = LeaveOneOutScores(2, 2.0**-40)
     rest.insert(0, rest.new_row(), np.array([1.0, -0.5]))
     row = np.full(len(rest.sizes), 0.1)
     rest.insert(2, row, np.array([0.5, 1.0]))  # stays: its term is what roundings are a share of

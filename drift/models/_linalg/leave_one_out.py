@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["RestScores", "largest_by_row"]
+__all__ = ["LeaveOneOutScores", "RestScores", "largest_by_row"]
 
 #: Relative rounding error of one float64 operation.
 _UNIT = 2.0**-53
@@ -28,7 +28,7 @@ def largest_by_row(matrix: Array) -> Array:
     return largest
 
 
-class RestScores(Part):
+class LeaveOneOutScores(Part):
     """``rest_j = sum_{i != j} coefficient_i k(x_i, x_j)`` for each support ``j``, by slot.
 
     An insertion or eviction costs the one kernel row of the support that comes or goes, and memory
@@ -160,3 +160,7 @@ class RestScores(Part):
         surely = (margins - slack)[slots].max()  # the largest margin is no less than that
         tied = slots[(margins + slack)[slots] >= surely]
         return int(tied[self._born[tied].argmin()])
+
+
+#: What pickles and checkpoints of older versions call it.
+RestScores = LeaveOneOutScores

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["Caching"]
+__all__ = ["LeaveOneOut"]
 
 
-class Caching(KernelClassifier):
+class LeaveOneOut(KernelClassifier):
     """Classifier that keeps the leave-one-out scores of its supports."""
 
-    _rest: Any = None  # a RestScores, from the first support on: it imports numpy
+    _rest: Any = None  # a LeaveOneOutScores, from the first support on: it imports numpy
 
     @abstractmethod
     def _margins(self) -> NDArray[np.float64]:
@@ -28,9 +28,9 @@ class Caching(KernelClassifier):
     def _kernel_row(self, outputs: int = 1) -> NDArray[np.float64]:
         """Kernel between the point and each slot; makes room for so many scores of an example."""
         if self._rest is None:
-            from drift.models._linalg.leave_one_out import RestScores  # noqa: PLC0415
+            from drift.models._linalg.leave_one_out import LeaveOneOutScores  # noqa: PLC0415
 
-            self._rest = RestScores(outputs, self._supports.tie)
+            self._rest = LeaveOneOutScores(outputs, self._supports.tie)
         self._rest.widen(outputs)
         row: NDArray[np.float64] = self._rest.new_row()
         self._supports.fill_row(row)
