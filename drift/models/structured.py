@@ -11,8 +11,9 @@ from river import base
 from drift._checks import check_number, weight_of
 from drift.errors import ParameterError
 from drift.models._linalg.joint_kernel import Score, kernel_row, weighted_sum
-from drift.models._linalg.span import TIE, ClassProjector, margin_step, within
+from drift.models._linalg.span import ClassProjector, margin_step, within
 from drift.models._store.class_labels import check_class
+from drift.models._store.features import TIE
 from drift.models._store.guard import alone
 from drift.models._template.river import Guarded
 

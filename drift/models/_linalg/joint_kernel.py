@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drift.errors import ParameterError
-from drift.models._linalg.span import TIE
+from drift.models._store.features import TIE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

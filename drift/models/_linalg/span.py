@@ -9,6 +9,7 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift.models._store.features import TIE
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from drift.models._store.supports import SupportSet
     from drift.types import Features
 
-__all__ = ["TIE", "ClassProjector", "Projection", "Projector", "margin_step", "within"]
-
-#: Share of the sizes of two terms within which their sum is rounding error, as in the stores.
-TIE = 2.0**-40
+__all__ = ["ClassProjector", "Projection", "Projector", "margin_step", "within"]
 
 
 class Projection(NamedTuple):

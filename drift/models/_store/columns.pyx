@@ -31,11 +31,13 @@ from array import array
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store import calibration
-from drift.models._store.features import as_dict, culprit, in_order, index_of
+from drift.models._store.features import FAR, LARGEST, SAME, TIE, as_dict, culprit, in_order, index_of
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import INDEXED_WIDTH, Row
 from drift.models._store.undo import Kind, copied, kind_of, store_class
 from drift.models._tracker.plan import SECOND_ORDER
+
+cdef double largest = LARGEST, same = SAME
 
 include "columns_native.pxi"
 include "columns_guard.pxi"
@@ -85,24 +87,22 @@ cdef class ColumnStore(Changes):
         """Return all that a store is, as plain values and arrays, down to the order of its sums."""
         cdef int slot, k
         cdef Py_ssize_t size = 0
-        cdef Py_buffer id_view, value_view
-        self.guard.check()
+        cdef Buffer id_buffer, value_buffer
         cdef int32_t *id
         cdef double *value
+        self.guard.check()
         sizes = array("i", [self.row_size[slot] for slot in range(self.used)])
         for slot in range(self.used):
             size += self.row_size[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
-        PyObject_GetBuffer(ids, &id_view, PyBUF_WRITABLE)
-        PyObject_GetBuffer(values, &value_view, PyBUF_WRITABLE)
-        id, value = <int32_t *>id_view.buf, <double *>value_view.buf
+        id_buffer, value_buffer = held(ids, PyBUF_WRITABLE), held(values, PyBUF_WRITABLE)
+        id, value = <int32_t *>id_buffer.view.buf, doubles(value_buffer, size)
         for slot in range(self.used):
             for k in range(self.row_size[slot]):
                 id[0] = self.rows[slot][k]
                 value[0] = self.get(&self.columns[id[0]], slot)
                 id += 1
                 value += 1
-        PyBuffer_Release(&id_view); PyBuffer_Release(&value_view)
         return {
             "wide": self.wide,
             "most": self.most,

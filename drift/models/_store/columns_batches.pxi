@@ -38,18 +38,14 @@ cdef class Batches(Scores):
 
     def score_rows(self, rows):
         """Score of each row of a `drift.models._store.rows.Rows`."""
-        cdef RowsView view
+        cdef RowsView view = RowsView(rows)
         cdef int i
         cdef list scores = []
         self.guard.check()
         self.index(rows.width)
-        open_rows(rows, &view)
-        try:
-            for i in range(<int>len(rows)):
-                self.read_row_at(&view, i)
-                scores.append(self.score())
-        finally:
-            close_rows(&view)
+        for i in range(<int>len(rows)):
+            self.read_row_at(view, i)
+            scores.append(self.score())
         return scores
 
     @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
@@ -59,25 +55,19 @@ cdef class Batches(Scores):
         What is predicted, one of ``model._labels``, is appended once the row is learnt. `signs` are
         those of the labels, int8.
         """
-        cdef RowsView view
-        cdef Py_buffer sign
+        cdef RowsView view = RowsView(rows)
+        cdef Buffer sign = held(signs)
         cdef int i
-        cdef double value, margin = model._update_margin
+        cdef double own, value, margin = model._update_margin
         self.guard.check()
         self.index(rows.width)
-        open_rows(rows, &view)
-        PyObject_GetBuffer(signs, &sign, PyBUF_SIMPLE)
-        try:
-            for i in range(<int>len(predictions), <int>len(rows)):
-                self.read_row_at(&view, i)
-                value = self.score()
-                known, y = model._labels, labels[i]
-                if not self.pass_over(value, (<int8_t *>sign.buf)[i], margin, model, y):
-                    self.guard.update(model, model._step, Row(rows, i), y, <double>(<int8_t *>sign.buf)[i], value)
-                predictions.append(known[1 if value > 0.0 else 0])
-        finally:
-            close_rows(&view)
-            PyBuffer_Release(&sign)
+        for i in range(<int>len(predictions), <int>len(rows)):
+            self.read_row_at(view, i)
+            value, own = self.score(), (<int8_t *>sign.view.buf)[i]
+            known, y = model._labels, labels[i]
+            if not self.pass_over(value, own, margin, model, y):
+                self.guard.update(model, model._step, Row(rows, i), y, own, value)
+            predictions.append(known[1 if value > 0.0 else 0])
 
     def class_scores(self, weights, scores, roundings):
         """Score the point under several sets of coefficients, with one kernel row.
@@ -86,30 +76,18 @@ cdef class Batches(Scores):
         as many zeros behind the last slot as the width says: `capacity` or more. A score is 0 within
         rounding of 0; `roundings` gets the bound on each one's error.
         """
-        cdef Py_buffer weight, score, rounding
-        cdef int count
-        cdef Py_ssize_t width
-        cdef bint finite
+        cdef Buffer weight = held(weights), score = held(scores, PyBUF_WRITABLE)
+        cdef Buffer rounding = held(roundings, PyBUF_WRITABLE)
+        cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
-        PyObject_GetBuffer(weights, &weight, PyBUF_SIMPLE)
-        PyObject_GetBuffer(scores, &score, PyBUF_WRITABLE)
-        PyObject_GetBuffer(roundings, &rounding, PyBUF_WRITABLE)
-        try:
-            count = <int>(score.len // <Py_ssize_t>sizeof(double))
-            if rounding.len < score.len:
-                raise ValueError(f"{count} classes and fewer roundings")
-            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
-            finite = self.score_classes(<double *>weight.buf, count, width, <double *>score.buf, <double *>rounding.buf)
-        finally:
-            PyBuffer_Release(&weight); PyBuffer_Release(&score); PyBuffer_Release(&rounding)
-        if not finite:
+        if not self.score_classes(weight, count, doubles(score, count), doubles(rounding, count)):
             raise self.overflow()
 
-    cdef bint score_classes(
-        self, const double *weight, int count, Py_ssize_t width, double *score, double *rounding
-    ) except -1:
+    cdef bint score_classes(self, Buffer weights, int count, double *score, double *rounding) except -1:
         """Score the point under `count` sets of coefficients; False where that overflows."""
         cdef int c, n = self.compute_row()
+        cdef const double *weight = <double *>weights.view.buf
+        cdef Py_ssize_t width = weights.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
         cdef bint finite = True
         if count and width < n:
             raise ValueError(f"{count} classes of {n} slots and room for {width}")
@@ -135,42 +113,34 @@ cdef class Batches(Scores):
         rule
             A `drift.models._store.rows.Rule`.
         """
-        cdef RowsView view
-        cdef Py_buffer weight, factor
-        cdef int i, c, own, stop = <int>len(rows), count = <int>len(classes.factors)
-        cdef Py_ssize_t width
+        cdef RowsView view = RowsView(rows)
+        cdef Buffer weight = held(classes.weights), factor = held(classes.factors)
+        cdef int i, c, own, count = <int>len(classes.factors)
         cdef double threshold = rule.threshold
         cdef bint rivals = rule.rivals, wary = rule.wary
         cdef dict numbers = classes.numbers
         cdef list names = list(numbers)
         cdef Calibration calibration = classes.calibration
-        cdef double *scores = <double *>grown(NULL, 2 * count * sizeof(double))
+        cdef Buffer work = held(bytearray(2 * count * sizeof(double)))
+        cdef double *scores = doubles(work, 2 * count)
+        cdef double *factors = doubles(factor, count)
         self.index(rows.width)
-        open_rows(rows, &view)
-        PyObject_GetBuffer(classes.weights, &weight, PyBUF_SIMPLE)
-        PyObject_GetBuffer(classes.factors, &factor, PyBUF_SIMPLE)
-        try:
-            width = weight.len // <Py_ssize_t>sizeof(double) // max(count, 1)
-            for i in range(<int>len(predictions), stop):
-                own = -1 if labels is None else numbers.get(labels[i], count)
-                self.read_row_at(&view, i)
-                if not self.score_classes(<double *>weight.buf, count, width, scores, scores + count):
-                    break
-                if own < 0:
-                    own = best_class(scores, <double *>factor.buf, count)
-                if not goes_by(scores, scores + count, <double *>factor.buf, count, own, threshold, rivals):
-                    break
-                if wary and self.may_be_held():
-                    break
-                if labels is not None:
-                    for c in range(count):
-                        scores[c] *= (<double *>factor.buf)[c]
-                    calibration.take_classes(scores, count, own, 1.0)
-                predictions.append(names[own])
-        finally:
-            close_rows(&view)
-            PyBuffer_Release(&weight); PyBuffer_Release(&factor)
-            free(scores)
+        for i in range(<int>len(predictions), <int>len(rows)):
+            own = -1 if labels is None else numbers.get(labels[i], count)
+            self.read_row_at(view, i)
+            if not self.score_classes(weight, count, scores, scores + count):
+                break
+            if own < 0:
+                own = best_class(scores, factors, count)
+            if not goes_by(scores, scores + count, factors, count, own, threshold, rivals):
+                break
+            if wary and self.may_be_held():
+                break
+            if labels is not None:
+                for c in range(count):
+                    scores[c] *= factors[c]
+                calibration.take_classes(scores, count, own, 1.0)
+            predictions.append(names[own])
 
     cdef bint may_be_held(self) noexcept:
         """Whether a support may be the point, whose kernel row was just made."""
@@ -179,7 +149,7 @@ cdef class Batches(Scores):
         for slot in range(self.used):
             dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
             dot *= self.scale[slot] * self.point_scale
-            if self.squared[slot] * self.share[slot] ** 2 + own - 2.0 * dot <= 2.0**-16 * own:
+            if self.squared[slot] * self.share[slot] ** 2 + own - 2.0 * dot <= same * own:
                 return True
         return False
 
@@ -199,33 +169,26 @@ cdef class Batches(Scores):
         averaged
             A prefix votes with its score instead of its sign; a sum within rounding of 0 is 0.
         """
-        cdef Py_buffer kernel, slot, sign, weight
         cdef Py_ssize_t k, s, n = len(signs)
+        cdef Buffer kernels = held(row), coefficients = held(signs), weights = held(survived)
+        cdef Buffer places = None if slots is None else held(slots)
+        cdef const double *kernel = <double *>kernels.view.buf
+        cdef const double *coefficient = doubles(coefficients, n)
+        cdef const double *weight = doubles(weights, n + 1) + 1
         cdef double term, sum = 0.0, size = 0.0, value = 0.0, votes = 0.0, most = 0.0
-        PyObject_GetBuffer(row, &kernel, PyBUF_SIMPLE)
-        PyObject_GetBuffer(slots if slots is not None else b"", &slot, PyBUF_SIMPLE)
-        PyObject_GetBuffer(signs, &sign, PyBUF_SIMPLE)
-        PyObject_GetBuffer(survived, &weight, PyBUF_SIMPLE)
-        try:
-            if (
-                sign.len != n * <Py_ssize_t>sizeof(double)
-                or weight.len != (n + 1) * <Py_ssize_t>sizeof(double)
-                or (slots is not None and slot.len != n * <Py_ssize_t>sizeof(int32_t))
-            ):
-                raise ValueError(f"{n} supports, and not as many slots and votes")
-            for k in range(n):
-                s = (<int32_t *>slot.buf)[k] if slots is not None else k
-                if not 0 <= s < kernel.len // <Py_ssize_t>sizeof(double):
-                    raise ValueError(f"slot {s} is not in the row")
-                term = (<double *>sign.buf)[k] * (<double *>kernel.buf)[s]
-                sum += term
-                size += fabs(term)
-                value = 0.0 if fabs(sum) <= self.tie * size else sum
-                if not averaged:
-                    votes += (<double *>weight.buf)[k + 1] * ((value > 0.0) - (value < 0.0))
-                else:
-                    votes += (<double *>weight.buf)[k + 1] * value
-                    most += (<double *>weight.buf)[k + 1] * size
-        finally:
-            PyBuffer_Release(&kernel); PyBuffer_Release(&slot); PyBuffer_Release(&sign); PyBuffer_Release(&weight)
+        if slots is not None and places.view.len != n * <Py_ssize_t>sizeof(int32_t):
+            raise ValueError(f"{n} supports, and not as many slots")
+        for k in range(n):
+            s = (<int32_t *>places.view.buf)[k] if slots is not None else k
+            if not 0 <= s < kernels.view.len // <Py_ssize_t>sizeof(double):
+                raise ValueError(f"slot {s} is not in the row")
+            term = coefficient[k] * kernel[s]
+            sum += term
+            size += fabs(term)
+            value = 0.0 if fabs(sum) <= self.tie * size else sum
+            if not averaged:
+                votes += weight[k] * ((value > 0.0) - (value < 0.0))
+            else:
+                votes += weight[k] * value
+                most += weight[k] * size
         return (0.0 if averaged and fabs(votes) <= self.tie * most else votes), value

@@ -136,10 +136,7 @@ cdef class Changes(Batches):
             j = row[k]
             drift_prefetch_rest(&self.columns[row[min(k + 4, size - 1)]])
             dense = drift_is_dense(&self.columns[j])
-            if self.wide:
-                drift_drop_double(&self.columns[j], slot, self.capacity)
-            else:
-                drift_drop_float(&self.columns[j], slot, self.capacity)
+            drift_drop(self.wide, &self.columns[j], slot, self.capacity)
             self.note_turn(j, dense)
             if self.columns[j].size == 0:
                 largest = max(largest, j)
@@ -160,22 +157,15 @@ cdef class Changes(Batches):
 
         `sizes` is a buffer of doubles by slot; without one they are those of the coefficients.
         """
-        cdef Py_buffer view
-        cdef const double *size = self.weight
+        cdef Buffer buffer = None if sizes is None else held(sizes)
+        cdef const double *size = self.weight if sizes is None else doubles(buffer, self.used)
         cdef double smallest = INFINITY
         cdef int k
-        PyObject_GetBuffer(sizes if sizes is not None else b"", &view, PyBUF_SIMPLE)
-        try:
-            if sizes is not None:
-                self.check_room(&view)
-                size = <double *>view.buf
-            for k in range(self.size - 1):
-                smallest = min(smallest, fabs(size[self.order[k]]))
-            for k in range(self.size - 1):
-                if fabs(size[self.order[k]]) <= smallest * (1.0 + self.tie):
-                    return self.order[k]
-        finally:
-            PyBuffer_Release(&view)
+        for k in range(self.size - 1):
+            smallest = min(smallest, fabs(size[self.order[k]]))
+        for k in range(self.size - 1):
+            if fabs(size[self.order[k]]) <= smallest * (1.0 + self.tie):
+                return self.order[k]
         raise IndexError("no support but the newest")
 
     def nearest(self, int slot, slots=None):
@@ -186,41 +176,30 @@ cdef class Changes(Batches):
         second; -1 and 0.0 where every other is orthogonal. `slots` is a buffer of those to choose
         from, int32; without one it is all supports, the oldest first.
         """
-        cdef Py_buffer view
-        cdef const int32_t *chosen = self.order
-        cdef double *own = NULL
+        cdef Buffer buffer = None if slots is None else held(slots)
+        cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
+        cdef double *own
         cdef double largest = 0.0
-        cdef int k, j, n = self.size
+        cdef int k, j, n = self.size if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_support(slot)
         self.compute_row()
-        PyObject_GetBuffer(slots if slots is not None else b"", &view, PyBUF_SIMPLE)
-        try:
-            if slots is not None:
-                chosen, n = <int32_t *>view.buf, <int>(view.len // sizeof(int32_t))
-            own = <double *>grown(NULL, self.used * sizeof(double))
-            self.compute_own(own)
-            for k in range(n):
-                j = chosen[k]
-                if j != slot and own[j] > 0.0:
-                    largest = max(largest, self.row[j] / own[j] * self.row[j])
-            for k in range(n):
-                j = chosen[k]
-                if j != slot and own[j] > 0.0 and self.row[j] / own[j] * self.row[j] >= largest * (1.0 - self.tie) > 0.0:
-                    return j, self.row[j] / own[j]
-            return -1, 0.0
-        finally:
-            free(own)
-            PyBuffer_Release(&view)
+        work = held(bytearray(self.used * sizeof(double)))
+        own = doubles(work, self.used)
+        self.compute_own(own)
+        for k in range(n):
+            j = chosen[k]
+            if j != slot and own[j] > 0.0:
+                largest = max(largest, self.row[j] / own[j] * self.row[j])
+        for k in range(n):
+            j = chosen[k]
+            if j != slot and own[j] > 0.0 and self.row[j] / own[j] * self.row[j] >= largest * (1.0 - self.tie) > 0.0:
+                return j, self.row[j] / own[j]
+        return -1, 0.0
 
     def merge(self, int slot, int target, double share):
         """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
-        cdef double more, after
         if share != 0.0:
-            more = share * self.weight[slot]
-            after = self.weight[target] + more
-            if fabs(after) <= self.tie * (fabs(self.weight[target]) + fabs(more)):
-                after = 0.0
-            self.weight[target] = after
+            self.weight[target] = self.sum_of(self.weight[target], share * self.weight[slot])
         self.remove(slot)
 
     # --- an update, whole or none --------------------------------------------------------------

@@ -10,6 +10,16 @@ cdef extern from *:
     #define REAL double
     #include "columns.h"
     #undef REAL
+    #define DRIFT_EITHER(name, wide, ...) ((wide) ? name##_double(__VA_ARGS__) : name##_float(__VA_ARGS__))
+    #define drift_dots(wide, ...) DRIFT_EITHER(drift_dots, wide, __VA_ARGS__)
+    #define drift_score(wide, ...) DRIFT_EITHER(drift_score, wide, __VA_ARGS__)
+    #define drift_widen(wide, ...) DRIFT_EITHER(drift_widen, wide, __VA_ARGS__)
+    #define drift_put(wide, ...) DRIFT_EITHER(drift_put, wide, __VA_ARGS__)
+    #define drift_get(wide, ...) DRIFT_EITHER(drift_get, wide, __VA_ARGS__)
+    #define drift_drop(wide, ...) DRIFT_EITHER(drift_drop, wide, __VA_ARGS__)
+    #define drift_make_dense(wide, ...) DRIFT_EITHER(drift_make_dense, wide, __VA_ARGS__)
+    #define drift_make_sparse(wide, ...) DRIFT_EITHER(drift_make_sparse, wide, __VA_ARGS__)
+    #define drift_widen_dense(wide, ...) DRIFT_EITHER(drift_widen_dense, wide, __VA_ARGS__)
     """
     ctypedef struct DriftColumn:
         void *block
@@ -51,21 +61,12 @@ cdef extern from *:
     void drift_rbf(double *, const double *, double, double, int) nogil
     void drift_rbf_exact(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
-    void drift_dots_float(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
-    void drift_dots_double(DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
-    double drift_score_float(const double *, const float *, const double *, double, const double *, double, int, int, double, double *) nogil
-    double drift_score_double(const double *, const double *, const double *, double, const double *, double, int, int, double, double *) nogil
-    void drift_widen_float(double *, const float *, const double *, double, int) nogil
-    void drift_widen_double(double *, const double *, const double *, double, int) nogil
-    int drift_put_float(DriftColumn *, int, double, int) nogil
-    int drift_put_double(DriftColumn *, int, double, int) nogil
-    double drift_get_float(DriftColumn *, int) nogil
-    double drift_get_double(DriftColumn *, int) nogil
-    void drift_drop_float(DriftColumn *, int, int) nogil
-    void drift_drop_double(DriftColumn *, int, int) nogil
-    int drift_make_dense_float(DriftColumn *, int) nogil
-    int drift_make_dense_double(DriftColumn *, int) nogil
-    int drift_make_sparse_float(DriftColumn *, int) nogil
-    int drift_make_sparse_double(DriftColumn *, int) nogil
-    int drift_widen_dense_float(DriftColumn *, int, int) nogil
-    int drift_widen_dense_double(DriftColumn *, int, int) nogil
+    void drift_dots(bint, DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
+    double drift_score(bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *) nogil
+    void drift_widen(bint, double *, const void *, const double *, double, int) nogil
+    int drift_put(bint, DriftColumn *, int, double, int) nogil
+    double drift_get(bint, DriftColumn *, int) nogil
+    void drift_drop(bint, DriftColumn *, int, int) nogil
+    int drift_make_dense(bint, DriftColumn *, int) nogil
+    int drift_make_sparse(bint, DriftColumn *, int) nogil
+    int drift_widen_dense(bint, DriftColumn *, int, int) nogil

@@ -13,20 +13,19 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
     sum.total = total
 
 
-cdef struct RowsView:
-    # The arrays of a `drift.models._store.rows.Rows`.
-    Py_buffer indptr, indices, data
+@cython.final
+cdef class RowsView:
+    """The arrays of a `drift.models._store.rows.Rows`, held as long as this is."""
 
+    cdef Py_buffer indptr, indices, data
 
-cdef int open_rows(rows, RowsView *view) except -1:
-    PyObject_GetBuffer(rows.indptr, &view.indptr, PyBUF_SIMPLE)
-    PyObject_GetBuffer(rows.indices, &view.indices, PyBUF_SIMPLE)
-    PyObject_GetBuffer(rows.data, &view.data, PyBUF_SIMPLE)
-    return 0
+    def __cinit__(self, rows):
+        PyObject_GetBuffer(rows.indptr, &self.indptr, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.indices, &self.indices, PyBUF_SIMPLE)
+        PyObject_GetBuffer(rows.data, &self.data, PyBUF_SIMPLE)
 
-
-cdef void close_rows(RowsView *view) noexcept:
-    PyBuffer_Release(&view.indptr); PyBuffer_Release(&view.indices); PyBuffer_Release(&view.data)
+    def __dealloc__(self):
+        PyBuffer_Release(&self.indptr); PyBuffer_Release(&self.indices); PyBuffer_Release(&self.data)
 
 
 cdef class Point(Supports):
@@ -123,7 +122,7 @@ cdef class Point(Supports):
         cdef int exponent, count = self.count
         self.point_share = self.share_of(norm2)
         self.point_norm2 = norm2
-        if not norm2 <= 1e300:
+        if not norm2 <= largest:
             return False
         if self.normalize:
             self.divisor = sqrt(norm2)
@@ -171,7 +170,8 @@ cdef class Point(Supports):
                 self.reader = PyThread_get_thread_ident()
                 return
         elif type(x) is Row:
-            self.read_row_of(x.rows, x.i)
+            self.index(x.rows.width)
+            self.read_row_at(RowsView(x.rows), x.i)
             return
         else:
             features = as_dict(x)
@@ -337,18 +337,7 @@ cdef class Point(Supports):
             raise culprit({indices[k]: data[k] for k in range(size)}, most=self.most)
         return 0
 
-    cdef int read_row_of(self, rows, int i) except -1:
-        """Read a row of a `drift.models._store.rows.Rows`."""
-        cdef RowsView view
-        self.index(rows.width)
-        open_rows(rows, &view)
-        try:
-            self.read_row_at(&view, i)
-        finally:
-            close_rows(&view)
-        return 0
-
-    cdef int read_row_at(self, RowsView *view, int i) except -1:
+    cdef int read_row_at(self, RowsView view, int i) except -1:
         """Read a row of an array for whose width the store is prepared; nothing if it is the point."""
         cdef int64_t start = (<int64_t *>view.indptr.buf)[i]
         cdef int size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)

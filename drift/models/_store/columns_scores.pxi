@@ -25,10 +25,7 @@ cdef class Scores(Point):
         """Fill `work` with the inner products of the point and every slot, both as scaled."""
         cdef int n = self.padded()
         self.sort_point()
-        if self.wide:
-            drift_dots_double(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
-        else:
-            drift_dots_float(self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
+        drift_dots(self.wide, self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
         return n
 
     cdef int compute_score(self) except -1:
@@ -36,10 +33,7 @@ cdef class Scores(Point):
         cdef int n
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
-            if self.wide:
-                self.last_score = drift_score_double(self.weight, <double *>self.work, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, &self.last_rounding)
-            else:
-                self.last_score = drift_score_float(self.weight, <float *>self.work, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, &self.last_rounding)
+            self.last_score = drift_score(self.wide, self.weight, self.work, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, &self.last_rounding)
         else:
             n = self.compute_row()
             self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie, &self.last_rounding)
@@ -52,10 +46,7 @@ cdef class Scores(Point):
         if self.filled:
             return n
         self.compute_dots()
-        if self.wide:
-            drift_widen_double(self.row, <double *>self.work, self.scale, self.point_scale, n)
-        else:
-            drift_widen_float(self.row, <float *>self.work, self.scale, self.point_scale, n)
+        drift_widen(self.wide, self.row, self.work, self.scale, self.point_scale, n)
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.row, self.share, self.coef0 * self.point_share, n, self.degree)
         elif self.kind == DRIFT_RBF:
@@ -130,7 +121,7 @@ cdef class Scores(Point):
 
         cdef int n = self.used
         cdef long serial = self.serial
-        cdef Py_buffer view
+        cdef Buffer buffer
         result = np.ascontiguousarray(self.kernel(dots, norms, other), dtype=np.float64)
         if result.shape != (n,):
             raise ParameterError(
@@ -138,10 +129,9 @@ cdef class Scores(Point):
             )
         if serial != self.serial or n != self.used:
             raise RuntimeError(IN_USE)
-        PyObject_GetBuffer(result, &view, PyBUF_SIMPLE)
+        buffer = held(result)
         if n:
-            memcpy(out, view.buf, n * sizeof(double))
-        PyBuffer_Release(&view)
+            memcpy(out, doubles(buffer, n), n * sizeof(double))
         return 0
 
     cdef int compute_own(self, double *own) except -1:
@@ -171,7 +161,7 @@ cdef class Scores(Point):
         self.read(x)
         return self.score()
 
-    def learn(self, x, double sign, model, y):
+    def learn(self, x, y, double sign, model):
         """Read an example, let a model take its step, and return the score before that.
 
         The step is one update, of ``model._step(x, y, sign, score)``. Where the margin is above
@@ -190,8 +180,6 @@ cdef class Scores(Point):
         cdef bint usual
         if sign * value <= margin:
             return False
-        if y is None:  # of one class of several
-            return True
         usual = type(y) is bool or type(y) is type(model._labels[0])
         if (not usual or model._kind == "any") and model._would_adopt(y):
             return False
@@ -207,16 +195,12 @@ cdef class Scores(Point):
 
         `row` is a buffer of doubles, as long as there are slots or longer.
         """
-        cdef Py_buffer view
+        cdef Buffer buffer
         self.check_reader()
         self.compute_row()
-        PyObject_GetBuffer(row, &view, PyBUF_WRITABLE)
-        try:
-            self.check_room(&view)
-            if self.used:
-                memcpy(view.buf, self.row, self.used * sizeof(double))
-        finally:
-            PyBuffer_Release(&view)
+        buffer = held(row, PyBUF_WRITABLE)
+        if self.used:
+            memcpy(doubles(buffer, self.used), self.row, self.used * sizeof(double))
         return self.used
 
     cdef object overflow(self):

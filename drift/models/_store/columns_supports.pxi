@@ -15,6 +15,29 @@ cdef void *aligned(void *block, Py_ssize_t before, Py_ssize_t after, Py_ssize_t 
     return result
 
 
+@cython.final
+cdef class Buffer:
+    """The memory of an array, held as long as this is."""
+
+    cdef Py_buffer view
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+
+cdef inline Buffer held(values, int flags=PyBUF_SIMPLE):
+    cdef Buffer buffer = Buffer.__new__(Buffer)
+    PyObject_GetBuffer(values, &buffer.view, flags)
+    return buffer
+
+
+cdef double *doubles(Buffer buffer, Py_ssize_t least) except? NULL:
+    """Its doubles, of which there have to be so many."""
+    if buffer.view.len < least * <Py_ssize_t>sizeof(double):
+        raise ValueError(f"{least} slots and room for {buffer.view.len // 8}")
+    return <double *>buffer.view.buf
+
+
 cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     """Array column that a name stands for, or -1 where there is none below `width`."""
     if PyUnicode_CheckExact(name):
@@ -115,9 +138,9 @@ cdef class Supports:
         self.wide = wide
         self.limit = limit
         self.numbered = numbered
-        self.tie = 2.0**-40 if wide else 2.0**-22
-        self.far = 2.0**36 if wide else 2.0**10
-        self.most = 1e300
+        self.tie = TIE if wide else 2.0**-22
+        self.far = FAR if wide else 2.0**10
+        self.most = LARGEST
         self.kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
             self.kind = DRIFT_LINEAR
@@ -157,14 +180,8 @@ cdef class Supports:
 
     def set_coefficients(self, values):
         """Set the coefficient of each slot, from a buffer as `add_coefficients` takes it."""
-        cdef Py_buffer view
-        cdef int slot
-        PyObject_GetBuffer(values, &view, PyBUF_SIMPLE)
-        try:
-            self.check_room(&view)
-            memcpy(self.weight, view.buf, self.used * sizeof(double))
-        finally:
-            PyBuffer_Release(&view)
+        cdef Buffer buffer = held(values)
+        memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
         self.factor = 1.0
         self.clear_free()
         self.scored = False
@@ -174,15 +191,11 @@ cdef class Supports:
 
         `out` is a buffer of doubles, as long as there are slots or longer.
         """
-        cdef Py_buffer view
+        cdef Buffer buffer = held(out, PyBUF_WRITABLE)
+        cdef double *by_slot = doubles(buffer, self.used)
         cdef int slot
-        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE)
-        try:
-            self.check_room(&view)
-            for slot in range(self.used):
-                (<double *>view.buf)[slot] = self.factor * self.weight[slot]
-        finally:
-            PyBuffer_Release(&view)
+        for slot in range(self.used):
+            by_slot[slot] = self.factor * self.weight[slot]
         return self.used
 
     def add_coefficients(self, values):
@@ -192,19 +205,11 @@ cdef class Supports:
         that should be none would decide, alone, the sign of a score. `values` is a buffer of
         doubles, as long as there are slots or longer.
         """
-        cdef Py_buffer view
+        cdef Buffer buffer = held(values)
+        cdef double *by_slot = doubles(buffer, self.used)
         cdef int slot
-        cdef double before, more, after
-        PyObject_GetBuffer(values, &view, PyBUF_SIMPLE)
-        try:
-            self.check_room(&view)
-            for slot in range(self.used):
-                before = self.weight[slot]
-                more = (<double *>view.buf)[slot] / self.factor
-                after = before + more
-                self.weight[slot] = 0.0 if fabs(after) <= self.tie * (fabs(before) + fabs(more)) else after
-        finally:
-            PyBuffer_Release(&view)
+        for slot in range(self.used):
+            self.weight[slot] = self.sum_of(self.weight[slot], by_slot[slot] / self.factor)
         self.clear_free()
         self.scored = False
 
@@ -216,10 +221,9 @@ cdef class Supports:
         for k in range(self.gone.size):
             self.weight[self.gone.items[k]] = 0.0
 
-    cdef int check_room(self, Py_buffer *view) except -1:
-        if view.len < <Py_ssize_t>(self.used * sizeof(double)):
-            raise ValueError(f"{self.used} slots and room for {view.len // 8}")
-        return 0
+    cdef inline double sum_of(self, double a, double b) noexcept:
+        """Sum, 0 where the terms cancel to within rounding."""
+        return 0.0 if fabs(a + b) <= self.tie * (fabs(a) + fabs(b)) else a + b
 
     def scale_all(self, double c):
         """Multiply every coefficient by `c`, in constant time."""
@@ -257,18 +261,13 @@ cdef class Supports:
         return (self.used + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
 
     cdef double get(self, DriftColumn *column, int slot) noexcept:
-        return drift_get_double(column, slot) if self.wide else drift_get_float(column, slot)
+        return drift_get(self.wide, column, slot)
 
     cdef int put(self, int j, int slot, double value) except -1:
         """Write a scaled value into a slot, unless it vanishes beside the row's others."""
-        cdef int failed
         cdef bint dense = drift_is_dense(&self.columns[j])
-        if self.wide:
-            failed = value != 0.0 and drift_put_double(&self.columns[j], slot, value, self.capacity)
-        else:
-            value = <float>value
-            failed = value != 0.0 and drift_put_float(&self.columns[j], slot, value, self.capacity)
-        if failed:
+        value = value if self.wide else <float>value
+        if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity):
             raise MemoryError("the column store cannot grow")
         self.note_turn(j, dense)
         if value != 0.0:
@@ -288,11 +287,10 @@ cdef class Supports:
     cdef int make_dense(self, int j, bint dense) except -1:
         cdef DriftColumn *column = &self.columns[j]
         cdef int failed = 0
-        if column.size and dense != drift_is_dense(column):
-            if self.wide:
-                failed = (drift_make_dense_double if dense else drift_make_sparse_double)(column, self.capacity)
-            else:
-                failed = (drift_make_dense_float if dense else drift_make_sparse_float)(column, self.capacity)
+        if column.size and dense and not drift_is_dense(column):
+            failed = drift_make_dense(self.wide, column, self.capacity)
+        elif column.size and drift_is_dense(column) and not dense:
+            failed = drift_make_sparse(self.wide, column, self.capacity)
         if failed:
             raise MemoryError("the column store cannot grow")
         return 0
@@ -426,11 +424,7 @@ cdef class Supports:
                 reserve(&self.turned, 1)
                 self.make_dense(j, False)
                 self.note_turn(j, True)
-            elif (
-                drift_widen_dense_double(&self.columns[j], before, after)
-                if self.wide
-                else drift_widen_dense_float(&self.columns[j], before, after)
-            ):
+            elif drift_widen_dense(self.wide, &self.columns[j], before, after):
                 raise MemoryError("the column store cannot grow")
         fresh = after - before
         memset(self.rows + before, 0, fresh * sizeof(void *))

@@ -11,6 +11,15 @@ from drift.errors import FeatureError, FeatureTypeError
 if TYPE_CHECKING:
     from drift.types import Features
 
+#: The largest squared norm, and value of a kernel that grows with it.
+LARGEST = 1e300
+#: Share of the sizes of its terms, in double, within which a sum is rounding error.
+TIE = 2.0**-40
+#: ``gamma |x|^2`` above which, in double, an inner product's rounding shows in the RBF.
+FAR = 2.0**36
+#: Share of ``|x|^2`` within which the squared distance of a support is that of the same example.
+SAME = 2.0**-16
+
 Example = frozenset[tuple[Hashable, float]]
 
 
@@ -63,6 +72,11 @@ def content_of(x: Mapping[Hashable, Any]) -> Example:
     return frozenset((name, v) for name, v in values if v == v != 0.0)
 
 
+def sum_of(a: float, b: float) -> float:
+    """Sum, 0 where the terms cancel to within rounding."""
+    return 0.0 if abs(a + b) <= TIE * (abs(a) + abs(b)) else a + b
+
+
 def as_dict(x: Features) -> dict[Hashable, Any]:
     """Return the features as a dict, which is what the stores walk."""
     try:
@@ -76,7 +90,7 @@ def as_dict(x: Features) -> dict[Hashable, Any]:
 
 
 def culprit(
-    x: Mapping[Hashable, Any], problem: BaseException | None = None, *, most: float = 1e300
+    x: Mapping[Hashable, Any], problem: BaseException | None = None, *, most: float = LARGEST
 ) -> Exception:
     """Find the feature because of which an example is refused, and say what to do about it.
 
@@ -104,7 +118,7 @@ def culprit(
     if isinstance(problem, Exception):
         return problem
     value, remedy = "overflows", ""
-    if most < 1e300:
+    if most < LARGEST:
         value, remedy = f"exceeds {most:.3g} and would be rounded", ", or take a larger ridge"
     return FeatureError(
         f"feature {largest[1]!r} is {largest[2]!r:.80}: too large, its kernel value {value}; "

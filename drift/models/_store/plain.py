@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store.calibration import Calibration
-from drift.models._store.features import as_dict, culprit, in_order, number
+from drift.models._store.features import (
+    FAR,
+    LARGEST,
+    SAME,
+    TIE,
+    as_dict,
+    culprit,
+    in_order,
+    number,
+    sum_of,
+)
 from drift.models._store.guard import Guard, alone
 from drift.models._store.undo import store_class
 
@@ -28,15 +38,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "ColumnStore", "Guard"]
 
-#: gamma |x|^2 above which an inner product's rounding shows in the RBF.
-_FAR = 2.0**36
-
 
 @store_class
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
-    tie = 2.0**-40  # share of sum |coefficient * kernel| within which a score is rounding error
+    tie = TIE  # share of sum |coefficient * kernel| within which a score is rounding error
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
         self.kernel = kernel
@@ -62,7 +69,7 @@ class ColumnStore:
         self.order: list[int] = []  # slots of the supports, the oldest first
         self.serials: list[int] = []  # number of each among all that ever came, from 1
         self.n_added = 0
-        self.most = 1e300  # the largest k(x, x) that is read, where it grows with x
+        self.most = LARGEST  # the largest k(x, x) that is read, where it grows with x
         self._grows = isinstance(kernel, (Linear, Polynomial)) and known and not kernel.normalize
         self._rounding = 0.0
         self._last: tuple[Any, float] | None = None  # the point, unknown too, and its score
@@ -83,8 +90,8 @@ class ColumnStore:
             squared = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
-        most = self.most if self._grows else 1e300
-        if not squared <= 1e300 or not self._own_kernel(squared) <= most:
+        most = self.most if self._grows else LARGEST
+        if not squared <= LARGEST or not self._own_kernel(squared) <= most:
             raise culprit(features, most=most)
         known = (
             (self.vocabulary[n], v)
@@ -183,8 +190,7 @@ class ColumnStore:
         scale = math.sqrt(own) if self.unit else 1.0  # of the rows, beside the point
         pairs = zip(self._dots(), self.squared, strict=True)
         return any(
-            s >= 0.0 and s * scale**2 + own - 2.0 * dot * scale <= 2.0**-16 * own
-            for dot, s in pairs
+            s >= 0.0 and s * scale**2 + own - 2.0 * dot * scale <= SAME * own for dot, s in pairs
         )
 
     @alone
@@ -194,12 +200,12 @@ class ColumnStore:
         return self.score()
 
     @alone
-    def learn(self, x: Features, sign: float, model: Any, y: Any) -> float:
+    def learn(self, x: Features, y: Any, sign: float, model: Any) -> float:
         """Read an example and let a model take its step; see the compiled store."""
         score = self.score_of(x)
-        if sign * score <= model._update_margin or (y is not None and model._would_adopt(y)):  # noqa: SLF001
+        if sign * score <= model._update_margin or model._would_adopt(y):  # noqa: SLF001
             self.guard.update(model, model._step, x, y, sign, score)  # noqa: SLF001
-        elif y is not None:
+        else:
             self.calibration.learn(score, sign, model._weight)  # noqa: SLF001
         return score
 
@@ -217,7 +223,7 @@ class ColumnStore:
     def _row(self) -> list[float]:
         dots = self._dots()
         squared = (self.free_squared if s < 0.0 else s for s in self.squared)
-        if type(self.kernel) is RBF and self.kernel.gamma * self.point[1] > _FAR:
+        if type(self.kernel) is RBF and self.kernel.gamma * self.point[1] > FAR:
             return [math.exp(-self.kernel.gamma * self._distance(s)) for s in range(len(dots))]
         pairs = zip(dots, squared, strict=True)
         return [float(self.kernel(dot, s, self.point[1])) for dot, s in pairs]
@@ -264,7 +270,7 @@ class ColumnStore:
         """Learn rows as `learn` does; see the compiled store."""
         for i in range(len(predictions), len(rows)):
             known = model._labels  # noqa: SLF001
-            score = self.learn(rows.row(i), float(signs[i]), model, labels[i])
+            score = self.learn(rows.row(i), labels[i], float(signs[i]), model)
             predictions.append(known[score > 0.0])
 
     # --- changing the supports -----------------------------------------------------------------
@@ -335,9 +341,7 @@ class ColumnStore:
     def merge(self, slot: int, target: int, share: float) -> None:
         """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
         if share != 0.0:
-            before, more = self.weight[target], share * self.weight[slot]
-            cancels = abs(before + more) <= self.tie * (abs(before) + abs(more))
-            self.weight[target] = 0.0 if cancels else before + more
+            self.weight[target] = sum_of(self.weight[target], share * self.weight[slot])
         self.remove(slot)
 
     @property
@@ -393,10 +397,7 @@ class ColumnStore:
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; what cancels to within rounding is 0."""
         for slot, before in enumerate(self.weight):
-            more = float(values[slot])
-            after = before + more
-            cancels = abs(after) <= self.tie * (abs(before) + abs(more))
-            self.weight[slot] = 0.0 if cancels else after
+            self.weight[slot] = sum_of(before, float(values[slot]))
         for slot in self.free_slots:
             self.weight[slot] = 0.0
         self._last = None

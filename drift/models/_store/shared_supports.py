@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from drift.models._store.features import Example
     from drift.models._store.guard import Held
     from drift.models._store.supports import Calibration
-    from drift.types import Features, Label
+    from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
 
@@ -142,13 +142,6 @@ class SharedSupports(Part):
         """Take an example as the point and return its score."""
         self.read(x)
         return self.score()
-
-    def learn(self, x: Features, sign: float, model: Any, y: Label) -> float:
-        """Take an example as the point and let a model take its step; see the store."""
-        score = self.score_of(x)
-        if sign * score <= model._update_margin:  # noqa: SLF001
-            self.guard.update(model, model._step, x, y, sign, score)  # noqa: SLF001
-        return score
 
     @property
     def calibration(self) -> Calibration:

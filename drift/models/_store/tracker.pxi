@@ -154,14 +154,9 @@ cdef class TrackerCore(Scaling):
 
     cdef int see(self, x) except -1:
         """Make an example the store's point; FeatureError changes nothing."""
-        cdef RowsView view
         if type(x) is not Row:
-            return self.take(x, NULL, 0)
-        open_rows(x.rows, &view)
-        try:
-            return self.take(x.rows, &view, x.i)
-        finally:
-            close_rows(&view)
+            return self.take(x, None, 0)
+        return self.take(x.rows, RowsView(x.rows), x.i)
 
     cdef int say(self) except -1:
         """Let the members say what they think of the point."""
@@ -191,10 +186,7 @@ cdef class TrackerCore(Scaling):
 
     cdef void widen(self, void *work, double scale, int n) noexcept:
         """Make inner products, as the columns have them, those of the slots."""
-        if self.store.wide:
-            drift_widen_double(self.row, <double *>work, self.store.scale, scale, n)
-        else:
-            drift_widen_float(self.row, <float *>work, self.store.scale, scale, n)
+        drift_widen(self.store.wide, self.row, work, self.store.scale, scale, n)
 
     cdef const float *kernel(self, int k, int n, int r) noexcept:
         """Values of a kernel by slot, which are computed with the first row of scores."""
@@ -240,23 +232,19 @@ cdef class TrackerCore(Scaling):
 
     def learn_rows(self, rows, list predictions, list labels):
         """Predict rows from the one on whose number is that of the predictions; learn them if there are labels."""
-        cdef RowsView view
+        cdef RowsView view = RowsView(rows)
         cdef int i, prediction, number = 0
         self.guard.hold()
         try:
-            open_rows(rows, &view)
-            try:
-                for i in range(<int>len(predictions), <int>len(rows)):
-                    if labels is not None:
-                        number = self.number_of(labels[i])
-                    self.take(rows, &view, i)
-                    self.say()
-                    prediction = self.m.prediction
-                    if labels is not None:
-                        self.change(labels[i], number, 1.0)
-                    predictions.append(None if prediction < 0 else self.classes[prediction])
-            finally:
-                close_rows(&view)
+            for i in range(<int>len(predictions), <int>len(rows)):
+                if labels is not None:
+                    number = self.number_of(labels[i])
+                self.take(rows, view, i)
+                self.say()
+                prediction = self.m.prediction
+                if labels is not None:
+                    self.change(labels[i], number, 1.0)
+                predictions.append(None if prediction < 0 else self.classes[prediction])
         finally:
             self.guard.release()
 
@@ -452,10 +440,9 @@ cdef class TrackerCore(Scaling):
             self.support_values[k] = store.get(&store.columns[ids[k]], slot)
         if store.wide:
             work = <double *>self.work_block + DRIFT_LANES
-            drift_dots_double(store.columns, ids, self.support_values, count, work, n)
         else:
             work = <float *>self.work_block + DRIFT_LANES
-            drift_dots_float(store.columns, ids, self.support_values, count, work, n)
+        drift_dots(store.wide, store.columns, ids, self.support_values, count, work, n)
         self.widen(work, store.scale[slot], n)
         return 0
 

@@ -88,13 +88,13 @@ cdef class Scaling:
         self.order = self.identity = self.columns = self.hashes = self.last_hashes = NULL
         self.n_names = self.name_room = self.n_read = self.n_last = 0
 
-    cdef int take(self, x, RowsView *view, int i) except -1:
+    cdef int take(self, x, RowsView view, int i) except -1:
         """Make an example the store's point: a mapping, or row `i` of `Rows` and a view of them."""
         cdef bint known = self.current and self.store.current, same
         cdef dict features = None
         self.current = False
         self.reads += 1
-        if view == NULL:
+        if view is None:
             features = x if type(x) is dict else as_dict(x)
         same = self.note_hashes(x, features, view, i) if self.sparse else self.note_values(x, features, view, i)
         if not (known and same):
@@ -108,7 +108,7 @@ cdef class Scaling:
 
     # --- sparse rows ---------------------------------------------------------------------------
 
-    cdef bint note_hashes(self, x, dict features, RowsView *view, int i) except -1:
+    cdef bint note_hashes(self, x, dict features, RowsView view, int i) except -1:
         """Note hashes and values in their order; return whether they are those of the example before."""
         cdef Py_ssize_t position = 0
         cdef int64_t start = 0
@@ -117,7 +117,7 @@ cdef class Scaling:
         cdef int k, size = 0
         cdef bint known = True
         cdef list names = self.hashed
-        if view != NULL:
+        if view is not None:
             start = (<int64_t *>view.indptr.buf)[i]
             size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
         else:
@@ -127,7 +127,7 @@ cdef class Scaling:
         self.raw, self.last_raw = self.last_raw, self.raw
         self.hashes, self.last_hashes = self.last_hashes, self.hashes
         self.n_read, self.n_last = 0, self.n_read
-        if view != NULL:
+        if view is not None:
             self.hashed = None
             for k in range(size):
                 self.hashes[k] = hash_index((<int32_t *>view.indices.buf)[start + k])
@@ -246,7 +246,7 @@ cdef class Scaling:
 
     # --- dense features ------------------------------------------------------------------------
 
-    cdef bint note_values(self, x, dict features, RowsView *view, int i) except -1:
+    cdef bint note_values(self, x, dict features, RowsView view, int i) except -1:
         """Note the values by name; return whether they are those of the example before."""
         cdef Py_ssize_t position = 0
         cdef PyObject *name
@@ -256,7 +256,7 @@ cdef class Scaling:
         cdef int32_t column
         cdef double squares = 0.0
         cdef dict unknown = {}
-        if view != NULL:
+        if view is not None:
             start = (<int64_t *>view.indptr.buf)[i]
             size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
         else:
@@ -264,7 +264,7 @@ cdef class Scaling:
         self.reserve_names(self.n_names + 1, size)
         memset(self.raw, 0, self.name_room * sizeof(double))
         self.n_present = 0
-        if view != NULL:
+        if view is not None:
             for k in range(size):
                 column = (<int32_t *>view.indices.buf)[start + k]
                 j = self.order[k]

@@ -9,9 +9,9 @@ with a weight or without, or for one class of several. Compiled code does it for
 ====================  =============================================================================
 attribute             says
 ====================  =============================================================================
-``_update_margin``    That an example with ``sign * score`` above it changes nothing. By default 0,
-                      and infinite, so that each example is looked at, where a class overrides
-                      `_should_update` or `_score` and says nothing itself.
+``_update_margin``    That an example with ``sign * score`` above it changes nothing: 0, so that
+                      mistakes alone do, or another number. In a class that overrides
+                      `_should_update` and says none it is infinite: each example is looked at.
 ``_wide``             That columns are float64, whatever `column_type` says: rounding would pile up.
 ``_shares_supports``  That the hooks use nothing of ``self._supports`` that `SharedSupports` lacks:
                       then `OneVsRest` has one store for all classes.
@@ -87,7 +87,7 @@ class KernelClassifier(BinaryLabels):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         own = cls.__dict__.keys()
-        if {"_score", "_should_update"} & own and "_update_margin" not in own:
+        if "_should_update" in own and "_update_margin" not in own:
             cls._update_margin = math.inf
         if "_score" in own and "_sums_up" not in own:
             cls._sums_up = False
@@ -140,8 +140,8 @@ class KernelClassifier(BinaryLabels):
         return self._score()
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        """Whether an example changes the hypothesis; by default where it was a mistake."""
-        return sign * score <= 0.0
+        """Whether an example changes the hypothesis."""
+        return sign * score <= self._update_margin
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         """Change the hypothesis because of an example of `_weight`, and keep to the budget."""
@@ -167,7 +167,8 @@ class KernelClassifier(BinaryLabels):
 
     @property
     def _scan_rule(self) -> Rule:  # type: ignore[override]
-        return Rule(self._update_margin if self._shares_supports else math.inf)
+        skips = self._shares_supports and self._sums_up
+        return Rule(self._update_margin if skips else math.inf)
 
     # --- one example ---------------------------------------------------------------------------
 
@@ -184,11 +185,10 @@ class KernelClassifier(BinaryLabels):
 
     def _learn_sign(self, x: Features, sign: float, y: Label = None) -> float:
         """Read an example and take the step; return the score before that."""
-        if self._sums_up:
-            return self._supports.learn(x, sign, self, y)
         self._supports.read(x)
         score = self._score()
-        self._guard.update(self, self._step, x, y, sign, score)
+        if y is not None or sign * score <= self._update_margin:
+            self._guard.update(self, self._step, x, y, sign, score)
         return score
 
     def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
@@ -222,11 +222,15 @@ class KernelClassifier(BinaryLabels):
             sign = SIGNS[self._kind][y]
         except (KeyError, TypeError):
             sign = self._sign(y)
-        self._supports.learn(x, sign, self, y)  # one call of the store, which needs no guard
+        self._supports.learn(x, y, sign, self)  # one call of the store, which needs no guard
 
     def _learn(self, x: Features, y: Label) -> Label:
-        labels = self._labels
-        return labels[self._learn_sign(x, self._sign(y), y) > 0.0]
+        labels, sign = self._labels, self._sign(y)
+        if self._sums_up:
+            score = self._supports.learn(x, y, sign, self)
+        else:
+            score = self._learn_sign(x, sign, y)
+        return labels[score > 0.0]
 
     def _read(self, x: Features) -> None:
         self._supports.read(x)
