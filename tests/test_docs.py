@@ -90,6 +90,14 @@ def test_commands_install_extras_that_there_are():
     assert {source for source, _ in wanted} == {"."}
 
 
+def test_the_gallery_has_every_figure():
+    shown = re.findall(
+        r"\]\(img/(.*)\)", (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    )
+    figures = {path.name for path in (ROOT / "docs" / "img").iterdir()}
+    assert sorted(shown) == sorted(name for name in figures if not name.endswith("-dark.svg"))
+
+
 def test_the_citation_is_of_this_version_and_names_the_models_of_each_paper():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {drift.__version__}\n" in citation

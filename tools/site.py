@@ -89,6 +89,8 @@ def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, byt
                 name = f"{stem}-{len(images) + 1}.png"
                 images[name] = b64decode(data["image/png"])
                 parts.append(f"![What the cell above draws]({name})")
+            elif "text/html" in data:
+                parts.append("".join(data["text/html"]))
             elif "text/plain" in data or "text" in output:
                 text = "".join(data.get("text/plain", output.get("text", "")))
                 parts.append(f"```text\n{text.rstrip()}\n```")
