@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.models._store.features import SPARSE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -99,9 +101,9 @@ def _check_columns(state: dict[str, Any], held: Any) -> None:
     _check(all(bool(n) != (j in free) for j, n in enumerate(held.tolist())), "empty columns")
     _check(len({name for j, name in enumerate(names) if j not in free}) == columns - len(free),
            "a duplicate name")  # fmt: skip
-    # A column stays dense down to a sixteenth of the slots: what is asked for bounds the memory.
+    # A column stays dense down to its share of the slots: what is asked for bounds the memory.
     dense = sorted(distinct(state["dense"], columns))
-    _check((held[dense] >= state["capacity"] // 16).all(), "a dense column of few values")
+    _check((held[dense] >= state["capacity"] // SPARSE).all(), "a dense column of few values")
 
 
 def check_shared(shared: Any, parts: list[Any]) -> None:

@@ -54,7 +54,10 @@ static inline void *drift_grow(void *old, size_t before, size_t after) {
     return block;
 }
 
-#define DRIFT_LANES 16 /* slots come in multiples of this, so that no loop over slots has a tail */
+/* These three are known to features.py, too, which says what they are. */
+#define DRIFT_LANES 16 /* so that no loop over slots has a tail */
+#define DRIFT_DENSE 8
+#define DRIFT_SPARSE 16
 #define DRIFT_CHUNK 1024 /* columns that are looked at together */
 #define DRIFT_AHEAD 4 /* sparse columns that are asked for before their turn */
 
@@ -446,7 +449,7 @@ static int DRIFT_NAME(drift_make_sparse)(DriftColumn *c, int capacity) {
     return 0;
 }
 
-/* Write a non-zero value; a column with more than an eighth of the slots turns dense. -1 without
+/* Write a non-zero value; a column with more than its share of the slots turns dense. -1 without
    memory, the column as it was. */
 static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int capacity) {
     if (drift_is_dense(c)) {
@@ -461,7 +464,7 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
             return -1;
     }
     DRIFT_CELLS(c)[c->size++] = (DRIFT_CELL){slot, (REAL)value};
-    return c->size > capacity / 8 ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
+    return c->size > capacity / DRIFT_DENSE ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
 }
 
 /* A slot's cell in a sparse column; the end of the column where it has none. */
@@ -483,7 +486,7 @@ static double DRIFT_NAME(drift_get)(DriftColumn *c, int slot) {
 }
 
 /* Forget a slot's value. Memory follows what is held: a sparse column gives back room, a dense one
-   below a sixteenth of the slots turns sparse again. */
+   with less than its share of the slots turns sparse again. */
 static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
     if (c->room) {
         DRIFT_CELL *last = DRIFT_CELLS(c) + c->size - 1;
@@ -494,7 +497,7 @@ static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
     } else {
         c->size--;
         ((REAL *)c->block)[slot] = 0;
-        if (c->size < capacity / 16) (void)DRIFT_NAME(drift_make_sparse)(c, capacity);
+        if (c->size < capacity / DRIFT_SPARSE) (void)DRIFT_NAME(drift_make_sparse)(c, capacity);
     }
 }
 

@@ -31,13 +31,13 @@ from array import array
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store import calibration
-from drift.models._store.features import FAR, LARGEST, SAME, TIE, as_dict, culprit, in_order, index_of
+from drift.models._store.features import DENSE, FAR, LANES, LARGEST, SAME, SPARSE, TIE, as_dict, culprit, in_order, index_of
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import INDEXED_WIDTH, Row
 from drift.models._store.undo import Kind, copied, kind_of, store_class
 from drift.models._tracker.plan import SECOND_ORDER
 
-cdef double largest = LARGEST, same = SAME
+cdef double largest_norm2 = LARGEST, same_share = SAME
 
 include "columns_native.pxi"
 include "columns_guard.pxi"
@@ -173,6 +173,8 @@ cdef class ColumnStore(Changes):
         return self
 
 
+if (DENSE, SPARSE, LANES) != (DRIFT_DENSE, DRIFT_SPARSE, DRIFT_LANES):
+    raise RuntimeError("features.py has other constants than columns.h: compile again")
 store_class(ColumnStore)  # no decorators: an extension type takes none
 store_class(Calibration)
 

@@ -41,7 +41,6 @@ cdef class Batches(Scores):
         cdef RowsView view = RowsView(rows)
         cdef int i
         cdef list scores = []
-        self.guard.check()
         self.index(rows.width)
         for i in range(<int>len(rows)):
             self.read_row_at(view, i)
@@ -59,7 +58,6 @@ cdef class Batches(Scores):
         cdef Buffer sign = held(signs)
         cdef int i
         cdef double own, value, margin = model._update_margin
-        self.guard.check()
         self.index(rows.width)
         for i in range(<int>len(predictions), <int>len(rows)):
             self.read_row_at(view, i)
@@ -149,7 +147,7 @@ cdef class Batches(Scores):
         for slot in range(self.used):
             dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
             dot *= self.scale[slot] * self.point_scale
-            if self.squared[slot] * self.share[slot] ** 2 + own - 2.0 * dot <= same * own:
+            if self.squared[slot] * self.share[slot] ** 2 + own - 2.0 * dot <= same_share * own:
                 return True
         return False
 

@@ -51,7 +51,7 @@ cdef extern from *:
     int32_t drift_numbers_find(const DriftNumbers *, const int32_t *, int32_t) nogil
     int drift_numbers_enter(DriftNumbers *, const int32_t *, int32_t) nogil
     void drift_numbers_leave(DriftNumbers *, const int32_t *, int32_t) nogil
-    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES
+    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_DENSE, DRIFT_SPARSE
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
     void drift_prefetch_rest(const DriftColumn *) nogil

@@ -122,7 +122,7 @@ cdef class Point(Supports):
         cdef int exponent, count = self.count
         self.point_share = self.share_of(norm2)
         self.point_norm2 = norm2
-        if not norm2 <= largest:
+        if not norm2 <= largest_norm2:
             return False
         if self.normalize:
             self.divisor = sqrt(norm2)

@@ -420,7 +420,7 @@ cdef class Supports:
         for j in range(self.n_columns):
             if not drift_is_dense(&self.columns[j]):
                 continue
-            if self.columns[j].size < after // 16:
+            if self.columns[j].size < after // DRIFT_SPARSE:
                 reserve(&self.turned, 1)
                 self.make_dense(j, False)
                 self.note_turn(j, True)

@@ -16,7 +16,9 @@ from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store.calibration import Calibration
 from drift.models._store.features import (
+    DENSE,
     FAR,
+    LANES,
     LARGEST,
     SAME,
     TIE,
@@ -80,7 +82,6 @@ class ColumnStore:
 
     # --- reading and scoring a point -----------------------------------------------------------
 
-    @alone
     def read(self, x: Features) -> None:
         """Take an example as the point that `score` and `self_kernel` are about."""
         features = as_dict(x)
@@ -157,7 +158,6 @@ class ColumnStore:
             most += weight * size
         return (0.0 if averaged and abs(votes) <= self.tie * most else votes), value
 
-    @alone
     def scan_classes(
         self,
         rows: Rows,
@@ -242,7 +242,7 @@ class ColumnStore:
     @property
     def capacity(self) -> int:
         """Number of slots to make room for."""
-        return -(-len(self.rows) // 16) * 16
+        return -(-len(self.rows) // LANES) * LANES
 
     def fill_row(self, row: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
@@ -451,7 +451,7 @@ class ColumnStore:
             "names": list(self.names),
             "free_columns": list(self.free_columns),
             "dense": [
-                j for j, column in enumerate(self.columns) if len(column) > self.capacity // 8
+                j for j, column in enumerate(self.columns) if len(column) > self.capacity // DENSE
             ],
             "free_slots": list(self.free_slots),
             "sizes": array("i", map(len, self.rows)),
