@@ -89,6 +89,12 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
     from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
 
     options = settings.worker
+    if options.allow_pickle and options.key_file is None:
+        log.warning(
+            "pickles are allowed and nothing is signed: who can write to %s can run code here; "
+            "give a --key-file",
+            options.checkpoints,
+        )
     folder = CheckpointFolder(
         options.checkpoints,
         configuration,

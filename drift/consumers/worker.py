@@ -101,6 +101,7 @@ class Worker:
         folder.check(model)
         self.model = model
         self.folder = folder
+        folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics()
         self.assignment = Assignment(single=options.single)

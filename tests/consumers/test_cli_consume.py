@@ -234,6 +234,7 @@ def test_a_model_that_is_not_drifts_needs_pickle_to_be_allowed(
         drift, topics, "--from", "earliest", "--allow-pickle", count=100, model=model
     )
     assert (shown.exit_code, len(got)) == (0, 100), shown.output
+    assert "who can write to c can run code here; give a --key-file" in shown.stderr
     newest = CheckpointFolder(tmp_path / "c", allow_pickle=True).newest(("t", 0))
     assert newest.metrics["examples"] == 100
     assert newest.model["StandardScaler"].counts["a"] == 100

@@ -277,6 +277,19 @@ def test_what_was_saved_just_before_a_claim_counts(folder):
         assert folder.claim(TP).checkpoint.offsets == {TP: 20}
 
 
+def test_who_is_fenced_is_told_by_whom(tmp_path):
+    ours, others = CheckpointFolder(tmp_path), CheckpointFolder(tmp_path)
+    others.owner = "process 7 on tuesday, of the group other,"
+    epoch, _ = ours.claim(TP)
+    newer, _ = others.claim(TP)
+    with pytest.raises(FencedError, match="2: process 7 on tuesday, of the group other, has the"):
+        ours.save(TP, epoch, LBP(2), {TP: 1})
+    (ours.folder(TP) / f"epoch-{newer:08d}").write_bytes(b"\xff")
+    with pytest.raises(FencedError, match="2: another worker has the partition"):
+        ours.save(TP, epoch, LBP(2), {TP: 1})
+    assert f"process {os.getpid()} on " in ours.owner
+
+
 @pytest.mark.parametrize("point", crash_points.CHECKPOINT_POINTS[:5])
 def test_a_claim_while_another_saves_fences_it(folder, point):
     old, _ = folder.claim(TP)

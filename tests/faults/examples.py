@@ -49,7 +49,7 @@ POISON: dict[str, bytes | None] = {
     "no object": b"[1, 2]",
     "no features": b'{"label": true}',
     "string": b'{"features": {"a": "Rome"}, "label": true}',
-    "nested": b'{"features": {"a": {"b": 1}}, "label": true}',
+    "array": b'{"features": {"a": [1]}, "label": true}',
     "nan": b'{"features": {"a": NaN}, "label": true}',
     "infinite": b'{"features": {"a": 1e400}, "label": true}',
     "label": b'{"features": {"a": 1.0}, "label": {"b": 1}}',

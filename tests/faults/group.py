@@ -89,7 +89,8 @@ class Group:
         self._workers: list[_Worker] = []
         self._all: list[_Worker] = []
         self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
-        self._full = root / "full"
+        #: Files that have all workers do as they say for as long as they are there.
+        self._lasting = {kind: root / kind for kind in ("full", "slow")}
         self._folder = folder(root, single=options["single"])
         self._steps = ["checkpoint.renamed"]  # where what was not sent before is lost
         for _ in range(_FEWEST + 1):
@@ -123,7 +124,8 @@ class Group:
         for worker in self._workers:
             if worker.frozen:
                 self._thaw(worker)
-        self._full.unlink(missing_ok=True)
+        for path in self._lasting.values():
+            path.unlink(missing_ok=True)
 
     def stop(self, timeout: float = 30) -> bool:
         """Stop all workers; whether each left in order."""
@@ -169,9 +171,9 @@ class Group:
         """Let a fault happen to a worker; left out where there is none to take."""
         awake = [w for w in self._workers if not w.frozen and not w.leaving]
         planned = len(awake) + sum(action == self._start for _, action, _ in self._later)
-        if fault.kind == "full":
-            self._full.touch()
-            self._in(fault.seconds, self._full.unlink, True)
+        if fault.kind in self._lasting:
+            self._lasting[fault.kind].touch()
+            self._in(fault.seconds, self._lasting[fault.kind].unlink, True)
         elif fault.kind == "add" or planned < _FEWEST:
             if planned >= _MOST:
                 return

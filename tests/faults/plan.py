@@ -17,6 +17,7 @@ KINDS = {
     "remove": 2.0,  # a worker less, by SIGTERM
     "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had
     "full": 2.0,  # no checkpoint can be written
+    "slow": 2.0,  # what a poll brings takes longer to learn than a worker may be silent
 }
 #: How often what happens to the broker.
 BROKER = {
@@ -77,7 +78,7 @@ def plan(
         lasts = rng.choice((0.0, rng.uniform(0.2, 2.5)))
         if kind == "freeze":
             lasts = session + rng.uniform(1.0, 3.0)
-        elif kind == "full":
+        elif kind in {"full", "slow"}:
             lasts = rng.uniform(1.0, 4.0)
         faults.append(Fault(now, kind, lasts, rng.random()))
         now += rng.uniform(0.4, 2.8) * (2.5 if single else 1.0)

@@ -37,8 +37,17 @@ _ACTS = {
     "zombie": "claimed again since",
     "broker kill": ": going back to the checkpoints",
 }
+#: What workers must say once, and then as often as once in so many seconds.
+_SEEN_EVERY = {
+    "saves refused to zombies": 300,
+    "fallbacks from damaged checkpoints": 200,
+    "ways back to the checkpoints": 300,
+}
 #: Seconds after a checkpoint when the next is not yet due, and some outputs are not yet sent.
 _HALFWAY = 0.5
+#: Seconds from which on a run is long, and those for which its first outage lasts then: longer than
+#: a worker waits for the answers to its outputs.
+_LONG, _OUTAGE = 300, 65
 #: Seconds in which they must say it.
 _ACT = 60
 #: Seconds from the last fault in which the workers must reach the end of the log.
@@ -98,6 +107,7 @@ class _Test:
         self.broker = None if isinstance(broker, str) else broker
         self.address = broker if isinstance(broker, str) else broker.address
         self.root, self.seed, self.n = root, seed, examples
+        self.long = False
         name = f"drift-faults-{uuid.uuid4().hex[:8]}"
         self.topics = {"topic": name, "predictions": f"{name}-out", "dead_letters": f"{name}-dead"}
         self.report = Report(Findings(), single=single)
@@ -108,6 +118,7 @@ class _Test:
         self._broker_lock = threading.Lock()
 
     def run(self, seconds: float, tell: Callable[[float, int], None]) -> Report:
+        self.long = seconds >= _LONG
         self._create_topics()
         options = {
             **self.topics,
@@ -176,6 +187,8 @@ class _Test:
         if not self._watch(group, lambda: seen() > before):
             self.report.findings.failures.append(f"{kind}: no worker says {text!r}")
         if broker is not None:
+            if self.long:
+                self._watch(group, lambda: False, _OUTAGE)
             broker.start()
 
     def _sums(self) -> list[int]:
@@ -296,6 +309,25 @@ class _Test:
             "ways back to the checkpoints": group.logged(": going back to the checkpoints"),
         }
 
+    def _check_sharpness(self) -> None:
+        """Fail where too little was seen of what the test is for, or exit codes mislead.
+
+        Each of these happened once before the others began. Whatever happens here may pass, so
+        that no worker may end as if somebody had something to mend.
+        """
+        report = self.report
+        for event, seconds in _SEEN_EVERY.items():
+            least = 1 + int(report.seconds / seconds)
+            if report.events[event] < least:
+                report.findings.failures.append(
+                    f"{event}: {report.events[event]}, fewer than {least}: the test is blunt"
+                )
+        if not report.findings.predictions_again:
+            report.findings.failures.append("nothing was sent again: the test is blunt")
+        for text in report.errors:
+            if text.startswith("status 2:"):
+                report.findings.failures.append(f"a worker ended for good: {text}")
+
     def _check(self, feed: Feed) -> None:
         failures = self.report.findings.failures
         feed.join(60)
@@ -309,6 +341,7 @@ class _Test:
         compare = check_single if self.report.single else check
         self.report.findings = compare(self.topics["topic"], log, self.folder, tuple(outputs))
         self.report.findings.failures[:0] = failures
+        self._check_sharpness()
 
 
 def run(

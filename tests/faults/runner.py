@@ -7,12 +7,15 @@ import json
 import logging
 import os
 import sys
+import time
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.crash_points import CHECKPOINT_POINTS, install
+from drift.errors import DriftError, UnavailableError
 from drift.models import RBP
 from tests.faults.diary import Diary, NumberedCodec
 from tests.faults.examples import CODEC, codec
@@ -23,6 +26,8 @@ __all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model"]
 SESSION = 2.0
 #: Seconds after which an output that the broker has not taken is given up.
 _DELIVERY = 4.0
+#: Seconds of learning after which a worker polls again, and what a message takes of a slow model.
+_PATIENCE, _SLOW = 0.2, 0.02
 #: Messages that come again wherever a partition is begun, as Kafka may have it.
 _AGAIN = 7
 #: Where workers kill or freeze themselves.
@@ -48,11 +53,12 @@ def folder(path: Path, *, single: bool = False) -> CheckpointFolder:
 
 
 def _obey(root: Path) -> None:
-    """Have no disk space while there is a file "full"; send oneself a signal at the step asked for.
+    """Do as files say: have no disk space, learn slowly, send oneself a signal at a step.
 
-    A file "signal-" and the pid holds its number and the step.
+    A file "full" or "slow" counts while it is there. A file "signal-" and the pid holds its number
+    and the step.
     """
-    full, asked = root / "full", root / f"signal-{os.getpid()}"
+    full, slow, asked = root / "full", root / "slow", root / f"signal-{os.getpid()}"
 
     def handler(point: str) -> None:
         if full.exists() and point in {"checkpoint.half-written", "checkpoint.written"}:
@@ -65,6 +71,7 @@ def _obey(root: Path) -> None:
 
     for point in STEPS:
         install(point, partial(handler, point))
+    install("message.taken", lambda: time.sleep(_SLOW) if slow.exists() else None)
 
 
 def _redeliver() -> None:
@@ -89,7 +96,7 @@ def main(text: str) -> None:
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
     _obey(root)
     _redeliver()
-    Worker(
+    worker = Worker(
         Diary(model()) if single else model(),
         folder(root, single=single),
         {
@@ -116,7 +123,13 @@ def main(text: str) -> None:
             "request_timeout_ms": int(750 * _DELIVERY),
             "delivery_timeout_ms": int(1000 * _DELIVERY),
         },
-    ).run()
+    )
+    worker._patience = _PATIENCE
+    try:
+        worker.run()
+    except DriftError as error:  # as the command line ends
+        traceback.print_exc()
+        sys.exit(1 if isinstance(error, UnavailableError) else 2)
 
 
 if __name__ == "__main__":

@@ -75,29 +75,38 @@ class PartitionFolder:
 
     # --- epochs --------------------------------------------------------------------------------
 
-    def claim(self) -> int:
-        """Make the next epoch, and the folder where it is missing."""
+    def claim(self, owner: str = "") -> int:
+        """Make the next epoch, and the folder where it is missing; its file names the owner."""
         with _writing(self.path):
             for folder in (self.path.parent, self.path):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            epoch = self._next_epoch()
+            epoch = self._next_epoch(owner)
             for folder in (self.path, *list(self.path.parents)[:2]):
                 _sync(folder)
         return epoch
 
-    def _next_epoch(self) -> int:
+    def _next_epoch(self, owner: str) -> int:
         for _ in range(ATTEMPTS):
             listing = self.listing()
             used = [*listing.epochs[-1:], *(epoch for epoch, _ in listing.checkpoints[-1:])]
             epoch = max(used, default=0) + 1
             try:
                 claim = self.path / f"epoch-{epoch:08d}"
-                os.close(os.open(claim, os.O_CREAT | os.O_EXCL, 0o600))
+                descriptor = os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             except FileExistsError:
                 continue
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(owner)
             if self.listing().epochs[-1:] == [epoch]:
                 return epoch  # else others went on, and cleaned up, between the look and the file
         raise CheckpointError(f"{self.path}: other processes claim it again and again")
+
+    def _owner(self, epoch: int | str) -> str:
+        """Return who made an epoch, as far as it says so."""
+        with suppress(OSError, ValueError):
+            if name := (self.path / f"epoch-{epoch:08}").read_text(encoding="utf-8"):
+                return name
+        return "another worker"
 
     def owned(self, epoch: int) -> Listing:
         """Return what there is, if an epoch is the newest; else FencedError."""
@@ -106,7 +115,7 @@ class PartitionFolder:
             newest = listing.epochs[-1] if listing.epochs else "gone"
             raise FencedError(
                 f"{self.path}: claimed again since, our epoch is {epoch} and the newest {newest}: "
-                "another worker has the partition"
+                f"{self._owner(newest)} has the partition"
             )
         return listing
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import platform
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -119,6 +121,8 @@ class CheckpointFolder:
         self.key = key
         self.allow_pickle = allow_pickle
         self.warn = warn
+        #: Who claims partitions, for those who are fenced by it.
+        self.owner = f"process {os.getpid()} on {platform.node()}"
 
     def folder(self, partition: Partition) -> Path:
         """Return the folder of a partition's checkpoints."""
@@ -276,7 +280,7 @@ class CheckpointFolder:
         files = self._files(partition)
         self._look(partition, identity)
         reached("claim.checked")
-        epoch = files.claim()
+        epoch = files.claim(self.owner)
         reached("claim.created")
         checkpoint = self.newest(partition, identity)
         reached("claim.loaded")

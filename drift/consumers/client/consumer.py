@@ -163,6 +163,8 @@ class GroupConsumer:
         self.consumer = connect(
             {
                 "max_poll_records": 500,
+                # Partitions that are added are seen within a minute, and not within five.
+                "metadata_max_age_ms": 60_000,
                 **options,
                 "auto_offset_reset": "none",
             },
