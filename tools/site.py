@@ -70,7 +70,7 @@ def reference(package: str) -> str:
     """Return the page of a package: what it says of itself, and each public name."""
     module = import_module(f"drift.{package}")
     parts = [f"# drift.{package}", inspect.getdoc(module).partition("\n\n")[0]]
-    for name in sorted(module.__all__, key=str.lower):
+    for name in sorted(module.__all__, key=lambda name: (name != "Tracker", name.lower())):
         home = getattr(getattr(module, name), "__module__", "")  # constants have none
         if home.startswith("drift"):
             parts.append(f"::: {home}.{name}")
