@@ -519,10 +519,27 @@ def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_pa
             if full.times:
                 break
         assert full.times
+        assert "no checkpoint: " in "; ".join(one.metrics.problems())
+        assert "No space left on device" in one.metrics.trouble
     finally:
         remove("checkpoint.half-written")
     finish(one)
     assert_exact(tmp_path)
+    assert (one.metrics.trouble, one.metrics.partitions) == (None, 2)
+
+
+def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+    one = worker(topics, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(one._consumer, "poll", lambda seconds: [])
+        assert one.step(0.1) == one.step(0.1) == 0
+    assert caplog.text.count("no partition of t for") == 1
+    assert one.metrics.problems() == ["no partition is assigned"]
+    polled = one.metrics.polled
+    work(one, 1)
+    assert one.metrics.polled > polled
+    kill(one)
 
 
 def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
@@ -530,11 +547,11 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
 ):
     claims = []
 
-    def claim(files):
+    def claim(files, owner):
         claims.append(files.path.name)
         if len(claims) < 4:
             raise CheckpointError("t-0: cannot be written") from OSError(errno.EROFS, "Read-only")
-        return claimed(files)
+        return claimed(files, owner)
 
     claimed = PartitionFolder.claim
     monkeypatch.setattr(PartitionFolder, "claim", claim)
