@@ -7,6 +7,7 @@ but for what it prints by it.
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Command", "as_click", "fail"]
 
+#: A comma that is not between parentheses: those of parameters stay.
+_COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
 _WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT"}
 _WANTED = {int: "a whole number", float: "a number"}
 
@@ -182,7 +185,7 @@ def _shown(value: Any) -> str:
 def _value(one: Option, text: Any) -> Any:
     """Return the value of an option's text, or refuse that by the option."""
     where = one.name.upper() if one.argument else one.flag
-    parts = [part.strip() for part in text.split(",")] if one.many else [text]
+    parts = [part.strip() for part in _COMMA.split(text)] if one.many else [text]
     try:
         values = [
             part if one.kind is bool else one.kind(part) for part in parts if part or not one.many

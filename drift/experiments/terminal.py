@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -91,7 +92,6 @@ _COMPARED: dict[str, tuple[str, str, Callable[[Any], str]]] = {
     "error": ("error %", "right", _percent),
     "kappa": ("kappa", "right", "{:.3f}".format),
     "kappa_temporal": ("temporal", "right", "{:.3f}".format),
-    "balanced_accuracy": ("balanced %", "right", _percent),
     "auc": ("AUC", "right", "{:.3f}".format),
     "log_loss": ("log loss", "right", "{:.3f}".format),
     "recovery": ("recovery", "right", "{:,.0f}".format),
@@ -185,11 +185,20 @@ def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:
 
 
 def _table(title: str, *columns: tuple[str, str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for number, (name, justify) in enumerate(columns):
-        # What is too wide for the terminal is folded; names stay in one piece.
-        table.add_column(name, overflow="fold", no_wrap=number == 0)
-        table.columns[-1].justify = "right" if justify == "right" else "left"
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for name, justify in columns:
+        # Where the terminal is too narrow, texts are folded between words, and numbers are not.
+        numbers = justify == "right"
+        table.add_column(name, overflow="fold", no_wrap=numbers)
+        table.columns[-1].justify = "right" if numbers else "left"
     return table
 
 

@@ -1,0 +1,193 @@
+"""Models side by side on a stream of one's own."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drift._checks import suggest
+from drift._options import from_table, option
+from drift.cli._experiment import Experiment
+from drift.cli._named import build, imported, parse
+from drift.cli._settings import load
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from drift.streams.stream import Stream
+
+__all__ = ["Compare"]
+
+#: Supports of drift's models where nothing else is said.
+_BUDGET = 300
+#: Columns beyond which a file is a text's.
+_WORDS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    file: str = option(
+        "CSV, Parquet, ARFF, LIBSVM or JSON lines, by its suffix; also compressed.", argument=True
+    )
+    target: str | None = option("The column of the labels.", None)
+    models: tuple[str, ...] = option(
+        "What to compare: tracker or another of `drift models`, 'LBP(budget=500)'; River's arf, "
+        "hat, ht, knn, lr, nb, srp; module:Class for your own.",
+        ("tracker", "lbp", "lr"),
+    )
+    time: str | None = option("A column that orders the rows, and is no feature then.", None)
+    rows: int | None = option("Take the first examples only.", None, least=1)
+    delay: str | None = option(
+        "How long after an example its label comes: a number of examples, a column, or a "
+        "distribution of SciPy's, 'geom(p=0.01)'; else at once.",
+        None,
+    )
+    drifts: tuple[int, ...] | None = option("Rows where a drift is known.", None, least=0)
+    seeds: int | None = option("Runs of each model that draws at random.", None, least=1)
+    folds: int = option("Models of each kind, for prequential cross-validation.", 1, least=1)
+    forks: str = option(
+        "What such models do with an example.", "cross", choices=("cross", "split", "bootstrap")
+    )
+    windows: int = option("Equal parts of the stream to measure in.", 50, least=1)
+    shuffled: int | None = option(
+        "Run also on the stream shuffled within blocks of so many rows.", None, least=2
+    )
+    time_limit: float | None = option(
+        "Seconds after which a run ends, and is recorded so.", None, least=0, above=True
+    )
+    predictions: bool = option("Keep all predictions.", default=False)
+
+
+@dataclass(kw_only=True)
+class Compare(Experiment):
+    """Compare models on a file: each predicts every row, then learns it. Leaves a report.
+
+    The output folder gets tables and report.html. What it already holds is not computed again.
+    Every option of the comparison may also be in [compare] of the --config file. Its table [models]
+    has models by name, such as forest = {class = "river.forest:ARFClassifier", n_models = 5}.
+    """
+
+    config: Path | None = option("TOML file with [compare] and [models].", None)
+
+    shared = _Options
+
+    @cached_property
+    def _options(self) -> tuple[_Options, dict[str, Any]]:
+        """What file and command line say, and the models to compare by name."""
+        tables = load(self.config, ("compare", "models"))
+        given = tables["compare"] | self.given
+        options: _Options = from_table(_Options, given, "[compare]", flags=True)
+        own = tables["models"]
+        names = options.models if "models" in given or not own else own
+        return options, {name: own.get(name, name) for name in names}
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.output or Path("results", f"compare-{Path(self._options[0].file).stem}")
+
+    def _run(self) -> None:
+        options, models = self._options
+        where = self.settings()
+        where.pop("config")
+        settings = asdict(options) | {"delay": _delay(options.delay)}
+        source, target, time, rows = (
+            settings.pop(name) for name in ("file", "target", "time", "rows")
+        )
+        from drift.experiments import compare  # noqa: PLC0415
+        from drift.streams import read_stream  # noqa: PLC0415
+
+        stream = read_stream(source, target, time=time, rows=rows)
+        settings["models"] = {name: _model(one, stream) for name, one in models.items()}
+        self.show(compare(stream=stream, **settings, **where))
+
+
+def _delay(text: str | None) -> Any:
+    """Return a number of examples, the name of a column, or a distribution of SciPy's."""
+    if text is None or text.isdecimal():
+        return text and int(text)
+    if "(" not in text:
+        return text
+    from scipy import stats  # noqa: PLC0415 - takes a while to import
+
+    table = parse(text)
+    name = table.pop("class")
+    kind: Any = getattr(stats, name, None)
+    if not hasattr(kind, "rvs"):
+        raise ParameterError(f"--delay {text}: SciPy has no distribution {name!r}: 'geom(p=0.01)'")
+    try:
+        return kind(**table)
+    except TypeError as error:
+        raise ParameterError(f"--delay {text}: {error}") from None
+
+
+def _model(asked: Any, stream: Stream) -> Any:
+    """Return a model by its name, its class with parameters, or the table of a file."""
+    if isinstance(asked, dict) or ":" in asked:
+        table = asked if isinstance(asked, dict) else {"class": asked}
+        return build(table) if ":" in str(table.get("class")) else _scaled(table, stream)
+    if asked.lower() in _RIVER:
+        return _RIVER[asked.lower()]()
+    table = parse(asked)
+    by_case = {name.lower(): name for name in _drifts()}
+    if table["class"].lower() not in by_case:
+        known = [*by_case, *_RIVER, "module:Class"]
+        raise ParameterError(f"no model {table['class']!r}: {suggest(table['class'], known)}")
+    name = by_case[table["class"].lower()]
+    if "(" not in asked and "budget" in inspect.signature(_drifts()[name]).parameters:
+        table["budget"] = _BUDGET
+    return _scaled(table | {"class": name}, stream)
+
+
+def _drifts() -> Mapping[str, Any]:
+    from drift.models import Tracker  # noqa: PLC0415
+    from drift.models.registry import MODELS  # noqa: PLC0415
+
+    return {"Tracker": Tracker, **MODELS}
+
+
+def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
+    """Return one of drift's models as these classes and columns need it.
+
+    All but the Tracker have a scaler before them, where columns are not words of a text, and
+    those that know no labels but true and false are made one for each class.
+    """
+    from drift import models  # noqa: PLC0415
+
+    model = build(table)
+    if isinstance(model, models.Tracker):
+        return model
+    labels = {y for _, y in stream}
+    if not (labels <= {False, True} or labels <= {-1, 1}) and not isinstance(
+        model, models.MulticlassKernelClassifier
+    ):
+        model = models.OneVsRest(model)
+    columns = {name for x, _ in stream for name in x}
+    return model if len(columns) > _WORDS else _river("preprocessing:StandardScaler") | model
+
+
+def _river(name: str, **parameters: Any) -> Any:
+    return imported(f"river.{name}")(**parameters)
+
+
+def _linear() -> Any:
+    # One for each class, as it takes no other labels than true and false.
+    each = _river("linear_model:LogisticRegression")
+    classes = _river("multiclass:OneVsRestClassifier", classifier=each)
+    return _river("preprocessing:StandardScaler") | classes
+
+
+#: River's models by short names; linear ones and neighbours behind a scaler.
+_RIVER: dict[str, Callable[[], Any]] = {
+    "arf": lambda: _river("forest:ARFClassifier", seed=0),
+    "hat": lambda: _river("tree:HoeffdingAdaptiveTreeClassifier", seed=0),
+    "ht": lambda: _river("tree:HoeffdingTreeClassifier"),
+    "knn": lambda: _river("preprocessing:StandardScaler") | _river("neighbors:KNNClassifier"),
+    "lr": _linear,
+    "nb": lambda: _river("naive_bayes:GaussianNB"),
+    "srp": lambda: _river("ensemble:SRPClassifier", seed=0),
+}

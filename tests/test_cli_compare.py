@@ -1,0 +1,129 @@
+"""`drift compare`: from a file of one's own to tables, in one command."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from drift.cli import app
+
+N = 240
+
+
+@pytest.fixture
+def drift(monkeypatch, tmp_path):
+    """Run the command line in a folder with a stream whose target turns over in the middle."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    rows = range(N)
+    signs = [(7 * i) % 11 < 5 for i in rows]
+    frame = pd.DataFrame(
+        {
+            "day": list(reversed(rows)),
+            "shop": ["north" if i % 3 else "south" for i in rows],
+            "price": [1.0 if sign else -1.0 for sign in signs],
+            "late": [3] * N,
+            "sold": ["yes" if sign == (i < N // 2) else "no" for i, sign in enumerate(signs)],
+            "three": ["abc"[i % 3] for i in rows],
+        }
+    )
+    frame.to_csv("sales.csv", index=False)
+    (tmp_path / "own.py").write_text(
+        "from river import dummy\ndef make(strategy=None):\n    return dummy.NoChangeClassifier()\n"
+    )
+    return lambda *words: CliRunner().invoke(app, ["compare", *words])
+
+
+def runs(folder):
+    lines = (folder / "runs.jsonl").read_text().splitlines()
+    return {record["model"]: record for record in map(json.loads, lines)}
+
+
+def test_a_file_becomes_tables(drift, tmp_path):
+    shown = drift("sales.csv", "--target", "sold", "--models", "nb,lbp", "--jobs", "1")
+    assert shown.exit_code == 0, shown.output
+    assert max(map(len, shown.stdout.splitlines()[:-1])) <= 80
+    folder = tmp_path / "results" / "compare-sales"
+    assert list(runs(folder)) == ["nb", "lbp", "no change", "majority"]
+    assert {one["status"] for one in runs(folder).values()} == {"ok"}
+    assert {one["rows"] for one in runs(folder).values()} == {N}
+    names = [line.split()[0] for line in shown.stdout.splitlines() if line.strip()]
+    assert {"nb", "lbp", "majority"} <= set(names)
+
+
+def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
+    asked = ["--time", "day", "--rows", "100", "--delay", "late", "--windows", "4"]
+    asked += ["--models", "LBP(budget=9, kernel=Linear()),own:make", "--shuffled", "10"]
+    asked += ["--drifts", "50", "--jobs", "1", "--output", "out", "--folds", "2"]
+    shown = drift("sales.csv", "--target", "three", *asked)
+    assert shown.exit_code == 0, shown.output
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["parameters"]["delay"] == "late"
+    windows = pd.read_csv(tmp_path / "out" / "windows.csv")
+    assert set(windows["model"]) >= {"LBP(budget=9, kernel=Linear())", "own:make"}
+    assert set(windows["fold"]) == {0, 1}
+    assert windows["stop"].max() == 100
+    assert windows["stream"].nunique() == 2
+    assert set(pd.read_csv(tmp_path / "out" / "drifts.csv")["row"]) == {50}
+
+
+def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(drift, tmp_path):
+    (tmp_path / "c.toml").write_text("""
+        [compare]
+        file = "sales.csv"
+        target = "sold"
+        windows = 3
+        rows = 50
+        [models]
+        trees = {class = "river.tree:HoeffdingTreeClassifier", max_depth = 2}
+        kernel = {class = "LBP", budget = 5}
+        mine = "own:make"
+    """)
+    shown = drift("--config", "c.toml", "--rows", "40", "--jobs", "1", "--output", "out")
+    assert shown.exit_code == 0, shown.output
+    found = runs(tmp_path / "out")
+    assert list(found) == ["trees", "kernel", "mine", "no change", "majority"]
+    assert {(one["rows"], len(one["windows"])) for one in found.values()} == {(40, 3)}
+    shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
+    assert list(runs(tmp_path / "two")) == ["mine", "nb", "no change", "majority"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sales.csv", "--target", "slod"], "sales has no target 'slod': did you mean 'sold'?"),
+        (["sales.csv"], "sales: name the target, one of day, shop, price"),
+        (
+            ["sales.csv", "--target", "sold", "--models", "trackr"],
+            "no model 'trackr': did you mean",
+        ),
+        (["sales.csv", "--target", "sold", "--models", "own:mak"], "'own:mak' cannot be imported"),
+        (["sales.csv", "--target", "sold", "--models", "LBP(budgt=3)"], "did you mean 'budget'?"),
+        (["sales.csv", "--target", "sold", "--delay", "-3"], "--delay"),
+        (
+            ["sales.csv", "--target", "sold", "--delay", "gem(p=1)"],
+            "SciPy has no distribution 'gem'",
+        ),
+        (["sales.csv", "--target", "sold", "--time", "dya"], "did you mean 'day'?"),
+        (
+            ["sales.csv", "--target", "sold", "--windows", "0"],
+            "--windows must be at least 1, not 0",
+        ),
+        (["sales.csv", "--forks", "spilt"], "--forks cannot be 'spilt': did you mean 'split'?"),
+        (["none.csv", "--target", "sold"], "none.csv"),
+        (["empty.csv", "--target", "sold"], "empty.csv"),
+        (["head.csv", "--target", "b"], "head"),
+        (["own.py", "--target", "sold"], "own.py has no suffix that says what it holds"),
+        ([], "give the file, or file in [compare] of the --config file"),
+        (["--config", "bad.toml"], "[compare] has no 'targt': did you mean 'target'?"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_by_name(drift, tmp_path, words, message):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "head.csv").write_text("a,b\n")
+    (tmp_path / "bad.toml").write_text("[compare]\ntargt = 'sold'\n")
+    shown = drift(*words, "--jobs", "1")
+    assert shown.exit_code == 2, shown.output
+    assert message in shown.stderr
+    assert "Traceback" not in shown.stderr
