@@ -41,10 +41,12 @@ CIRCLES = {
     *("experiments.papers.plots", "experiments.papers.reproduction", "experiments.papers.results"),
     *("experiments.terminal", "experiments.tracking.results"),
     *("experiments.comparison.plots", "experiments.comparison.results"),
+    "experiments.comparison.report",
 }
 #: Heavy or optional libraries, and the only modules that may import them.
 OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
+    "plotly": {"drift.experiments.comparison.report"},
     "narwhals": {"drift.models._template.batches", "drift.streams.tables"},
     "pandas": {"drift.experiments.comparison.results"},
     "kafka": {

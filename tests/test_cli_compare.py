@@ -100,7 +100,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         ),
         (["sales.csv", "--target", "sold", "--models", "own:mak"], "'own:mak' cannot be imported"),
         (["sales.csv", "--target", "sold", "--models", "LBP(budgt=3)"], "did you mean 'budget'?"),
-        (["sales.csv", "--target", "sold", "--delay", "-3"], "--delay"),
+        (["sales.csv", "--target", "sold", "--delay", "-3"], "the feature '-3' of delay"),
         (
             ["sales.csv", "--target", "sold", "--delay", "gem(p=1)"],
             "SciPy has no distribution 'gem'",

@@ -243,9 +243,20 @@ class RunFolder:
         content
             What JSON can hold.
         """
-        text = json.dumps(content, indent=2)
+        self.write_text(name, json.dumps(content, indent=2) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text, replacing what was there.
+
+        Parameters
+        ----------
+        name
+            The file's name.
+        text
+            Its content.
+        """
         with _saying_why(self.path / name):
-            (self.path / name).write_text(text + "\n", encoding="utf-8")
+            (self.path / name).write_text(text, encoding="utf-8")
 
     def write_figures(self, draw: Callable[[], Mapping[str, Figure]]) -> None:
         """Write figures as PNG and as SVG, replacing what was there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from rich.jupyter import JupyterMixin
 
 from drift.errors import MissingExtraError
 from drift.experiments.comparison.measures import MEASURES
+from drift.experiments.comparison.report import report
 from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.folder import RunFolder
 from drift.experiments.manifest import manifest
@@ -202,12 +204,17 @@ class ComparisonResults(JupyterMixin):
         return found
 
     def save(self, path: str | PathLike[str] | RunFolder) -> None:
-        """Write the tables, as Parquet and CSV, figures and the manifest.
+        """Write the tables, as Parquet and CSV, figures, the manifest and ``report.html``.
 
         Parameters
         ----------
         path
             The folder; made if need be. Runs that it lacks are added.
+
+        Warns
+        -----
+        RuntimeWarning
+            matplotlib or plotly is not installed: there are no figures, or no report.
         """
         folder = path if isinstance(path, RunFolder) else RunFolder(path)
         tables = ("runs", "windows", "drifts", "recoveries", "tests", "table")
@@ -219,6 +226,10 @@ class ComparisonResults(JupyterMixin):
             for name in tables:
                 folder.write_frame(name, getattr(self, name))
             folder.write_figures(lambda: self.figures)
+            try:
+                folder.write_text("report.html", report(self))
+            except MissingExtraError as error:
+                warnings.warn(f"no report: {error}", RuntimeWarning, stacklevel=2)
 
     def _repr_html_(self) -> str:
         html: str = self.table.to_html(index=False, na_rep="", float_format="{:.4g}".format)

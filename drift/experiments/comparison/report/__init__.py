@@ -1,0 +1,360 @@
+"""The report of a comparison: one file for a browser that asks nothing of a network.
+
+Plotly draws the curves: of the maintained libraries that zoom it needs the least beside it
+(narwhals, which drift has), and its script is one file that can be put into the page.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from importlib import resources
+from string import Template
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import drift
+from drift.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from drift.experiments.comparison.results import ComparisonResults
+    from drift.experiments.folder import Record
+
+__all__ = ["report"]
+
+#: On white and on black; neighbours differ in lightness, too, for readers who see few colours.
+_COLOURS = (
+    *(("#0072b2", "#56b4e9"), ("#c24a00", "#ff9a5c"), ("#007a5a", "#3ed6a5")),
+    *(("#a9437e", "#e9a3cb"), ("#7a5c00", "#f0c94a"), ("#3b3b98", "#b4b4ff")),
+)
+_DASHES = ("solid", "solid", "solid", "dash", "dashdot", "longdash")
+
+
+class _Measure(NamedTuple):
+    heading: str
+    title: str  # of the axis, and of the heading as the mouse rests there
+    factor: float = 1.0
+    digits: int = 3
+    falling: bool = True  # better the smaller it is
+
+
+#: In the order of the table: on a telephone the first are seen.
+_MEASURES = {
+    "error": _Measure("error %", "error (%)", 100, 2),
+    "microseconds": _Measure("µs/row", "time an example (µs)", digits=1),
+    "memory": _Measure("MB", "memory (MB)", 1e-6, 2),
+    "kappa": _Measure("kappa", "Cohen's kappa", falling=False),
+    "kappa_temporal": _Measure("temporal", "kappa against no change", falling=False),
+    "kappa_m": _Measure("kappa M", "kappa against the majority", falling=False),
+    "balanced_accuracy": _Measure("balanced %", "balanced accuracy (%)", 100, 2, falling=False),
+    "f1": _Measure("F1", "F1, mean over classes", falling=False),
+    "auc": _Measure("AUC", "area under the ROC curve", falling=False),
+    "log_loss": _Measure("log loss", "log loss (nats)"),
+    "calibration_error": _Measure("calibration %", "calibration error (%)", 100, 2),
+}
+
+
+class _Column(NamedTuple):
+    key: str
+    heading: str
+    about: str = ""
+    shape: Callable[[Any], str] | None = None  # None: a text
+    falling: bool = True
+
+
+def report(results: ComparisonResults) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    results
+        What it shows.
+
+    Raises
+    ------
+    MissingExtraError
+        plotly is not installed.
+    """
+    try:
+        from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise MissingExtraError("plotly", "compare") from error
+    names = list(results.streams)
+    streams = [_stream(results, name) for name in names]
+    data = {
+        "measures": {
+            name: {"title": one.title, "factor": one.factor, "zero": one.falling}
+            for name, one in _MEASURES.items()
+        },
+        "streams": streams,
+    }
+    folder = resources.files(__name__)
+    page = Template((folder / "page.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        title=escape(f"{', '.join(names)}: {_count(len(streams[0]['models']), 'model')} compared"),
+        lead=escape(" ".join(_lead(one) for one in streams)),
+        remarks="\n".join(f'<p class="remark">{escape(one)}</p>' for one in _remarks(results)),
+        sections="\n".join(
+            [*(_section(results, i, one) for i, one in enumerate(streams)), _tests(results)]
+        ),
+        about=_about(results),
+        style=(folder / "style.css").read_text(encoding="utf-8"),
+        script=(folder / "script.js").read_text(encoding="utf-8"),
+        data=json.dumps(data).replace("<", "\\u003c"),
+        plotly=get_plotlyjs(),
+    )
+
+
+def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
+    """What the page's script knows of a stream."""
+    from drift.experiments.comparison.results import BASELINES  # noqa: PLC0415 - imports this
+
+    rows = _rows(results, name)
+    windows = [row for row in results.window_rows if row["stream"] == name]
+    places = sorted({(row["start"], row["stop"]) for row in windows})
+    models, coloured = [], iter(zip(_COLOURS, _DASHES, strict=True))
+    for row in rows:
+        own: dict[int, list[Record]] = {start: [] for start, _ in places}
+        for window in windows:
+            if window["model"] == row["model"] and row["error"] is not None:
+                own[window["start"]].append(window)
+        baseline = row["model"] in BASELINES
+        look = None if baseline else next(coloured, None)
+        models.append(
+            {
+                "name": row["model"],
+                "baseline": baseline,
+                "main": look is not None,
+                "colours": look and look[0],
+                "dash": look[1] if look else "dot" if baseline else "solid",
+                "whole": row["status"] == "ok",
+                "error": row["error"],
+                "cost": row["microseconds"],
+                "windows": {
+                    measure: [_mean(one[measure] for one in some) for some in own.values()]
+                    for measure in _MEASURES
+                },
+            }
+        )
+    return {
+        "name": name,
+        "rows": len(results.streams[name]),
+        "middles": [(start + stop) / 2 for start, stop in places],
+        "drifts": [drift._asdict() for drift in results.streams[name].drifts],
+        "models": models,
+    }
+
+
+def _rows(results: ComparisonResults, stream: str) -> list[Record]:
+    """Rows of the table; a model that failed has no measures, as others had more rows."""
+    about = ("stream", "model", "runs", "status")
+    rows = [
+        row if "failed" not in row["status"] else dict.fromkeys(row) | {k: row[k] for k in about}
+        for row in results.summary_rows
+        if row["stream"] == stream
+    ]
+    return sorted(rows, key=lambda row: (row["error"] is None, row["error"] or 0.0))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' if n != 1 else ''}"
+
+
+def _lead(stream: Mapping[str, Any]) -> str:
+    known = [one for one in stream["models"] if one["whole"] and one["error"] is not None]
+    told = [one for one in known if not one["baseline"]][:1]
+    told += [one for one in known if one["baseline"] and one["name"] == "no change"]
+    if not told:
+        return f"No model has a prediction on {stream['name']}."
+    best, *others = told
+    said = f"On {stream['name']} ({_count(stream['rows'], 'row')}) "
+    said += f"{best['name']} has the lowest error, {100 * best['error']:.2f} %"
+    return (
+        said
+        + "".join(
+            f"; {one['name']}, which repeats the last label, has {100 * one['error']:.2f} %"
+            for one in others
+        )
+        + "."
+    )
+
+
+def _remarks(results: ComparisonResults) -> Iterator[str]:
+    for row in results.run_rows:
+        if row["status"] != "ok":
+            yield f"{row['model']} on {row['stream']}: {row['status']}. {row['message'] or ''}"
+
+
+def _section(results: ComparisonResults, number: int, stream: Mapping[str, Any]) -> str:
+    name = escape(stream["name"])
+    drifts = stream["drifts"]
+    where = ", ".join(f"{drift['row']:,}" for drift in drifts)
+    known = f"Known drifts, at row {where}, are marked." if drifts else "No drift is known."
+    chosen = "".join(
+        f'<option value="{key}">{escape(one.title)}</option>' for key, one in _MEASURES.items()
+    )
+    best = ", ".join(
+        f"{one['name']} {100 * one['error']:.2f} %"
+        for one in stream["models"]
+        if one["error"] is not None
+    )
+    return f"""\
+<section>
+<h2>{name}</h2>
+{_summary(results, stream)}
+<h3>Over time</h3>
+<p class="note">Means over runs in each of {len(stream["middles"])} windows. {known} Drag across the
+figure to zoom, or use the buttons.</p>
+<figure data-stream="{number}">
+<div class="tools">
+<label>Show <select aria-label="Measure shown over time">{chosen}</select></label>
+{_buttons([("in", "Zoom in"), ("out", "Zoom out"), ("left", "Left"), ("right", "Right")])}
+</div>
+<div class="plot over-time" role="img" aria-label="Curves of each model over the rows of {name}.
+{escape(known)} Errors over all rows: {escape(best)}. A table below has the numbers."></div>
+</figure>
+{_windows(stream)}
+<h3>Error against time</h3>
+<p class="note">Down and to the left is better.</p>
+<figure data-stream="{number}">
+<div class="tools">{_buttons([("in", "Zoom in"), ("out", "Zoom out")])}</div>
+<div class="plot against" role="img" aria-label="Error of each model on {name} against the
+microseconds that an example takes; the table at the top has the numbers."></div>
+</figure>
+{_recoveries(results, stream)}
+</section>"""
+
+
+def _buttons(acts: Sequence[tuple[str, str]]) -> str:
+    return " ".join(
+        f'<button type="button" data-act="{act}">{text}</button>'
+        for act, text in [*acts, ("reset", "Reset")]
+    )
+
+
+def _summary(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
+    rows = _rows(results, stream["name"])
+    columns = [_Column("model", "model")]
+    for key, one in _MEASURES.items():
+        columns.append(_Column(key, one.heading, one.title, _shape(one), one.falling))
+    whole = "{:,.0f}".format
+    if stream["drifts"]:
+        about = "rows until a model is as good again as before a drift"
+        columns.insert(2, _Column("recovery", "recovery", about, whole))
+    if any(row["unpredicted"] for row in rows):
+        about = "rows without a prediction, which no measure counts"
+        columns.append(_Column("unpredicted", "unpredicted", about, whole))
+    caption = "Each model predicts a row, then learns it. A heading sorts."
+    return _table(caption, columns, rows, by="error")
+
+
+def _shape(one: _Measure) -> Callable[[Any], str]:
+    return lambda value: f"{one.factor * value:,.{one.digits}f}"
+
+
+def _windows(stream: Mapping[str, Any]) -> str:
+    columns = [_Column("row", "middle row", shape="{:,.0f}".format)]
+    rows: list[Record] = [{"row": middle} for middle in stream["middles"]]
+    for number, model in enumerate(stream["models"]):
+        columns.append(_Column(str(number), model["name"], shape=_shape(_MEASURES["error"])))
+        for row, error in zip(rows, model["windows"]["error"], strict=True):
+            row[str(number)] = error
+    table = _table("Error in each window (%).", columns, rows)
+    return f"<details><summary>The errors as a table</summary>{table}</details>"
+
+
+def _recoveries(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
+    rows = [
+        {"model": record["model"], **drift}
+        for record in results.records
+        if record["stream"] == stream["name"]
+        for drift in record["drifts_met"]
+    ]
+    if not rows:
+        return ""
+    columns = [
+        _Column("model", "model"),
+        _Column("row", "drift at row", shape="{:,.0f}".format),
+        _Column("before", "error before %", shape=_shape(_MEASURES["error"])),
+        _Column("rows", "recovery", "rows until it is as good again", "{:,.0f}".format),
+        _Column("excess", "excess", "mistakes beyond those at the error before", "{:,.1f}".format),
+    ]
+    return f"<h3>After each drift</h3>{_table('An empty cell: never.', columns, rows)}"
+
+
+def _tests(results: ComparisonResults) -> str:
+    rows = results.test_rows
+    if not rows:
+        return ""
+    numbers = {key for key in rows[0] if not isinstance(rows[0][key], str)}
+    columns = [
+        _Column(key, key.replace("_", " "), shape="{:.4g}".format if key in numbers else None)
+        for key in rows[0]
+    ]
+    about = "Pairs of models: Wilcoxon's signed ranks by Holm, and Bayesian signed ranks."
+    return f"<section><h2>Tests</h2>{_table(about, columns, rows)}</section>"
+
+
+def _table(
+    caption: str, columns: Sequence[_Column], rows: Iterable[Mapping[str, Any]], by: str = ""
+) -> str:
+    """A table whose headings are buttons; what is missing is an empty cell."""
+    heads = []
+    for one in columns:
+        kind = ' class="number"' if one.shape else ""
+        first = "" if one.falling else ' data-first="descending"'
+        sort = ' aria-sort="ascending"' if one.key == by else ""
+        about = f' title="{escape(one.about)}"' if one.about else ""
+        heads.append(
+            f'<th scope="col"{kind}{first}{sort}><button type="button"{about}>'
+            f"{escape(one.heading)}</button></th>"
+        )
+    lines = []
+    for row in rows:
+        cells = [_cell(one, row[one.key], first=i == 0) for i, one in enumerate(columns)]
+        kind = ' class="baseline"' if row.get("model") in {"no change", "majority"} else ""
+        lines.append(f"<tr{kind}>{''.join(cells)}</tr>")
+    # What is wider than the screen is scrolled to, by keys as well.
+    name = escape(caption)
+    return (
+        f'<p class="note">{name}</p><div class="wide" tabindex="0" role="region" '
+        f'aria-label="{name}"><table aria-label="{name}">'
+        f"<thead><tr>{''.join(heads)}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _cell(column: _Column, value: Any, *, first: bool) -> str:
+    missing = value is None or value != value
+    text = "" if missing else column.shape(value) if column.shape else str(value)
+    kind = ' class="number"' if column.shape else ""
+    tag, scope = ("th", ' scope="row"') if first else ("td", "")
+    sort = "" if missing else escape(str(value))
+    return f'<{tag}{scope}{kind} data-value="{sort}">{escape(text)}</{tag}>'
+
+
+def _about(results: ComparisonResults) -> str:
+    said = {
+        "made by": f"drift {drift.__version__}, in {results.seconds:,.0f} s",
+        **{
+            f"rows of {name}": f"{len(one):,}, SHA-256 {one.sha256}"
+            for name, one in results.streams.items()
+        },
+        **{
+            name.replace("_", " "): str(value)
+            for name, value in results.settings.items()
+            if value not in {None, False}
+        },
+    }
+    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in said.items())
+    return (
+        "<h2>How it was measured</h2><p>Times are of the processor, of predicting and learning one "
+        "example; memory is the model's largest. No change repeats the last label that came, "
+        f"majority predicts the one that came most often.</p><dl>{items}</dl>"
+    )

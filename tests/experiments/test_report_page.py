@@ -1,0 +1,193 @@
+"""`report.html` of a comparison: what it says, and what it does in a browser without a network."""
+
+import re
+import shutil
+import sys
+
+import pytest
+from river.base import Classifier
+
+from drift.experiments import compare
+
+pytest.importorskip("plotly")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+
+class Always(Classifier):
+    def __init__(self, label=True):  # noqa: FBT002
+        self.label = label
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_one(self, x):
+        return self.label
+
+
+class Broken(Always):
+    def learn_one(self, x, y):
+        raise ValueError("<b>no</b>")
+
+
+# A hundred rows are true, and the next hundred are not.
+STREAM = [({"a": 1.0}, number < 100) for number in range(200)]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    models = {"yes": Always(True), "<no>": Always(False), "broken": Broken()}
+    folder = tmp_path_factory.mktemp("compared")
+    return compare(models, STREAM, drifts=[(100, 20)], windows=4, jobs=1, output=folder)
+
+
+@pytest.fixture(scope="module")
+def text(results):
+    return (results.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_is_one_file_that_names_no_other(text):
+    page = text.partition('<script type="application/json"')[0]
+    assert re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', page) == []
+    assert "default-src 'none'" in page
+    # What is told of a model that failed is text, whatever it is.
+    assert "broken on stream: failed. " in page
+    assert "&lt;b&gt;no&lt;/b&gt;" in page
+    assert "<no>" not in page
+    assert "<no>" not in text.partition('type="application/json"')[2].partition("</script>")[0]
+
+
+def test_the_page_says_what_the_records_say(text):
+    assert re.search(r"On stream \(200 rows\) (yes|&lt;no&gt;) has the lowest error, 50.00 %", text)
+    assert "no change, which repeats the last label, has 0.50 %" in text
+    rows = re.findall(r'<tr[^>]*><th scope="row" data-value="([^"]*)">.*?</tr>', text)
+    # No change is wrong once. Yes and no are wrong on 100 rows of 200, the majority, which has
+    # no prediction for the first, on 100 of 199.
+    assert rows[:1] == ["no change"]
+    assert set(rows[1:3]) == {"yes", "&lt;no&gt;"}
+    assert rows[3] == "majority"
+
+
+def test_without_plotly_there_is_no_report_and_a_warning_says_so(results, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.warns(RuntimeWarning, match="no report: plotly is not installed"):
+        results.save(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+    assert (tmp_path / "table.csv").exists()
+
+
+# --- in a browser ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser, results):
+    """Open the page; what it complained of and asked for is beside it."""
+    contexts = []
+
+    def visit(**options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        said, asked = [], []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url.partition(":")[0]))
+        page.goto((results.folder / "report.html").as_uri())
+        page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+        return page, said, asked
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+def column(page, number=0):
+    cells = page.locator("table").first.locator(f"tbody tr > :nth-child({number + 1})")
+    return cells.all_inner_texts()
+
+
+def span(page, axis="xaxis"):
+    return page.evaluate(f"document.querySelector('.over-time')._fullLayout.{axis}.range")
+
+
+def test_tables_sort_and_curves_zoom_by_mouse_and_by_keys_without_a_network(opened):
+    page, said, asked = opened(viewport={"width": 1200, "height": 900})
+    heading = page.locator("table").first.locator("thead button").first
+    heading.click()
+    names = sorted(["yes", "<no>", "broken", "no change", "majority"], key=lambda n: n.strip("<>"))
+    assert sorted(column(page)) == sorted(names)
+    up = column(page)
+    assert [n for n in up if n != "<no>"] == ["broken", "majority", "no change", "yes"]
+    heading.focus()
+    page.keyboard.press("Enter")
+    assert column(page) == up[::-1]
+    page.locator("table").first.locator("thead button").nth(1).press("Space")
+    # By error, ascending; what has none is last in either direction.
+    assert column(page)[0] == "no change"
+    assert column(page, 1)[-1] == ""
+    page.locator("table").first.locator("thead button").nth(1).press("Space")
+    assert (column(page)[0], column(page, 1)[-1]) == ("majority", "")
+
+    assert span(page) == [0, 200]
+    first = page.locator("figure").first
+    first.get_by_role("button", name="Zoom in").press("Enter")
+    assert span(page) == pytest.approx([40, 160])
+    first.get_by_role("button", name="Right").press("Enter")
+    assert span(page) == pytest.approx([76, 196])
+    first.get_by_role("button", name="Reset").click()
+    assert span(page) == [0, 200]
+    box = first.locator(".nsewdrag").first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.25, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=5)
+    page.mouse.up()
+    page.wait_for_function("document.querySelector('.over-time')._fullLayout.xaxis.range[1] < 120")
+    assert span(page) == pytest.approx([50, 100], abs=5)
+
+    first.locator("select").select_option("log_loss")
+    page.wait_for_function(
+        "document.querySelector('.over-time')._fullLayout.yaxis.title.text.startsWith('log loss')"
+    )
+    assert first.locator(".annotation", has_text="drift").count() == 1
+    for plot in page.locator(".plot").all():
+        assert plot.get_attribute("role") == "img"
+        assert len(plot.get_attribute("aria-label")) > 60
+    assert (said, set(asked)) == ([], {"file"})
+
+
+def test_a_telephone_scrolls_tables_and_not_the_page(opened):
+    page, said, _ = opened(viewport={"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = page.locator(".wide").first
+    assert wide.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0")
+    assert said == []
+
+
+def test_the_dark_is_dark_and_paper_is_white(opened):
+    page, said, _ = opened(color_scheme="dark")
+    shade = "e => getComputedStyle(e).backgroundColor"
+    body, paper = page.locator("body"), page.locator(".over-time rect.bg, .main-svg").first
+    assert body.evaluate(shade) == "rgb(20, 23, 28)"
+    assert "20, 23, 28" in paper.evaluate("e => getComputedStyle(e).background")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert body.evaluate(shade) == "rgb(255, 255, 255)"
+    assert not page.locator(".tools").first.is_visible()
+    page.wait_for_function(
+        "document.querySelector('.over-time')._fullLayout.paper_bgcolor === '#ffffff'"
+    )
+    assert said == []
