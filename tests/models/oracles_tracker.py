@@ -6,7 +6,7 @@ import numpy as np
 from oracles_tracker_parts import GOLDEN, Linear, SecondOrderGate, dot, first, hashed, kernel, mix
 
 LINEAR = [("sgd", 0.3), ("sgd", 3.0), ("adagrad", 0.25), ("kalman", 1.0)]
-GATES = [0.1, 0.5]
+GATES = [0.1]
 SURPRISE, CLIP, VOTE, DRAWN, NAMES = 0.25, 1e-3, 0.2, 16, 4096
 
 

@@ -81,17 +81,17 @@ def test_no_adversary_breaks_the_bound(adversary, scale):
 def test_the_bound_is_what_the_formula_says():
     """ln M + m ln(M / s) - (T - 1 - m) ln(1 - s + s / M) above the best sequence."""
     model, twin = Tracker(6, share=0.01), Twin(6, share=0.01)
-    for t, (x, y) in enumerate(random_stream(240)):
-        label = y != (t // 80 == 1)
+    for t, (x, y) in enumerate(random_stream(360)):
+        label = y != (t // 120 == 1)
         model.learn_one(x, label)
         twin.learn(x, label)
     record = model.regret_bound()
     losses = np.array([loss for _, loss in twin.losses])
     m, s, n = record.switches, 0.01, losses.shape[1]
-    price = math.log(n) + m * math.log(n / s) - (239 - m) * math.log(1 - s + s / n)
+    price = math.log(n) + m * math.log(n / s) - (359 - m) * math.log(1 - s + s / n)
     assert m > 0
     assert record.bound - price > losses.min(axis=1).sum()
-    assert record.bound <= losses.sum(axis=0).min() + math.log(n) - 239 * math.log(1 - s + s / n)
+    assert record.bound <= losses.sum(axis=0).min() + math.log(n) - 359 * math.log(1 - s + s / n)
     assert record.bound == pytest.approx(twin.bound()[0], rel=1e-3)
 
 

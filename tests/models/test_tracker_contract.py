@@ -104,8 +104,8 @@ def test_memory_does_not_follow_the_stream(scale):
 def test_experts_are_a_table_of_what_each_would_have_done():
     model = Tracker(12)
     rows = model.experts
-    assert len(rows) == 23
-    assert [row.weight for row in rows] == pytest.approx([1 / 23] * 23)
+    assert len(rows) == 22
+    assert [row.weight for row in rows] == pytest.approx([1 / 22] * 22)
     for x, y in random_stream(100):
         model.learn_one(x, y)
     rows = model.experts
@@ -119,10 +119,10 @@ def test_experts_are_a_table_of_what_each_would_have_done():
         *((6.0, 0.0), (6.0, 4 / 12)),
     ]
     text = repr(rows).splitlines()
-    assert len(text) == 24
+    assert len(text) == 23
     assert max(map(len, text)) <= 80
     html = rows._repr_html_()
-    assert html.count("<tr>") == 24
+    assert html.count("<tr>") == 23
     assert f"{rows[0].log_loss:.3f}" in html
     frame = pd.DataFrame(rows)
     assert frame.columns.tolist() == list(rows[0]._fields)

@@ -19,8 +19,8 @@
 #define DRIFT_WALK 1e-5
 #define DRIFT_MOST 0.1
 
-enum { DRIFT_FIRST_ORDER = 2, DRIFT_GATES = 3, DRIFT_LINEARS = 4 };
-static const double drift_gate_rates[DRIFT_FIRST_ORDER] = {0.1, 0.5};
+enum { DRIFT_FIRST_ORDER = 1, DRIFT_GATES = 2, DRIFT_LINEARS = 4 };
+static const double drift_gate_rates[DRIFT_FIRST_ORDER] = {0.1};
 
 typedef struct {
     int members, scored; /* all, and those whose scores the gates see */
@@ -48,6 +48,18 @@ static inline double drift_power_of_e(double x) {
     exponent.real = shifted;
     power.bits = (int64_t)((uint64_t)(exponent.bits + 1023) << 52);
     return sum * power.real;
+}
+
+/* log(x) for a normal x > 0: x = 2**n m with m about 1, and 11 terms of the series of the inverse tangent. */
+static inline double drift_log(double x) {
+    union { double real; int64_t bits; } whole = {x}, rest;
+    int64_t shifted = whole.bits - 0x3FE6A09E667F3BCD; /* sqrt(1/2) */
+    double f, square, sum = 1.0 / 21;
+    rest.bits = (shifted & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD;
+    f = (rest.real - 1.0) / (rest.real + 1.0);
+    square = f * f;
+    for (int k = 19; k > 0; k -= 2) sum = sum * square + 1.0 / k;
+    return 2.0 * f * sum + (double)((int32_t)(shifted >> 32) >> 20) * 0.693147180559945309417;
 }
 
 static inline double drift_clipped(double x, double most) { return x > most ? most : x < -most ? -most : x; }
@@ -229,6 +241,10 @@ static void drift_learn_gates(DriftMixture *m, int number, double w) {
     drift_filter(m->gates + DRIFT_FIRST_ORDER * scored, m->covariance, m->margin, m->gain, scored, w);
 }
 
+DRIFT_CLONES static void drift_losses(double *__restrict loss, const double *__restrict p, int n, double w) {
+    for (int e = 0; e < n; e++) loss[e] = -w * drift_log(p[e]);
+}
+
 /* Weigh the members by what they said of an example, after `drift_next_weights`; loss includes `w`. */
 static void drift_weigh(DriftMixture *m, int number, double w, double loss) {
     int n = m->members, scored = drift_was_scored(m, number);
@@ -238,8 +254,10 @@ static void drift_weigh(DriftMixture *m, int number, double w, double loss) {
         drift_learn_gates(m, number, w);
         memcpy(m->weights, m->next, (size_t)n * sizeof *m->weights);
     }
+    for (int e = 0; e < n; e++) m->next[e] = loss;
+    if (scored) drift_losses(m->next, m->p + number * n, n, w);
     for (int e = 0; e < n; e++) {
-        double lost = scored ? -w * log(m->p[number * n + e]) : loss;
+        double lost = m->next[e];
         m->path[e] += lost;
         m->losses[e] += lost;
         m->errors[e] += m->choice[e] == number ? 0.0 : w;

@@ -29,7 +29,7 @@ VOTE = 0.2
 #: Supports that are drawn, of which the cheapest is evicted.
 DRAWS = 16
 #: Rates of the gates that go by gradients.
-GATES = (0.1, 0.5)
+GATES = (0.1,)
 #: Of the gate of second order, a Kalman filter of weights that walk: variance at first, what an
 #: example adds to it, and the most there is of it.
 SECOND_ORDER = (0.01, 1e-5, 0.1)
