@@ -449,9 +449,9 @@ static int DRIFT_NAME(drift_make_sparse)(DriftColumn *c, int capacity) {
     return 0;
 }
 
-/* Write a non-zero value; a column with more than its share of the slots turns dense. -1 without
+/* Write a non-zero value; a column with more than `most` of them turns dense. -1 without
    memory, the column as it was. */
-static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int capacity) {
+static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int capacity, int most) {
     if (drift_is_dense(c)) {
         ((REAL *)c->block)[slot] = (REAL)value;
         c->size++;
@@ -464,7 +464,7 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
             return -1;
     }
     DRIFT_CELLS(c)[c->size++] = (DRIFT_CELL){slot, (REAL)value};
-    return c->size > capacity / DRIFT_DENSE ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
+    return c->size > most ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
 }
 
 /* A slot's cell in a sparse column; the end of the column where it has none. */

@@ -64,7 +64,7 @@ cdef extern from *:
     void drift_dots(bint, DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
     double drift_score(bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *) nogil
     void drift_widen(bint, double *, const void *, const double *, double, int) nogil
-    int drift_put(bint, DriftColumn *, int, double, int) nogil
+    int drift_put(bint, DriftColumn *, int, double, int, int) nogil
     double drift_get(bint, DriftColumn *, int) nogil
     void drift_drop(bint, DriftColumn *, int, int) nogil
     int drift_make_dense(bint, DriftColumn *, int) nogil

@@ -265,9 +265,11 @@ cdef class Supports:
 
     cdef int put(self, int j, int slot, double value) except -1:
         """Write a scaled value into a slot, unless it vanishes beside the row's others."""
+        # Where memory counts more than time, a column stays sparse for longer.
+        cdef int most = self.capacity // (DRIFT_DENSE // 2 if self.numbered else DRIFT_DENSE)
         cdef bint dense = drift_is_dense(&self.columns[j])
         value = value if self.wide else <float>value
-        if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity):
+        if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity, most):
             raise MemoryError("the column store cannot grow")
         self.note_turn(j, dense)
         if value != 0.0:

@@ -6,7 +6,7 @@
 #ifndef DRIFT_EXPERTS_H
 #define DRIFT_EXPERTS_H
 
-enum { DRIFT_DRAWS = 16, DRIFT_SLOT_BITS = 14, DRIFT_CELL_SIZE = 6 };
+enum { DRIFT_DRAWS = 16, DRIFT_SLOTS = 16384, DRIFT_CELL_SIZE = 6 };
 /* A cell of the linear experts, one for the bias and each slot: two weights by gradient descent, one by
    AdaGrad and one by a diagonal Kalman filter, AdaGrad's sum of squares, and what the filter knows. */
 static const double drift_linear_rates[3] = {0.3, 3.0, 0.25}; /* of the former three */
@@ -75,6 +75,14 @@ DRIFT_CLONES static void drift_distances(float *__restrict distance, float *__re
     }
 }
 
+DRIFT_CLONES static void drift_all_distances(double *__restrict distance, const double *__restrict row,
+                                            const double *__restrict squared, double own, int n) {
+    for (int i = 0; i < n; i++) {
+        double sum = squared[i] + own, d = sum - 2.0 * row[i];
+        distance[i] = d > DRIFT_TIE * sum ? d : 0.0;
+    }
+}
+
 /* exp(-width * distance), to a few units in the last place; 0 below exp(-87). */
 DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__restrict distance, float width, int n) {
     for (int i = 0; i < n; i++) {
@@ -135,17 +143,18 @@ static void drift_expert_sums(double *out, const float *rows, const float *kerne
 /* A kernel between three supports and themselves, from their inner products and squared norms: what of
    the first one's coefficients the other two get, where it is projected onto them. */
 static void drift_project(double width, const double dots[3][3], double share[2]) {
-    double k[3][3], jj, ll, det;
-    for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++) {
-            double sum = dots[a][a] + dots[b][b], d = sum - 2.0 * dots[a][b];
-            k[a][b] = width == 0.0 ? dots[a][b] : exp(-width * (d > DRIFT_TIE * sum ? d : 0.0));
-        }
-    jj = k[1][1] * 1.001 + 1e-4;
-    ll = k[2][2] * 1.001 + 1e-4;
-    det = jj * ll - k[1][2] * k[1][2];
-    share[0] = (k[0][1] * ll - k[0][2] * k[1][2]) / det;
-    share[1] = (k[0][2] * jj - k[0][1] * k[1][2]) / det;
+    static const int pairs[3][2] = {{0, 1}, {0, 2}, {1, 2}};
+    double k[3], jj, ll, det; /* of the first with the second, with the third, and of those two */
+    for (int c = 0; c < 3; c++) {
+        int a = pairs[c][0], b = pairs[c][1];
+        double sum = dots[a][a] + dots[b][b], d = sum - 2.0 * dots[a][b];
+        k[c] = width == 0.0 ? dots[a][b] : exp(-width * (d > DRIFT_TIE * sum ? d : 0.0));
+    }
+    jj = (width == 0.0 ? dots[1][1] : 1.0) * 1.001 + 1e-4;
+    ll = (width == 0.0 ? dots[2][2] : 1.0) * 1.001 + 1e-4;
+    det = jj * ll - k[2] * k[2];
+    share[0] = (k[0] * ll - k[1] * k[2]) / det;
+    share[1] = (k[1] * jj - k[0] * k[2]) / det;
 }
 
 /* --- linear experts ------------------------------------------------------------------------------ */

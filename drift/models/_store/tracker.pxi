@@ -103,7 +103,7 @@ cdef class TrackerCore(Scaling):
 
     cdef int cells_of(self, int n_names) noexcept:
         """Cells of a row of the linear experts: the bias and the slots."""
-        return 1 + (1 << DRIFT_SLOT_BITS if self.sparse else n_names)
+        return 1 + (DRIFT_SLOTS if self.sparse else n_names)
 
     # --- room ----------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ cdef class TrackerCore(Scaling):
         if turns:
             store = self.new_store(True, store.wide)
             names = []
-            self.reserve_cells(1 + (1 << DRIFT_SLOT_BITS))
+            self.reserve_cells(1 + DRIFT_SLOTS)
         elif self.fresh:
             names = names + self.fresh
             self.reserve_cells(1 + <int>len(names))
@@ -408,18 +408,23 @@ cdef class TrackerCore(Scaling):
         if self.store.size > 2:
             self.support_row(places[0])
             self.nearest(places)
-            self.project(places)
+            if places[2] < 0:  # of numbers that no example has
+                places[1] = -1
+            else:
+                self.project(places)
         return 0
 
     cdef double cost(self, int slot, bint doubled) noexcept:
         """What would be lost with a support; the last row may be about to be doubled."""
         cdef int r, k, e
-        cdef double cost = 0.0, size, root = sqrt(self.store.squared[slot])
-        for e in range(self.n_experts):
-            size = 0.0
-            for r in range(self.m.rows):
-                size += fabs(self.coefficients_of(r, e)[slot]) * (2.0 if doubled and r == self.m.rows - 1 else 1.0)
-            cost += self.m.next[e] * self.factors[e] * size * (root if self.widths[e // self.per_kernel] == 0.0 else 1.0)
+        cdef double cost = 0.0, size, own
+        for k in range(self.n_kernels):
+            own = sqrt(self.store.squared[slot]) if self.widths[k] == 0.0 else 1.0
+            for e in range(k * self.per_kernel, (k + 1) * self.per_kernel):
+                size = 0.0
+                for r in range(self.m.rows):
+                    size += fabs(self.coefficients_of(r, e)[slot]) * (2.0 if doubled and r == self.m.rows - 1 else 1.0)
+                cost += self.m.next[e] * self.factors[e] * size * own
         return cost
 
     cdef int support_row(self, int slot) except -1:
@@ -447,22 +452,20 @@ cdef class TrackerCore(Scaling):
         return 0
 
     cdef void nearest(self, int *places) noexcept:
-        """Find the two supports nearest to places[0], whose inner products are in `row`."""
+        """Find the two supports nearest to places[0], whose inner products are in `row`; of equals the older."""
+        cdef ColumnStore store = self.store
         cdef int k, slot
-        cdef double sum, distance, first = 0.0, second = 0.0
-        for k in range(self.store.size):
-            slot = self.store.order[k]
-            if slot == places[0]:
-                continue
-            sum = self.store.squared[slot] + self.store.squared[places[0]]
-            distance = sum - 2.0 * self.row[slot]
-            if distance <= DRIFT_TIE * sum:
-                distance = 0.0
-            if places[1] < 0 or distance < first:
-                places[2], second = places[1], first
-                places[1], first = slot, distance
-            elif places[2] < 0 or distance < second:
-                places[2], second = slot, distance
+        cdef double distance, first = INFINITY, second = INFINITY
+        drift_all_distances(<double *>self.work_block, self.row, store.squared, store.squared[places[0]], store.padded())
+        for k in range(store.size):
+            slot = store.order[k]
+            distance = (<double *>self.work_block)[slot]
+            if distance < second and slot != places[0]:
+                if distance < first:
+                    places[2], second = places[1], first
+                    places[1], first = slot, distance
+                else:
+                    places[2], second = slot, distance
 
     cdef void project(self, int *places) noexcept:
         """Work out what the two others get of the first one's coefficients."""

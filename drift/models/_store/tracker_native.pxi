@@ -15,7 +15,7 @@ cdef extern from *:
     """
     enum: FEW_NAMES, DENSE_NAMES
     double SPARSE_SHARE, RATE, LEAST
-    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOT_BITS, DRIFT_DRAWS
+    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_DRAWS
     double DRIFT_TIE
     const uint64_t drift_step
     const double *drift_linear_rates
@@ -53,6 +53,7 @@ cdef extern from *:
     int drift_draw(uint64_t *, int) nogil
     double drift_standardise(const double *, const double *, const double *, double *, double *, double *, double, int) nogil
     void drift_distances(float *, float *, const double *, const double *, double, int) nogil
+    void drift_all_distances(double *, const double *, const double *, double, int) nogil
     void drift_gaussians(float *, const float *, float, int) nogil
     void drift_eighths(float *, const float *, int) nogil
     void drift_expert_sums(double *, const float *, const float *, int, size_t, int) nogil

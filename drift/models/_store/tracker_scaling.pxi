@@ -19,6 +19,18 @@ cdef uint64_t hash_name(name) except? 0:
     return hash_of(name)
 
 
+cdef int AHEAD = 8  # names and values that are asked for before they are read
+
+
+cdef inline void prefetch_next(dict features, Py_ssize_t *position) noexcept:
+    """Ask for the next name and value of a dict, each of which is a cache miss."""
+    cdef PyObject *name
+    cdef PyObject *value
+    if PyDict_Next(features, position, &name, &value):
+        DRIFT_PREFETCH(name)
+        DRIFT_PREFETCH(value)
+
+
 cdef inline int32_t hash_index(int32_t index) noexcept:
     """Hash a column of an array as the number that it is."""
     return numbered(drift_mix(<uint64_t>index + drift_step))
@@ -110,7 +122,7 @@ cdef class Scaling:
 
     cdef bint note_hashes(self, x, dict features, RowsView view, int i) except -1:
         """Note hashes and values in their order; return whether they are those of the example before."""
-        cdef Py_ssize_t position = 0
+        cdef Py_ssize_t position = 0, ahead = 0
         cdef int64_t start = 0
         cdef PyObject *name
         cdef PyObject *value
@@ -133,9 +145,12 @@ cdef class Scaling:
                 self.hashes[k] = hash_index((<int32_t *>view.indices.buf)[start + k])
                 self.raw[k] = (<double *>view.data.buf)[start + k]
         else:
+            for k in range(min(size, AHEAD)):
+                prefetch_next(features, &ahead)
             k = 0
             try:
                 while PyDict_Next(features, &position, &name, &value):
+                    prefetch_next(features, &ahead)
                     if not drift_is_plain(name, value):
                         self.hashed = None
                         self.note_any_hashes(features)
@@ -197,7 +212,7 @@ cdef class Scaling:
 
     cdef void add_value(self, int k, double norm) noexcept:
         """Add a value to its slot's; in which order they come does not matter."""
-        cdef int32_t slot = self.hashes[k] >> (31 - DRIFT_SLOT_BITS)
+        cdef int32_t slot = <int32_t>(<int64_t>self.hashes[k] * DRIFT_SLOTS >> 31)
         cdef double share = self.raw[k] / norm
         cdef int place = slot & self.mask, other
         while self.table[place] >= 0 and self.slots[self.table[place]] != slot:

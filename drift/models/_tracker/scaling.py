@@ -14,7 +14,7 @@ import numpy as np
 from drift.kernels import Linear
 from drift.models._store.features import as_dict, culprit, in_order, number
 from drift.models._store.undo import Part
-from drift.models._tracker.slots import NUMBER_BITS, SLOT_BITS, SLOTS, hash_of
+from drift.models._tracker.slots import NUMBER_BITS, SLOTS, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -116,7 +116,7 @@ class Scaling(Part):
         for name, value in values.items():
             number = hash_of(name) >> (64 - NUMBER_BITS)
             features[number] = features.get(number, 0.0) + value
-        slots = np.array(list(features)) >> (NUMBER_BITS - SLOT_BITS)
+        slots = np.array(list(features)) * SLOTS >> NUMBER_BITS
         unit = np.array(list(features.values())) / norm
         taken, place = np.unique(slots, return_inverse=True)
         shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
