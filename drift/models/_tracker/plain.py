@@ -7,6 +7,7 @@ One class has the whole contract of the compiled core, in more than 300 lines.
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +52,8 @@ class TrackerCore(Part):
     wide
         Keep the supports in float64 columns.
     """
+
+    _kept = frozenset({"linear"})
 
     def __init__(self, plan: Plan, scale: str, seed: int, wide: bool = False) -> None:  # noqa: FBT001, FBT002
         self.guard: Held = stores.Guard()
@@ -235,7 +238,8 @@ class TrackerCore(Part):
         cells[..., 3] += (steps[3] / divisor)[:, np.newaxis] * spread
         cells[..., 5] += (known / divisor)[:, np.newaxis] * spread * spread - walk
         cells[..., 5] = np.maximum(cells[..., 5], 0.0)
-        self.linear[:, places] = cells
+        # At the end of the update: to copy all slots before it takes longer than all else.
+        self.guard.defer(partial(self.linear.__setitem__, (slice(None), places), cells))
 
     # --- the supports --------------------------------------------------------------------------
 
