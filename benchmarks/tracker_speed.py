@@ -92,7 +92,7 @@ def _timed(family: str, budget: int, learnt: Examples, timed: Examples) -> Calla
 def _other(python: str, budget: int, learnt: Examples, timed: Examples) -> Callable[[], float]:
     """LBP of another version, in a process of its own."""
     process = subprocess.Popen(  # noqa: S603
-        [python, "-c", _OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [python, "-I", "-c", _OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     pickle.dump((budget, learnt, timed), process.stdin)  # type: ignore[arg-type]
 
