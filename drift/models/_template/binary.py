@@ -180,7 +180,7 @@ class KernelClassifier(BinaryLabels):
             self.n_updates += 1
             self._update(x, sign, score)
         if y is not None:
-            self._calibration.learn(score, sign, self._weight)
+            self._supports.calibration.learn(score, sign, self._weight)
             self._adopt(y)
 
     def _learn_sign(self, x: Features, sign: float, y: Label = None) -> float:

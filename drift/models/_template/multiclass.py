@@ -212,8 +212,13 @@ class MulticlassKernelClassifier(KernelClassifier):
 
 
 def _by_mode(name: str) -> Any:
-    """Make a member of `TwoOrMore` that is the one of its mode."""
-    return property(lambda self: self._of_mode(name))
+    """Make the method that one of the two templates has, as the mode of the model asks."""
+    two, more = getattr(KernelClassifier, name), getattr(MulticlassKernelClassifier, name)
+
+    def method(self: TwoOrMore, *args: Any) -> Any:
+        return (two if self._prototypes is None else more)(self, *args)
+
+    return method
 
 
 class TwoOrMore(MulticlassKernelClassifier):
@@ -230,12 +235,6 @@ class TwoOrMore(MulticlassKernelClassifier):
     #: Share of the binary hypothesis that a class has taken over, by the class's number.
     _halves: dict[int, float]
 
-    def _of_mode(self, name: str) -> Any:
-        """What the template for two classes has by this name, or that for more."""
-        below = MulticlassKernelClassifier if self._prototypes is None else TwoOrMore
-        return getattr(super(below, self), name)
-
-    _sums_up = _by_mode("_sums_up")
     _pass_over = _by_mode("_pass_over")
     _score = _by_mode("_score")
     _shown = _by_mode("_shown")
@@ -243,16 +242,22 @@ class TwoOrMore(MulticlassKernelClassifier):
     _probabilities = _by_mode("_probabilities")
     _expansion = _by_mode("_expansion")
     _pairs = _by_mode("_pairs")
+    _learn_in_mode = _by_mode("_learn")
+    _check_in_mode = _by_mode("_check_labels")
+
+    @property
+    def _sums_up(self) -> bool:  # type: ignore[override]
+        return self._prototypes is None
 
     def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
         with contextlib.suppress(LabelError):
-            signs: array[int] | None = self._of_mode("_check_labels")(labels)
+            signs: array[int] | None = self._check_in_mode(labels)
             return signs
-        return super()._check_labels(labels)  # those for more classes come
+        return super()._check_labels(labels)  # labels of more classes come
 
     def _learn(self, x: Features, y: Label) -> Label:
         if self._prototypes is not None or self._is_binary(y):
-            return self._of_mode("_learn")(x, y)
+            return self._learn_in_mode(x, y)
         check_class(y)
         return self._guard.update(self, self._go_over, x, y)
 
