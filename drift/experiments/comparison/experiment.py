@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from drift.experiments.folder import Record
     from drift.streams.stream import Stream
 
-__all__ = ["compare"]
+__all__ = ["Settings", "baselines", "compare", "runs_of"]
 
 
-def _baselines() -> dict[str, Contender]:
+def baselines() -> dict[str, Contender]:
+    """Return what runs always: the last label that came, and the one that came most often."""
     from river.dummy import NoChangeClassifier, PriorClassifier  # noqa: PLC0415
 
     made = (Contender(NoChangeClassifier), Contender(PriorClassifier))
@@ -146,12 +147,12 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         )
     started = perf_counter()
     entrants = contenders(models)
-    entrants |= {name: one for name, one in _baselines().items() if name not in entrants}
+    entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     known = _streams(stream, drifts, target=target, time=time, rows=rows)
     if shuffled is not None:
         check_integer("shuffled", shuffled)
         known += [one.block_shuffled(shuffled) for one in known]
-    settings = _Settings(
+    settings = Settings(
         delay=None if delay is None else _described(delay),
         seeds=None if seeds is None else check_integer("seeds", seeds),
         folds=check_integer("folds", folds),
@@ -161,7 +162,9 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         predictions=predictions,
     )
     runs = [
-        run for one in known for run in _runs(one, entrants, order_of(one, delay, moment), settings)
+        run
+        for one in known
+        for run in runs_of(one, entrants, order_of(one, delay, moment), settings)
     ]
     folder = None if output is None else RunFolder(output)
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
@@ -179,16 +182,16 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     return results
 
 
-class _Settings(NamedTuple):
-    """What all runs share."""
+class Settings(NamedTuple):
+    """What all runs of a comparison share: see `compare`."""
 
-    delay: str | None
-    seeds: int | None
-    folds: int
-    forks: str
-    windows: int
-    time_limit: float | None
-    predictions: bool
+    delay: str | None = None
+    seeds: int | None = None
+    folds: int = 1
+    forks: str = "cross"
+    windows: int = 50
+    time_limit: float | None = None
+    predictions: bool = False
 
 
 def _streams(given: Any, drifts: Sequence[Any] | None, **how: Any) -> list[Stream]:
@@ -209,12 +212,25 @@ def _described(delay: Any) -> str:
     return getattr(delay, "__name__", None) or str(delay)
 
 
-def _runs(
+def runs_of(
     stream: Stream,
     entrants: Mapping[str, Contender],
     order: NDArray[np.int64],
-    settings: _Settings,
+    settings: Settings,
 ) -> Iterator[Run]:
+    """Yield the runs of every contender, with each of its seeds, in each fold.
+
+    Parameters
+    ----------
+    stream
+        What they learn.
+    entrants
+        By name.
+    order
+        As from `order_of`.
+    settings
+        What they share.
+    """
     drifts = [list(one) for one in stream.drifts]
     shared: Record = {
         "stream": stream.name,

@@ -1,0 +1,36 @@
+"""Every model on every stream of a fixed list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from drift._options import option
+from drift.cli._experiment import Experiment
+
+__all__ = ["Arena"]
+
+
+@dataclass(kw_only=True)
+class Arena(Experiment):
+    """Run every model on every stream of a fixed list, and say where drift loses.
+
+    What the output folder already holds is not computed again. Lists are separated by commas.
+    """
+
+    streams: tuple[str, ...] | None = option("Some of the streams; else all.", None)
+    models: tuple[str, ...] | None = option("Some of the models; else all.", None)
+    quick: bool = option("A few of them, 1,000 rows each: about a minute.", default=False)
+    time_limit: float = option(
+        "Seconds of processor time after which a run ends.", 600.0, least=0.0
+    )
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.output or Path("results", f"arena{'-quick' * self.quick}")
+
+    def _run(self) -> None:
+        from drift.experiments.arena import arena  # noqa: PLC0415
+
+        self.show(arena(**self.settings()))

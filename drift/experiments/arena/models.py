@@ -1,0 +1,143 @@
+"""The arena's models, each with its defaults, and grids for those that are cheap enough."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift.experiments.comparison.contender import Contender
+from drift.kernels import RBF, Linear, Polynomial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["MODELS", "Family", "contenders_of"]
+
+_BUDGET = 300
+
+
+class Family(NamedTuple):
+    """A model, and other settings of it, of which the best is known in hindsight alone.
+
+    `make` takes whether there are more than two classes, and a setting.
+    """
+
+    make: Callable[..., Any]
+    grid: tuple[dict[str, Any], ...] = ()
+    #: Takes features as they are; the others get those of tables standardised.
+    raw: bool = False
+    #: Draws at random, and costs much: it has several seeds on few streams.
+    ensemble: bool = False
+
+
+def _river(path: str, **parameters: Any) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(f"river.{module}"), name)(**parameters)
+
+
+def _plain(path: str, _multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+    return _river(path, **parameters)
+
+
+def _binary(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+    """Return a binary model, for more classes one for each."""
+    model = _river(path, **parameters)
+    return _river("multiclass.OneVsRestClassifier", classifier=model) if multiclass else model
+
+
+def _logistic(multiclass: bool, rate: float = 0.01) -> Any:  # noqa: FBT001
+    name = "SoftmaxRegression" if multiclass else "LogisticRegression"
+    return _river(f"linear_model.{name}", optimizer=_river("optim.SGD", lr=rate))
+
+
+def _bagging(path: str, _multiclass: bool) -> Any:  # noqa: FBT001
+    tree = _river("tree.HoeffdingTreeClassifier")
+    return _river(path, model=tree, n_models=10, seed=0)
+
+
+def _of_drift(name: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+    models = import_module("drift.models")
+    model = getattr(models, name)(**parameters)
+    handles = name in {"Tracker", "MRBP", "PassiveAggressive"} or not multiclass
+    return model if handles else models.OneVsRest(model)
+
+
+_KERNELS = (
+    Linear(),
+    Polynomial(degree=2),
+    *(RBF(gamma) for gamma in (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)),
+)
+_BY_KERNEL = tuple({"kernel": kernel} for kernel in _KERNELS)
+_BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0))
+
+#: By name. "ADWIN" is added to those that begin afresh where it finds a change.
+MODELS: dict[str, Family] = {
+    "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
+    "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),
+    "LBP": Family(partial(_of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
+    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
+    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
+    "PassiveAggressive": Family(
+        partial(_of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL
+    ),
+    "logistic regression": Family(_logistic, _BY_RATE),
+    "logistic regression, ADWIN": Family(_logistic),
+    "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
+    "PA": Family(
+        partial(_binary, "linear_model.PAClassifier"), tuple({"C": C} for C in (0.01, 0.1, 10.0))
+    ),
+    "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier")),
+    "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), raw=True),
+    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier")),
+    "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), raw=True),
+    "Hoeffding adaptive tree": Family(
+        partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
+    ),
+    "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
+    "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
+    "SRP": Family(
+        partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0), raw=True, ensemble=True
+    ),
+    "leveraging bagging": Family(
+        partial(_bagging, "ensemble.LeveragingBaggingClassifier"), raw=True, ensemble=True
+    ),
+    "ADWIN bagging": Family(
+        partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True
+    ),
+}
+
+
+def contenders_of(name: str, *, multiclass: bool, sparse: bool) -> dict[str, Contender]:
+    """Contenders of a family on a kind of stream: its defaults, and ``name @ k`` for the grid.
+
+    Parameters
+    ----------
+    name
+        In `MODELS`.
+    multiclass
+        Whether the stream has more than two classes.
+    sparse
+        Whether its rows are texts, which nothing standardises.
+
+    Examples
+    --------
+    >>> from drift.experiments.arena.models import contenders_of
+    >>> list(contenders_of("PA", multiclass=False, sparse=False))
+    ['PA', 'PA @ 0', 'PA @ 1', 'PA @ 2']
+    """
+    family = MODELS[name]
+    settings: dict[str, dict[str, Any]] = {name: {}}
+    settings |= {f"{name} @ {k}": one for k, one in enumerate(family.grid)}
+    return {
+        key: Contender(
+            partial(_made, family, multiclass, scaled=not (sparse or family.raw), **setting),
+            adwin=name.endswith("ADWIN"),
+        )
+        for key, setting in settings.items()
+    }
+
+
+def _made(family: Family, multiclass: bool, *, scaled: bool, **setting: Any) -> Any:  # noqa: FBT001
+    model = family.make(multiclass, **setting)
+    return _river("preprocessing.StandardScaler") | model if scaled else model

@@ -1,0 +1,215 @@
+"""The arena's streams: a list that was fixed before the first run, and is not chosen by results."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache, partial
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.errors import ParameterError
+from drift.streams import RCV1_TARGETS, ShiftingStream, load, read_stream
+from drift.streams.stream import Drift, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from drift.streams import Documents
+
+__all__ = ["ROWS", "STREAMS", "Entry"]
+
+#: Rows of a stream at most; of Electricity all are taken.
+ROWS = 20_000
+
+
+class Entry(NamedTuple):
+    """A stream of the arena."""
+
+    make: Callable[[], Stream]
+    #: Streams of one source count once where real streams are compared; empty: it is generated.
+    source: str = ""
+    #: Texts: rows of few features among many, of unit norm or counts, which nothing scales.
+    sparse: bool = False
+    #: In the folder that DRIFT_DATA names.
+    needs_data: bool = False
+
+
+def _river(name: str) -> Stream:
+    data: Any = getattr(import_module("river.datasets"), name)
+    return Stream.of(data(), name, ROWS)
+
+
+@cache
+def _documents(name: str) -> Documents:
+    documents, _ = load(name)
+    return documents
+
+
+def _topics(name: str, *topics: str) -> Stream:
+    """Documents that are asked for one topic after the other."""
+    documents = _documents(name).head(ROWS)
+    stream = ShiftingStream(documents, topics)
+    pairs = zip(documents.features(), stream.y.tolist(), strict=True)
+    return Stream(list(pairs), name, tuple(map(Drift, stream.shifts)))
+
+
+def _documents_of(name: str, target: str | None, rows: int | None = ROWS) -> Stream:
+    return read_stream(_documents(name), target, rows=rows)
+
+
+def _file(name: str, target: str) -> Stream:
+    if "DRIFT_DATA" not in os.environ:
+        raise ParameterError("set DRIFT_DATA to the folder of the data")
+    return read_stream(Path(os.environ["DRIFT_DATA"], "streams", name), target, rows=ROWS)
+
+
+def _synth(name: str, **parameters: Any) -> Any:
+    return getattr(import_module("river.datasets.synth"), name)(**parameters)
+
+
+def _abrupt(concepts: Sequence[Callable[[], Any]], noise: float = 0.0) -> Stream:
+    """Concepts of equal length, one after the other; a share of the labels is drawn at random."""
+    length = ROWS // len(concepts)
+    pairs = [pair for make in concepts for pair in islice(make().take(length), length)]
+    drifts = [Drift(length * k) for k in range(1, len(concepts))]
+    return Stream(_noisy(pairs, noise), "", tuple(drifts))
+
+
+def _gradual(before: Callable[[], Any], after: Callable[[], Any]) -> Stream:
+    """A concept that gives way to another one around the middle, within a fifth of the rows."""
+    width = ROWS // 5
+    both = _synth(
+        "ConceptDriftStream",
+        stream=before(),
+        drift_stream=after(),
+        position=ROWS // 2,
+        width=width,
+        seed=0,
+    )
+    return Stream(list(both.take(ROWS)), "", (Drift((ROWS - width) // 2, width),))
+
+
+def _throughout(make: Callable[[], Any]) -> Stream:
+    """A target that moves all the time."""
+    return Stream(list(make().take(ROWS)))
+
+
+def _noisy(pairs: list[Any], noise: float) -> list[Any]:
+    rng = np.random.default_rng(0)
+    labels = sorted({label for _, label in pairs})
+    drawn = rng.integers(len(labels), size=len(pairs)).tolist()
+    changed = (rng.random(len(pairs)) < noise).tolist()
+    return [
+        (x, labels[k] if wrong else y)
+        for (x, y), k, wrong in zip(pairs, drawn, changed, strict=True)
+    ]
+
+
+def _checkerboard(noise: float = 0.0) -> Stream:
+    """A board of four by four squares that makes half a turn."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-1, 1, (ROWS, 2))
+    angles = np.linspace(0, np.pi, ROWS)
+    cos, sin = np.cos(angles), np.sin(angles)
+    across = np.floor(2 * (cos * points[:, 0] - sin * points[:, 1]))
+    along = np.floor(2 * (sin * points[:, 0] + cos * points[:, 1]))
+    labels = ((across + along) % 2 == 1).tolist()
+    examples = [
+        ({"x": x, "y": y}, label) for (x, y), label in zip(points.tolist(), labels, strict=True)
+    ]
+    return Stream(_noisy(examples, noise))
+
+
+def _sea(*variants: int) -> list[Callable[[], Any]]:
+    return [partial(_synth, "SEA", variant=k, seed=i) for i, k in enumerate(variants)]
+
+
+def _agrawal(*functions: int) -> list[Callable[[], Any]]:
+    return [
+        partial(_synth, "Agrawal", classification_function=k, seed=i)
+        for i, k in enumerate(functions)
+    ]
+
+
+def _mixed(*functions: int) -> list[Callable[[], Any]]:
+    return [
+        partial(_synth, "Mixed", classification_function=k, seed=i) for i, k in enumerate(functions)
+    ]
+
+
+_text = partial(Entry, sparse=True, needs_data=True)
+_table = partial(Entry, needs_data=True)
+
+_REAL: dict[str, Entry] = {
+    "electricity": _table(partial(_documents_of, "elec", "1", None), "electricity"),
+    "weather": _table(partial(_file, "weather.csv.xz", "class"), "weather"),
+    "insects": _table(partial(_file, "insects-gradual.csv.xz", "class"), "insects"),
+    "rialto": _table(partial(_file, "rialto.csv.xz", "class"), "rialto"),
+    "outdoor": _table(partial(_file, "outdoor.csv.xz", "class"), "outdoor"),
+    "ijcnn1": _table(partial(_documents_of, "ijcnn1", "+1"), "ijcnn1"),
+    "a9a": _table(partial(_documents_of, "a9a", "+1"), "a9a"),
+    "letter": _table(partial(_documents_of, "letter", None), "letter"),
+    "rcv1 GCAT": _text(partial(_topics, "rcv1", "GCAT"), "rcv1"),
+    "rcv1 shifts": _text(partial(_topics, "rcv1", *RCV1_TARGETS, *RCV1_TARGETS), "rcv1"),
+    "reuters earn": _text(partial(_topics, "reuters21578", "earn"), "reuters"),
+    "reuters shifts": _text(
+        partial(_topics, "reuters21578", "earn", "acq", "money-fx", "crude"), "reuters"
+    ),
+    "spam": _text(partial(_file, "spam.svm.xz", "+1"), "spam"),
+    "phishing": Entry(partial(_river, "Phishing"), "phishing"),
+    "bananas": Entry(partial(_river, "Bananas"), "bananas"),
+    "segments": Entry(partial(_river, "ImageSegments"), "segments"),
+    "shuttle": Entry(partial(_river, "Shuttle"), "shuttle"),
+}
+_GENERATED: dict[str, Callable[[], Stream]] = {
+    "sea abrupt": partial(_abrupt, _sea(0, 1, 2, 3)),
+    "sea noise": partial(_abrupt, _sea(0, 1, 2, 3), 0.2),
+    "sea recurring": partial(_abrupt, _sea(0, 3, 0, 3)),
+    "sea gradual": partial(_gradual, _sea(0)[0], _sea(0, 3)[1]),
+    "agrawal abrupt": partial(_abrupt, _agrawal(0, 1, 2, 3)),
+    "agrawal recurring": partial(_abrupt, _agrawal(2, 4, 2, 4)),
+    "agrawal gradual": partial(_gradual, _agrawal(2)[0], _agrawal(2, 4)[1]),
+    "mixed abrupt": partial(_abrupt, _mixed(0, 1)),
+    "mixed recurring": partial(_abrupt, _mixed(0, 1, 0, 1)),
+    "mixed gradual": partial(_gradual, _mixed(0)[0], _mixed(0, 1)[1]),
+    "led abrupt": partial(
+        _abrupt,
+        [
+            partial(_synth, "LEDDrift", seed=k, irrelevant_features=True, n_drift_features=k)
+            for k in (1, 3, 5, 7)
+        ],
+    ),
+    "hyperplane": partial(
+        _throughout,
+        partial(_synth, "Hyperplane", seed=1, n_drift_features=10, mag_change=0.001),
+    ),
+    "moving rbf": partial(
+        _throughout,
+        partial(
+            _synth,
+            "RandomRBFDrift",
+            seed_model=1,
+            seed_sample=1,
+            n_classes=4,
+            change_speed=0.001,
+            n_drift_centroids=50,
+        ),
+    ),
+    "checkerboard": _checkerboard,
+    "checkerboard noise": partial(_checkerboard, 0.2),
+}
+
+
+def _named(name: str, make: Callable[[], Stream]) -> Stream:
+    return replace(make(), name=name)
+
+
+#: By name, the real ones first.
+STREAMS: dict[str, Entry] = {
+    name: entry._replace(make=partial(_named, name, entry.make)) for name, entry in _REAL.items()
+} | {name: Entry(partial(_named, name, make)) for name, make in _GENERATED.items()}
