@@ -234,3 +234,26 @@ def test_an_inverse_that_has_drifted_is_computed_afresh(points, exact):
     assert window.error() > 1e-4
     window.change()  # the 64th is followed by a check
     assert window.error() < exact
+
+
+class Margin(KernelClassifier):
+    """A rule that says its margin, and nothing else."""
+
+    _update_margin = 1.0
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_rule_that_says_its_margin_updates_up_to_it_and_passes_over_the_rest():
+    stepped, X, y = [], np.array([[1.0], [1.0], [1.0], [-1.0], [0.5]]), [True] * 3 + [False, True]
+    one, many = Margin(Linear()), Margin(Linear())
+    for model in (one, many):
+        model._step = lambda *example, step=model._step: (
+            stepped.append(example[-1]) or step(*example)
+        )
+    for row, label in zip(X, y, strict=True):
+        one.learn_one({0: row[0]}, label)
+    many.learn_many(X, y)
+    assert (
+        stepped == [0.0, 1.0, 1.0] * 2
+    )  # the first, the second and the last; others score 2 and -2
+    assert one.n_mistakes == many.n_mistakes == 1
