@@ -22,9 +22,9 @@ _ABOUT = "Online kernel classifiers on a budget, for streams whose target shifts
 _EXAMPLES = f"""\
 {_ABOUT}
 
-  drift models                             which model to take, and all there are
-  drift compare data.csv --target label    models side by side on a file of yours
-  drift demo                               Kafka workers, one of which is killed
+  drift models                           which model to take, and all there are
+  drift compare data.csv --target label  models side by side on your file
+  drift demo                             Kafka workers, one of which is killed
 
 `drift --help` lists all commands, `drift COMMAND --help` what one takes."""
 

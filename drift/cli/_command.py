@@ -125,7 +125,6 @@ class _Click(click.Command):
 
 def _command(kind: type[Command]) -> click.Command:
     own = declared(kind)
-    own.sort(key=lambda one: one.field not in kind.__annotations__)  # parents' come behind
     shared = declared(kind.shared) if kind.shared else []
 
     def callback(**texts: Any) -> None:
@@ -139,7 +138,8 @@ def _command(kind: type[Command]) -> click.Command:
         command.given = more
         command.answer()
 
-    options = [*own, *shared]
+    first = [one for one in own if one.field in kind.__annotations__]
+    options = [*first, *shared, *(one for one in own if one not in first)]
     help = inspect.getdoc(kind) or ""  # noqa: A001 - as click calls it
     return _Click(
         name=kind.__name__.lower(),
@@ -158,7 +158,7 @@ def _key(one: Option) -> str:
 def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
     required = one.required and not two_ways  # what a file may give is missed later
     if one.argument:
-        name = one.name.upper() if one.required else f"[{one.name.upper()}]"
+        name = one.name.upper() if required else f"[{one.name.upper()}]"
         return click.Argument([_key(one)], required=required, metavar=name)
     if one.kind is bool:
         flags = f"{one.flag}/--no-{one.flag[2:]}" if two_ways else one.flag

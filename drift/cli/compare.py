@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from drift._checks import suggest
 from drift._options import from_table, option
 from drift.cli._experiment import Experiment
@@ -104,6 +106,9 @@ class Compare(Experiment):
         stream = read_stream(source, target, time=time, rows=rows)
         settings["models"] = {name: _model(one, stream) for name, one in models.items()}
         self.show(compare(stream=stream, **settings, **where))
+        report = self.folder / "report.html"
+        if report.exists():
+            click.echo(f"open {report} in a browser")
 
 
 def _delay(text: str | None) -> Any:

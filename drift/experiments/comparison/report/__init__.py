@@ -51,7 +51,7 @@ _MEASURES = {
     "f1": _Measure("F1", "F1, mean over classes", falling=False),
     "auc": _Measure("AUC", "area under the ROC curve", falling=False),
     "log_loss": _Measure("log loss", "log loss (nats)"),
-    "calibration_error": _Measure("calibration %", "calibration error (%)", 100, 2),
+    "calibration_error": _Measure("ECE %", "expected calibration error (%)", 100, 2),
 }
 
 
