@@ -43,5 +43,5 @@ def docs(session: nox.Session) -> None:
     """Build the site, where a warning is an error, and look for requests to other hosts."""
     session.install(".[docs]")
     session.env["NO_MKDOCS_2_WARNING"] = "1"  # mkdocs is below 2 here
-    session.run("mkdocs", "build", "--quiet")
+    session.run("mkdocs", "build")  # quiet, it would not count warnings
     session.run("python", "tools/prose.py")

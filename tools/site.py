@@ -34,6 +34,8 @@ ELSEWHERE = {
         for name in ("benchmarks/README.md", "benchmarks/results.md", "datasets/README.md")
     },
 }
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+REPOSITORY = PROJECT["urls"]["Repository"]
 #: Packages with a page of reference each.
 PACKAGES = ("models", "kernels", "streams", "experiments", "consumers", "testing", "errors")
 LINK = re.compile(r'(\]\(|src="|srcset=")(?!\w+:|#)([^)#"\s]+)([^)"\s]*)')
@@ -46,9 +48,8 @@ _markdown: dict[str, str] = {}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Take the address of the repository from the project's own."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    config.repo_url, config.repo_name = project["urls"]["Repository"], "Source"
+    """Lead to the repository: not by `repo_url`, for which Material asks the host for its stars."""
+    config.nav.append({"Source": REPOSITORY})
     return config
 
 
@@ -97,7 +98,7 @@ def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, byt
     return "\n\n".join(parts) + "\n", images
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     """Let links lead to where their pages are on the site, or else to the repository."""
     place = page.file.src_uri
     home = posixpath.dirname(ELSEWHERE.get(place, _path(place)))
@@ -111,7 +112,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if path in places:
             to = posixpath.relpath(places[path], posixpath.dirname(place) or ".")
         elif (ROOT / path).exists():
-            to = f"{config.repo_url}/blob/main/{path}"
+            to = f"{REPOSITORY}/blob/main/{path}"
         else:
             to = match[2]  # MkDocs says that it is not there
         return match[1] + to + match[3]

@@ -27,7 +27,7 @@ __all__ = ["Drift", "Stream"]
 class Drift(NamedTuple):
     """A change of what is to be learnt, as far as one knows of it.
 
-    Parameters
+    Attributes
     ----------
     row
         Number of the first example that it concerns.
