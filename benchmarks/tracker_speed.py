@@ -22,7 +22,7 @@ STREAMS = ("rcv1-0", "electricity")
 #: forests, which get slower as they grow, a few rows after fewer: in their favour.
 LEARNT, TIMED, ROUNDS = 10_000, 500, 5
 LEARNT_SLOWLY, TIMED_SLOWLY = 200, 20
-GROWING = (50, 100, 200, 500, 1_000, 2_000)
+GROWING = (50, 100, 200, 300, 500, 700, 1_000, 1_400, 2_000)
 
 Examples = list[tuple[dict[str, float], Any]]
 

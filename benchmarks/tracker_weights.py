@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 
-from drift.experiments.tracking.plots import COLOURS, Canvas, finish
+from drift.experiments.plots import COLOURS, Canvas, finish
 from drift.models import Tracker
 
 if TYPE_CHECKING:
