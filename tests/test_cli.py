@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from drift import __version__, cli
 from drift.cli import app
+from drift.cli._command import say
 from drift.cli.produce import pick
 from drift.experiments import RunFolder
 from drift.models import MODELS
@@ -113,6 +114,18 @@ def test_what_there_is_not_is_refused_before_anything_runs(drift, arguments, mes
     shown = drift(*arguments)
     assert shown.exit_code == 2
     assert message in shown.stderr
+
+
+def test_lines_are_wrapped_between_words_in_a_terminal_and_nowhere_else(capsys, monkeypatch):
+    line = "error: " + 9 * "no/such/folder-of-results "
+    say(line.strip())
+    assert capsys.readouterr().out == line.strip() + "\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    say(line.strip())
+    shown = capsys.readouterr().out.splitlines()
+    assert (len(shown), max(map(len, shown)) <= 80) == (4, True)
+    assert " ".join(shown) == line.strip()
 
 
 def test_models_says_which_to_take_and_lists_each(drift):

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
+import sys
+import textwrap
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
     from drift._options import Option
 
-__all__ = ["Command", "as_click", "fail"]
+__all__ = ["Command", "as_click", "fail", "say"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
@@ -62,7 +65,7 @@ class Command(ABC):
                 warnings.showwarning = _warn
                 self._run()
         except KeyboardInterrupt:
-            click.echo(self.interrupted, err=True)
+            say(self.interrupted, err=True)
             raise click.exceptions.Exit(130) from None
         except Exception as error:
             answer = self.answer_to(error)
@@ -81,12 +84,20 @@ class Command(ABC):
 
 def fail(message: str, code: int) -> NoReturn:
     """End with a line and an exit code: 2 for what the user has to mend, 1 for what may pass."""
-    click.echo(f"error: {message}", err=True)
+    say(f"error: {message}", err=True)
     raise click.exceptions.Exit(code) from None
 
 
+def say(line: str, *, err: bool = False) -> None:
+    """Print a line; in a terminal it is wrapped between words, in a pipe or a log it is not."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    click.echo(line, err=err)
+
+
 def _warn(message: Warning | str, *_where: object, **_more: object) -> None:
-    click.echo(f"warning: {message}", err=True)
+    say(f"warning: {message}", err=True)
 
 
 def as_click(module: ModuleType) -> click.Command:

@@ -6,10 +6,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import Any
 
-import click
-
 from drift._options import option
-from drift.cli._command import Command
+from drift.cli._command import Command, say
 
 __all__ = ["Experiment"]
 
@@ -51,4 +49,4 @@ class Experiment(Command):
 
         Console().print(results)
         files = sorted(path.name for path in self.folder.iterdir())
-        click.echo(f"{results.seconds:.0f} s; in {self.folder}: {', '.join(files)}")
+        say(f"{results.seconds:.0f} s; in {self.folder}: {', '.join(files)}")

@@ -140,7 +140,7 @@ def _model(asked: Any, stream: Stream) -> Any:
     table = parse(asked)
     by_case = {name.lower(): name for name in _drifts()}
     if table["class"].lower() not in by_case:
-        known = [*by_case, *_RIVER, "module:Class"]
+        known = [*_RIVER, "module:Class", *_drifts()]
         raise ParameterError(f"no model {table['class']!r}: {suggest(table['class'], known)}")
     name = by_case[table["class"].lower()]
     if "(" not in asked and "budget" in inspect.signature(_drifts()[name]).parameters:
