@@ -1,6 +1,7 @@
 """River's own evaluation is the oracle: the same mistakes, delays included."""
 
 import datetime as dt
+import sys
 from itertools import islice
 
 import pytest
@@ -19,7 +20,7 @@ from river import (
 )
 from scipy import stats
 
-from drift.errors import ParameterError
+from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import ComparisonResults, Contender, compare
 from drift.models import LBP, Perceptron, Tracker
 
@@ -164,6 +165,7 @@ def test_the_old_form_says_where_it_went():
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
         (LBP(), {"drifts": [0]}, "no drift"),
         (LBP(), {"windows": 0}, "windows"),
+        (LBP(), {"predictions": True}, "give one as output"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(models, options, message):
@@ -181,3 +183,11 @@ def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
     assert other.records[0]["key"] != first.records[0]["key"]
     assert other.records[1:] == first.records[1:]
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4
+
+
+def test_records_need_no_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    results = compare(LBP(budget=5), PHISHING[:50], jobs=1)
+    assert [row["rows"] for row in results.run_rows] == [50] * 3
+    with pytest.raises(MissingExtraError, match="compare"):
+        _ = results.runs

@@ -106,7 +106,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     time_limit
         Seconds of processor time after which a run ends, and is recorded as such.
     predictions
-        Keep all predictions, in the folder ``predictions``.
+        Keep all predictions, in the folder ``predictions`` of the output.
     jobs, backend, address
         Where runs are computed, as for `run_all`.
     output
@@ -145,6 +145,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
             "compare takes models and a stream, everything else by keyword: names of drift's "
             "models over a data set with a target are `drift.experiments.papers.permuted`"
         )
+    if predictions and output is None:
+        raise ParameterError("predictions are kept in a folder: give one as output")
     started = perf_counter()
     entrants = contenders(models)
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
