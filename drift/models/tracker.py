@@ -39,7 +39,7 @@ class Tracker(OnlineClassifier):
     Inner products with the supports are what a kernel classifier costs, and every kernel is a
     function of them: so one list of supports carries 16 kernel logistic regressions (four kernels,
     two learning rates, with and without forgetting). Four linear models over the features stand
-    beside them, and three gates, which weigh the scores of all these. The 23 members are one list
+    beside them, and two gates, which weigh the scores of all these. The 22 members are one list
     with exponential weights on the log loss; a small share of the weights goes round, so that
     another member may lead at any time. Their mixture is the probability; the prediction is a vote.
 
