@@ -187,6 +187,8 @@ def test_the_dark_is_dark_and_paper_is_white(opened):
     page.emulate_media(media="print")
     assert body.evaluate(shade) == "rgb(255, 255, 255)"
     assert not page.locator(".tools").first.is_visible()
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between its margins
+    assert page.locator("table").first.bounding_box()["width"] <= 718
     page.wait_for_function(
         "document.querySelector('.over-time')._fullLayout.paper_bgcolor === '#ffffff'"
     )

@@ -247,10 +247,13 @@ def _summary(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
     if stream["drifts"]:
         about = "rows until a model is as good again as before a drift"
         columns.insert(2, _Column("recovery", "recovery", about, whole))
-    if any(row["unpredicted"] for row in rows):
+    caption = "Each model predicts a row, then learns it. A heading sorts."
+    missing = {row["unpredicted"] for row in rows if row["unpredicted"] is not None}
+    if len(missing) > 1:
         about = "rows without a prediction, which no measure counts"
         columns.append(_Column("unpredicted", "unpredicted", about, whole))
-    caption = "Each model predicts a row, then learns it. A heading sorts."
+    elif missing - {0}:
+        caption += f" No model predicts {_count(int(missing.pop()), 'row')}, which count nowhere."
     return _table(caption, columns, rows, by="error")
 
 
