@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import random
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -156,7 +157,7 @@ def test_every_form_of_batch_equals_the_loop(form, rows):
 @pytest.mark.parametrize("scale", ["dense", "sparse"])
 def test_zero_missing_and_order_make_no_difference(scale):
     models = [Tracker(7, scale=scale) for _ in range(3)]
-    for x, y in degenerate_stream():
+    for x, y in islice(degenerate_stream(), 80):
         there = {name: v for name, v in x.items() if v == v and v != 0}
         forms = [there, dict(reversed(x.items())), x | {"zero": 0.0, "none": float("nan")}]
         expected = models[0].predict_proba_one(there)
