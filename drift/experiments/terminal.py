@@ -45,7 +45,7 @@ def compared(rows: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> 
     Parameters
     ----------
     rows
-        Means over runs, as `drift.experiments.comparison.results.summary` gives them.
+        Means over runs, as `drift.experiments.comparison.rows.summary` gives them.
     runs
         As `ComparisonResults.run_rows`.
     """

@@ -8,6 +8,7 @@ import numpy as np
 
 from drift.experiments.arena.results import OWN
 from drift.experiments.arena.streams import STREAMS
+from drift.experiments.comparison.rows import BASELINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["losses", "page"]
 
-_BASELINES = ("no change", "majority")
 _ABOUT = """\
 Made by `drift arena`; not written by hand. Streams and models are a list that was fixed before the
 first run. Every model predicts each example, then learns it. Errors are in percent, of at most
@@ -92,11 +92,11 @@ def losses(results: ArenaResults) -> str:
         [
             *(row["stream"], _percent(row["error"]), row["rival"], _percent(row["theirs"])),
             _percent(row["gap"]),
-            *(_percent(results.error(row["stream"], baseline)) for baseline in _BASELINES),
+            *(_percent(results.error(row["stream"], baseline)) for baseline in BASELINES),
         ]
         for row in results.losses()
     ]
-    headings = ["stream", OWN, "better", "its error", "points", *_BASELINES]
+    headings = ["stream", OWN, "better", "its error", "points", *BASELINES]
     about = f"## Where drift loses\n\n{_ABOUT_LOSSES}\n\n"
     return about + (_table(headings, rows) if rows else "Nowhere.")
 

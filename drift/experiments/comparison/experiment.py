@@ -17,7 +17,8 @@ from drift.errors import ParameterError
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.comparison.protocol import forks_of, order_of
-from drift.experiments.comparison.results import BASELINES, ComparisonResults
+from drift.experiments.comparison.results import ComparisonResults
+from drift.experiments.comparison.rows import BASELINES
 from drift.experiments.folder import RunFolder
 from drift.experiments.jobs import Run, code_fingerprint
 from drift.experiments.runner import run_all

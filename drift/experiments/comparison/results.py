@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 from rich.jupyter import JupyterMixin
 
 from drift.errors import MissingExtraError
-from drift.experiments.comparison.measures import MEASURES
 from drift.experiments.comparison.report import report
+from drift.experiments.comparison.rows import (
+    RUN,
+    RUNS,
+    SUMMARY,
+    WINDOWS,
+    run_rows,
+    summary,
+    window_rows,
+)
 from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.folder import RunFolder
 from drift.experiments.manifest import manifest
@@ -29,20 +36,7 @@ if TYPE_CHECKING:
     from drift.experiments.folder import Record
     from drift.streams.stream import Stream
 
-__all__ = ["BASELINES", "ComparisonResults"]
-
-#: What runs always: the last label that came, and the label that came most often.
-BASELINES = ("no change", "majority")
-#: Which run of a model it is.
-_RUN = ("model", "stream", "seed", "fold")
-_RUNS = (
-    *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
-    *("mistakes", *MEASURES, "recovery", "unrecovered", "microseconds", "memory"),
-)
-_WINDOWS = (
-    *(*_RUN, "start", "stop", "rows", "unpredicted"),
-    *(*MEASURES, "microseconds", "memory"),
-)
+__all__ = ["ComparisonResults"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,34 +100,12 @@ class ComparisonResults(JupyterMixin):
     @cached_property
     def run_rows(self) -> list[Record]:
         """Rows of `runs`, as dicts."""
-        errors = _errors(self.records)
-        found = []
-        for record in self.records:
-            row = dict.fromkeys(_RUNS) | {name: record[name] for name in _RUNS if name in record}
-            row |= _against(record, errors[_place(record)])
-            row["auc"] = _mean_auc(record["windows"])
-            taken = [drift["rows"] for drift in record["drifts_met"]]
-            known = [rows for rows in taken if rows is not None]
-            row["recovery"] = sum(known) / len(known) if known else None
-            row["unrecovered"] = len(taken) - len(known)
-            found.append(row)
-        return found
+        return run_rows(self.records)
 
     @cached_property
     def window_rows(self) -> list[Record]:
         """Rows of `windows`, as dicts."""
-        errors = {
-            (place, number): found
-            for place, records in _grouped(self.records).items()
-            for number, found in enumerate(_window_errors(records))
-        }
-        return [
-            {name: record[name] for name in _RUN}
-            | {name: window.get(name) for name in _WINDOWS[len(_RUN) :]}
-            | _against(window, errors[_place(record), number])
-            for record in self.records
-            for number, window in enumerate(record["windows"])
-        ]
+        return window_rows(self.records)
 
     @cached_property
     def summary_rows(self) -> list[Record]:
@@ -148,12 +120,12 @@ class ComparisonResults(JupyterMixin):
     @cached_property
     def runs(self) -> pd.DataFrame:
         """One row a run."""
-        return _frame(self.run_rows, _RUNS)
+        return _frame(self.run_rows, RUNS)
 
     @cached_property
     def windows(self) -> pd.DataFrame:
         """One row a run and window."""
-        return _frame(self.window_rows, _WINDOWS)
+        return _frame(self.window_rows, WINDOWS)
 
     @cached_property
     def drifts(self) -> pd.DataFrame:
@@ -169,11 +141,11 @@ class ComparisonResults(JupyterMixin):
     def recoveries(self) -> pd.DataFrame:
         """One row a run and drift."""
         rows = [
-            {name: record[name] for name in _RUN} | drift
+            {name: record[name] for name in RUN} | drift
             for record in self.records
             for drift in record["drifts_met"]
         ]
-        return _frame(rows, (*_RUN, "row", "before", "rows", "excess"))
+        return _frame(rows, (*RUN, "row", "before", "rows", "excess"))
 
     @cached_property
     def tests(self) -> pd.DataFrame:
@@ -239,75 +211,6 @@ class ComparisonResults(JupyterMixin):
         from drift.experiments.terminal import compared  # noqa: PLC0415 - rich is for terminals
 
         return compared(self.summary_rows, self.run_rows)
-
-
-#: Columns of `ComparisonResults.table`.
-SUMMARY = (
-    *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES),
-    *("recovery", "microseconds", "memory"),
-)
-
-
-def summary(rows: Iterable[Record]) -> list[Record]:
-    """Means over runs by stream and model; the smallest error first."""
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for row in rows:
-        groups[row["stream"], row["model"]].append(row)
-    found = []
-    for (stream, model), group in groups.items():
-        ended = {row["status"] for row in group}
-        row = {"stream": stream, "model": model, "runs": len(group)}
-        row["status"] = ended.pop() if len(ended) == 1 else ", ".join(sorted(ended))
-        for name in SUMMARY[4:]:
-            values = [one[name] for one in group if one[name] is not None]
-            row[name] = sum(values) / len(values) if values else None
-        found.append(row)
-    order = list(dict.fromkeys(stream for stream, _ in groups))
-    key = lambda row: (order.index(row["stream"]), row["error"] is None, row["error"])  # noqa: E731
-    return sorted(found, key=key)
-
-
-def _place(record: Record) -> tuple[Any, ...]:
-    return record["stream"], record["fold"]
-
-
-def _grouped(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, Record]]:
-    """Runs of the baselines by stream and fold, and then by name."""
-    found: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
-    for record in records:
-        if record["model"] in BASELINES:
-            found[_place(record)].setdefault(record["model"], record)
-    return found
-
-
-def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, float | None]]:
-    return {
-        place: {name: one["error"] for name, one in runs.items()}
-        for place, runs in _grouped(records).items()
-    }
-
-
-def _window_errors(runs: Mapping[str, Record]) -> list[dict[str, float | None]]:
-    lengths = [len(one["windows"]) for one in runs.values()]
-    return [
-        {name: one["windows"][i]["error"] for name, one in runs.items()}
-        for i in range(max(lengths, default=0))
-    ]
-
-
-def _against(row: Record, errors: Mapping[str, float | None]) -> Record:
-    """Kappa-temporal and kappa-M: the share of the baseline's error that is gone."""
-    found: Record = {}
-    for name, baseline in zip(("kappa_temporal", "kappa_m"), BASELINES, strict=True):
-        theirs, own = errors.get(baseline), row["error"]
-        found[name] = 1.0 - own / theirs if theirs and own is not None else None
-    return found
-
-
-def _mean_auc(windows: Iterable[Record]) -> float | None:
-    known = [(one["auc"], one["rows"]) for one in windows if one["auc"] is not None]
-    total = sum(rows for _, rows in known)
-    return sum(auc * rows for auc, rows in known) / total if total else None
 
 
 def _frame(rows: list[Record], columns: Iterable[str]) -> pd.DataFrame:

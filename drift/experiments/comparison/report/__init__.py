@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import drift
 from drift.errors import MissingExtraError
+from drift.experiments.comparison.rows import BASELINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,8 +109,6 @@ def report(results: ComparisonResults) -> str:
 
 def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
     """What the page's script knows of a stream."""
-    from drift.experiments.comparison.results import BASELINES  # noqa: PLC0415 - imports this
-
     rows = _rows(results, name)
     windows = [row for row in results.window_rows if row["stream"] == name]
     places = sorted({(row["start"], row["stop"]) for row in windows})

@@ -1,0 +1,141 @@
+"""Rows of a comparison's tables, made from its records."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from drift.experiments.comparison.measures import MEASURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from drift.experiments.folder import Record
+
+__all__ = ["BASELINES", "RUN", "RUNS", "SUMMARY", "WINDOWS", "run_rows", "summary", "window_rows"]
+
+#: What runs always: the last label that came, and the label that came most often.
+BASELINES = ("no change", "majority")
+#: Which run of a model it is.
+RUN = ("model", "stream", "seed", "fold")
+RUNS = (
+    *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
+    *("mistakes", *MEASURES, "recovery", "unrecovered", "microseconds", "memory"),
+)
+WINDOWS = (
+    *(*RUN, "start", "stop", "rows", "unpredicted"),
+    *(*MEASURES, "microseconds", "memory"),
+)
+#: Columns of `ComparisonResults.table`.
+SUMMARY = (
+    *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES),
+    *("recovery", "microseconds", "memory"),
+)
+
+
+def run_rows(records: Iterable[Record]) -> list[Record]:
+    """Return one row a run, with the columns `RUNS`.
+
+    Parameters
+    ----------
+    records
+        Of all runs, the baselines' among them.
+    """
+    records = list(records)
+    errors = _errors(records)
+    found = []
+    for record in records:
+        row = dict.fromkeys(RUNS) | {name: record[name] for name in RUNS if name in record}
+        row |= _against(record, errors[_place(record)])
+        row["auc"] = _mean_auc(record["windows"])
+        taken = [drift["rows"] for drift in record["drifts_met"]]
+        known = [rows for rows in taken if rows is not None]
+        row["recovery"] = sum(known) / len(known) if known else None
+        row["unrecovered"] = len(taken) - len(known)
+        found.append(row)
+    return found
+
+
+def window_rows(records: Iterable[Record]) -> list[Record]:
+    """Return one row a run and window, with the columns `WINDOWS`.
+
+    Parameters
+    ----------
+    records
+        Of all runs, the baselines' among them.
+    """
+    records = list(records)
+    errors = {
+        (place, number): found
+        for place, runs in _grouped(records).items()
+        for number, found in enumerate(_window_errors(runs))
+    }
+    return [
+        {name: record[name] for name in RUN}
+        | {name: window.get(name) for name in WINDOWS[len(RUN) :]}
+        | _against(window, errors[_place(record), number])
+        for record in records
+        for number, window in enumerate(record["windows"])
+    ]
+
+
+def summary(rows: Iterable[Record]) -> list[Record]:
+    """Means over runs by stream and model; the smallest error first."""
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for row in rows:
+        groups[row["stream"], row["model"]].append(row)
+    found = []
+    for (stream, model), group in groups.items():
+        ended = {row["status"] for row in group}
+        row = {"stream": stream, "model": model, "runs": len(group)}
+        row["status"] = ended.pop() if len(ended) == 1 else ", ".join(sorted(ended))
+        for name in SUMMARY[4:]:
+            values = [one[name] for one in group if one[name] is not None]
+            row[name] = sum(values) / len(values) if values else None
+        found.append(row)
+    order = list(dict.fromkeys(stream for stream, _ in groups))
+    key = lambda row: (order.index(row["stream"]), row["error"] is None, row["error"])  # noqa: E731
+    return sorted(found, key=key)
+
+
+def _place(record: Record) -> tuple[Any, ...]:
+    return record["stream"], record["fold"]
+
+
+def _grouped(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, Record]]:
+    """Runs of the baselines by stream and fold, and then by name."""
+    found: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
+    for record in records:
+        if record["model"] in BASELINES:
+            found[_place(record)].setdefault(record["model"], record)
+    return found
+
+
+def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, float | None]]:
+    return {
+        place: {name: one["error"] for name, one in runs.items()}
+        for place, runs in _grouped(records).items()
+    }
+
+
+def _window_errors(runs: Mapping[str, Record]) -> list[dict[str, float | None]]:
+    lengths = [len(one["windows"]) for one in runs.values()]
+    return [
+        {name: one["windows"][i]["error"] for name, one in runs.items()}
+        for i in range(max(lengths, default=0))
+    ]
+
+
+def _against(row: Record, errors: Mapping[str, float | None]) -> Record:
+    """Kappa-temporal and kappa-M: the share of the baseline's error that is gone."""
+    found: Record = {}
+    for name, baseline in zip(("kappa_temporal", "kappa_m"), BASELINES, strict=True):
+        theirs, own = errors.get(baseline), row["error"]
+        found[name] = 1.0 - own / theirs if theirs and own is not None else None
+    return found
+
+
+def _mean_auc(windows: Iterable[Record]) -> float | None:
+    known = [(one["auc"], one["rows"]) for one in windows if one["auc"] is not None]
+    total = sum(rows for _, rows in known)
+    return sum(auc * rows for auc, rows in known) / total if total else None
