@@ -73,6 +73,19 @@
     }));
   };
 
+  // Names stand beside the curves, or in a legend where they would take the curves' place.
+  const margin = (plot, curves) => {
+    const longest = Math.max(...curves.filter((one) => one.label).map((one) => one.name.length));
+    const wide = 14 + 7.4 * longest;
+    const legend = wide > 0.3 * plot.clientWidth;
+    for (const curve of curves) curve.showlegend = curve.label;
+    const lines = curves.filter((one) => one.label).length;
+    plot.style.height = legend ? `calc(20rem + ${1.3 * lines}rem)` : "";
+    return { legend, layout: {
+      showlegend: legend, legend: { orientation: "h", y: -0.25, traceorder: "reversed" },
+      margin: { l: 8, t: 26, b: 8, r: legend ? 8 : wide } } };
+  };
+
   const overTime = (plot, stream, measure) => {
     const known = data.measures[measure];
     const curves = stream.models.map((model) => ({
@@ -99,13 +112,12 @@
       text: stream.drifts.length > 6 ? "▾" : "drift", x: drift.row, y: 1, yref: "paper",
       yanchor: "bottom", showarrow: false, font: { color: colour("shift") },
     }));
-    const labels = endLabels(curves, low, high, plot.clientHeight - 70);
-    const longest = Math.max(...curves.filter((curve) => curve.label).map((one) => one.name.length));
+    const names = margin(plot, curves);
+    const labels = names.legend ? [] : endLabels(curves, low, high, plot.clientHeight - 70);
     return Plotly.react(plot, curves, layout(
       axis("row", { range: [0, stream.rows], tickformat: ",d", nticks: narrow.matches ? 5 : 10 }),
       axis(known.title, { range: [low, high] }),
-      { shapes, annotations: [...marks, ...labels],
-        margin: { l: 8, t: 26, b: 8, r: Math.min(190, 14 + 7.4 * longest) } }), options);
+      { shapes, annotations: [...marks, ...labels], ...names.layout }), options);
   };
 
   const against = (plot, stream) => {
@@ -113,17 +125,21 @@
     const points = models.map((model) => ({
       type: "scatter", mode: "markers+text", name: model.name, x: [model.cost],
       y: [100 * model.error], text: [model.name], cliponaxis: false,
+      label: model.main || model.baseline,
       textposition: "top center", textfont: { color: look(model).color },
       marker: { color: look(model).color, size: 11, symbol: model.baseline ? "circle-open" : "circle" },
       hovertemplate: `${model.name}: %{y:.2f} % at %{x:.1f} µs<extra></extra>`,
     }));
+    const { legend, layout: names } = margin(plot, points);
+    for (const point of points) if (legend || !point.label) point.mode = "markers";
     const costs = models.map((model) => Math.log10(model.cost));
     const errors = models.map((model) => 100 * model.error);
     const [low, high] = [Math.min(...costs, 1), Math.max(...costs, 2)];
     return Plotly.react(plot, points, layout(
       axis("time an example (µs, logarithmic)", {
         type: "log", dtick: 1, range: [low - 0.35, high + 0.45] }),
-      axis("error (%)", { range: [0, 1.15 * Math.max(...errors, 1)] }), {}), options);
+      axis("error (%)", { range: [0, 1.15 * Math.max(...errors, 1)] }),
+      legend ? names : {}), options);
   };
 
   const drawings = [];
