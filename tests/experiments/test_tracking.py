@@ -177,7 +177,7 @@ def test_it_prints_the_tables(of_the_paper):
     console = Console(width=120, record=True, file=None, quiet=False)
     with console.capture() as shown:
         console.print(results)
-    text = shown.get()
+    text = " ".join(shown.get().split())  # a narrow table breaks its title
     for part in ("rcv1: each model at its best", "decay 0.5", "afresh on each chunk", "(d)"):
         assert part in text
     assert "in the paper" not in text
