@@ -43,7 +43,8 @@ def runs(folder):
 def test_a_file_becomes_tables(drift, tmp_path):
     shown = drift("sales.csv", "--target", "sold", "--models", "nb,lbp", "--jobs", "1")
     assert shown.exit_code == 0, shown.output
-    assert max(map(len, shown.stdout.splitlines()[:-1])) <= 80
+    assert max(map(len, shown.stdout.splitlines()[:-2])) <= 80
+    assert shown.stdout.endswith("open results/compare-sales/report.html in a browser\n")
     folder = tmp_path / "results" / "compare-sales"
     assert list(runs(folder)) == ["nb", "lbp", "no change", "majority"]
     assert {one["status"] for one in runs(folder).values()} == {"ok"}
