@@ -255,6 +255,11 @@ class Tracker(OnlineClassifier):
     # --- the supports --------------------------------------------------------------------------
 
     @property
+    def decision_function_many(self) -> Any:
+        """Not there, as a vote has no score: `predict_proba_many` gives probabilities."""
+        raise AttributeError("a Tracker votes and has no score: take predict_proba_many")
+
+    @property
     def n_supports(self) -> int:
         """Number of supports held."""
         n: int = self._core.n_supports

@@ -101,6 +101,12 @@ def test_memory_does_not_follow_the_stream(scale):
 # --- what it shows ------------------------------------------------------------------------------
 
 
+def test_a_vote_has_no_score():
+    assert not hasattr(Tracker(), "decision_function_one")
+    with pytest.raises(AttributeError, match="take predict_proba_many"):
+        _ = Tracker().decision_function_many
+
+
 def test_experts_are_a_table_of_what_each_would_have_done():
     model = Tracker(12)
     rows = model.experts
