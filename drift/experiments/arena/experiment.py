@@ -128,16 +128,12 @@ def _runs(
     multiclass = len({label for _, label in stream}) > 2
     for delay in _DELAYS:
         order = order_of(stream, delay)
+        settings = Settings(delay=None if delay is None else str(delay), time_limit=time_limit)
         for name in families:
             own = contenders_of(name, multiclass=multiclass, sparse=entry.sparse)
             if delay is not None:
                 own = {name: own[name]}
             several = MODELS[name].ensemble and delay is None and stream.name in _SEEDED
-            settings = Settings(
-                delay=None if delay is None else str(delay),
-                seeds=_SEEDS if several else None,
-                time_limit=time_limit,
-            )
-            yield from runs_of(stream, own, order, settings)
-        settings = Settings(delay=None if delay is None else str(delay), time_limit=time_limit)
+            chosen = settings._replace(seeds=_SEEDS) if several else settings
+            yield from runs_of(stream, own, order, chosen)
         yield from runs_of(stream, baselines(), order, settings)
