@@ -12,20 +12,21 @@ import json
 import os
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from drift.errors import DataError, MissingExtraError, ParameterError
 from drift.experiments.jobs import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["Record", "RunFolder"]
+__all__ = ["Record", "RunFolder", "held"]
 
 #: One run: what identifies it, its `key`, and what came out.
 Record: TypeAlias = dict[str, Any]
@@ -71,7 +72,7 @@ class RunFolder:
         return self.path / "runs.jsonl"
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[Self]:
         """Keep all others from writing to the folder as long as this lasts; they may read it.
 
         Within it, this object's methods may be called, and this one again. A last line that was
@@ -88,7 +89,7 @@ class RunFolder:
             A line was cut off.
         """
         if self._is_alone:
-            yield
+            yield self
             return
         with _saying_why(self.runs):
             file = self.runs.open("ab")
@@ -101,7 +102,7 @@ class RunFolder:
             self._cut_torn_line()
             self._is_alone = True
             try:
-                yield
+                yield self
             finally:
                 self._is_alone = False
 
@@ -280,6 +281,23 @@ class RunFolder:
             with _saying_why(self.path / name):
                 figure.savefig(self.path / f"{name}.png", dpi=150)
                 figure.savefig(self.path / f"{name}.svg", metadata={"Date": None})
+
+
+@overload
+def held(output: str | os.PathLike[str] | RunFolder) -> AbstractContextManager[RunFolder]: ...
+
+
+@overload
+def held(
+    output: str | os.PathLike[str] | RunFolder | None,
+) -> AbstractContextManager[RunFolder | None]: ...
+
+
+def held(output: Any) -> AbstractContextManager[Any]:
+    """Make a folder of an output and keep others from writing there; None stays None."""
+    if output is None:
+        return nullcontext()
+    return (output if isinstance(output, RunFolder) else RunFolder(output)).alone()
 
 
 @contextmanager

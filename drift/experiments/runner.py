@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from joblib import delayed
 
 from drift.errors import ParameterError
 from drift.experiments import cluster
+from drift.experiments.folder import held
 from drift.experiments.progress import bar
 from drift.models import OneVsRest
 
@@ -148,7 +149,7 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
         raise ParameterError("jobs must be a number of processes or -1 for all cores, not 0")
     for point in {_setting(run): run for run in runs}.values():
         point.make()
-    with nullcontext() if folder is None else folder.alone():
+    with held(folder):
         done = folder.read() if folder is not None else {}
         missing = {run.key: run for run in runs if run.key not in done}
         queue = sorted(missing.values(), key=lambda run: -run.n_examples)

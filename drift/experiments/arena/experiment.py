@@ -13,7 +13,7 @@ from drift.experiments.arena.results import ArenaResults
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.experiment import Settings, baselines, runs_of
 from drift.experiments.comparison.protocol import order_of
-from drift.experiments.folder import RunFolder
+from drift.experiments.folder import held
 from drift.experiments.runner import run_all
 
 if TYPE_CHECKING:
@@ -93,9 +93,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     started = perf_counter()
     wanted = _chosen("stream", streams, STREAMS, _QUICK_STREAMS if quick else None)
     families = _chosen("model", models, MODELS, _QUICK_MODELS if quick else None)
-    folder = RunFolder(output)
     records: list[Record] = []
-    with folder.alone():
+    with held(output) as folder:
         for name in wanted:
             try:
                 stream = STREAMS[name].make().head(_QUICK_ROWS if quick else None)

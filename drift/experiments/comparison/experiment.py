@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -19,7 +18,7 @@ from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.comparison.protocol import forks_of, order_of
 from drift.experiments.comparison.results import ComparisonResults
 from drift.experiments.comparison.rows import BASELINES
-from drift.experiments.folder import RunFolder
+from drift.experiments.folder import held
 from drift.experiments.jobs import Run, code_fingerprint
 from drift.experiments.runner import run_all
 from drift.streams.tables import read_stream
@@ -169,9 +168,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         for one in known
         for run in runs_of(one, entrants, order_of(one, delay, moment), settings)
     ]
-    folder = None if output is None else RunFolder(output)
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
-    with nullcontext() if folder is None else folder.alone():
+    with held(output) as folder:
         records = run_all(runs, folder=folder, progress=progress, **where)
         results = ComparisonResults(
             records=records,

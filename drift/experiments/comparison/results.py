@@ -21,7 +21,7 @@ from drift.experiments.comparison.rows import (
     window_rows,
 )
 from drift.experiments.comparison.statistics import TESTS, pairs_of
-from drift.experiments.folder import RunFolder
+from drift.experiments.folder import held
 from drift.experiments.manifest import manifest
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
-    from drift.experiments.folder import Record
+    from drift.experiments.folder import Record, RunFolder
     from drift.streams.stream import Stream
 
 __all__ = ["ComparisonResults"]
@@ -188,9 +188,8 @@ class ComparisonResults(JupyterMixin):
         RuntimeWarning
             matplotlib or plotly is not installed: there are no figures, or no report.
         """
-        folder = path if isinstance(path, RunFolder) else RunFolder(path)
         tables = ("runs", "windows", "drifts", "recoveries", "tests", "table")
-        with folder.alone():
+        with held(path) as folder:
             folder.append_missing(self.records)
             sha256 = " ".join(stream.sha256 for stream in self.streams.values())
             about = manifest(", ".join(self.streams), sha256, self.settings, self.seconds)

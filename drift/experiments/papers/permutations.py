@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.errors import ParameterError
-from drift.experiments.folder import RunFolder
+from drift.experiments.folder import held
 from drift.experiments.papers.problem import Problem
 from drift.experiments.papers.results import PaperResults
 from drift.experiments.papers.runs import SVM, paper_run
@@ -152,13 +151,12 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     started = time.perf_counter()
     settings = _Shared(kernel, permutations, epochs, as_stream)
     _refuse(contenders, settings, test)
-    folder = None if output is None else RunFolder(output)
     problems = {
         factor: Problem(documents, target, test, factor)
         for factor in {one.factor for one in contenders.values()}
     }
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
-    with nullcontext() if folder is None else folder.alone():
+    with held(output) as folder:
         records: dict[str, list[Record]] = {}
         for later in (False, True):
             stage = {

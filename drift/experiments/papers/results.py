@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rich.jupyter import JupyterMixin
 
 from drift.errors import ParameterError
-from drift.experiments.folder import RunFolder
+from drift.experiments.folder import held
 from drift.experiments.manifest import manifest
 from drift.experiments.tracking.report import label, mean_and_deviation
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
-    from drift.experiments.folder import Record
+    from drift.experiments.folder import Record, RunFolder
 
 __all__ = ["PaperResults", "Printed"]
 
@@ -219,8 +219,7 @@ class PaperResults(JupyterMixin):
         RuntimeWarning
             matplotlib is not installed.
         """
-        folder = path if isinstance(path, RunFolder) else RunFolder(path)
-        with folder.alone():
+        with held(path) as folder:
             folder.append_missing(record for records in self.records.values() for record in records)
             folder.write_table("table.csv", self.table())
             if self.settings["epochs"] > 1:

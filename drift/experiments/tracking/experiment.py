@@ -9,7 +9,6 @@ References
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from drift._checks import check_integer, suggest
 from drift.errors import ParameterError
-from drift.experiments.folder import RunFolder
+from drift.experiments.folder import held
 from drift.experiments.runner import run_all
 from drift.experiments.tracking.results import TrackingResults
 from drift.experiments.tracking.runs import tracking_run
@@ -184,9 +183,8 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     chunks = [
         run for model in _BASELINES if model in chosen for run in _chunks(model, streams, kernel)
     ]
-    folder = None if output is None else RunFolder(output)
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
-    with nullcontext() if folder is None else folder.alone():
+    with held(output) as folder:
         records = run_all([*whole, *chunks], folder=folder, progress=progress, **where)
         results = TrackingResults(
             records=records[: len(whole)],

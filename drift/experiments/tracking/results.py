@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.jupyter import JupyterMixin
 
 from drift.errors import ParameterError
-from drift.experiments.folder import RunFolder
+from drift.experiments.folder import held
 from drift.experiments.manifest import manifest
 from drift.experiments.tracking.claims import Claim, claims
 from drift.experiments.tracking.report import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
-    from drift.experiments.folder import Record
+    from drift.experiments.folder import Record, RunFolder
     from drift.experiments.tracking.report import Curves
 
 __all__ = ["TrackingResults"]
@@ -156,8 +156,7 @@ class TrackingResults(JupyterMixin):
         RuntimeWarning
             matplotlib is not installed.
         """
-        folder = path if isinstance(path, RunFolder) else RunFolder(path)
-        with folder.alone():
+        with held(path) as folder:
             folder.append_missing([*self.records, *self.chunks])
             folder.write_table("table.csv", self.table())
             folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
