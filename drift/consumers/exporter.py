@@ -33,8 +33,8 @@ class Exporter:
     port
         Port of ``/metrics``, ``/livez`` and ``/readyz``; None or 0 for none. Each worker of a
         machine needs its own. ``/livez`` is 503 where the worker has not polled for as long as its
-        group waits, so that it is to be started again; ``/readyz`` also where it has no partition,
-        or could not write its last checkpoint. Both say why.
+        group waits, so that it is to be started again; ``/readyz`` also where it has no broker or
+        no partition, or could not write its last checkpoint. Both say why.
     address
         Where the page is served. Whoever reaches it reads topics and error figures: leave it on
         127.0.0.1, or bind it to a network that is yours.
@@ -176,9 +176,15 @@ class _Collector:
         yield CounterMetricFamily(
             "drift_rebalances", "Assignments of partitions", value=worker.rebalances
         )
-        yield GaugeMetricFamily(
-            "drift_partitions", "Partitions that the worker learns", value=worker.partitions
+        gauges = (
+            ("partitions", "Partitions that the worker learns", worker.partitions),
+            ("broker_connections", "Brokers that the worker is connected to", worker.connections),
+            ("checkpoint_failing", "The last checkpoint failed", worker.trouble is not None),
+            ("alive", "What /livez says", worker.is_alive()),
+            ("ready", "What /readyz says", not worker.problems()),
         )
+        for name, text, shown in gauges:
+            yield GaugeMetricFamily(f"drift_{name}", text, value=shown)
         rows = [
             (
                 [m.topic, "all" if m.partition is None else str(m.partition)],

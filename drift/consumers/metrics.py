@@ -18,9 +18,12 @@ name in Prometheus                        type     what it is
 ``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
 ``drift_rebalances_total``                counter  assignments of partitions, of the worker
 ``drift_partitions``                      gauge    partitions that the worker learns
+``drift_broker_connections``              gauge    brokers that the worker is connected to
+``drift_checkpoint_failing``              gauge    1 where the last checkpoint could not be written
+``drift_alive``, ``drift_ready``          gauge    1 where the probe of this name says ok
 ========================================  =======  ================================================
 
-All but the last three have the labels ``topic`` and ``partition``; a model over all partitions has
+All but the last seven have the labels ``topic`` and ``partition``; a model over all partitions has
 the partition ``all``. What is not known, as the supports of a model that has none, is not exported.
 Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
 a worker that goes back to a checkpoint must not count down. The log shows the counts that the
@@ -252,6 +255,8 @@ class WorkerMetrics:
         Assignments of partitions.
     partitions : int
         Partitions that are being learnt.
+    connections : int
+        Brokers that are connected.
     polled : float
         When it last asked for messages, as `time.monotonic` has it.
     silence : float
@@ -272,6 +277,7 @@ class WorkerMetrics:
     """
 
     __slots__ = (
+        "connections",
         "models",
         "partitions",
         "poll_seconds",
@@ -283,7 +289,7 @@ class WorkerMetrics:
 
     def __init__(self) -> None:
         self.poll_seconds = 0.0
-        self.rebalances = self.partitions = 0
+        self.rebalances = self.partitions = self.connections = 0
         self.polled, self.silence = time.monotonic(), 300.0
         self.trouble: str | None = None
         self.models: list[Metrics] = []
@@ -298,10 +304,11 @@ class WorkerMetrics:
         Examples
         --------
         >>> WorkerMetrics().problems()
-        ['no partition is assigned']
+        ['no broker is connected', 'no partition is assigned']
         """
         silent = round(time.monotonic() - self.polled)
         found = [] if self.is_alive() else [f"no poll for {silent} s"]
+        found += [] if self.connections else ["no broker is connected"]
         found += [] if self.partitions else ["no partition is assigned"]
         return found if self.trouble is None else [*found, f"no checkpoint: {self.trouble}"]
 

@@ -38,6 +38,8 @@ log = logging.getLogger("drift.consumers")
 #: Seconds of learning after which a worker polls again, so that slow models stay in the group; and
 #: for which folder or broker may be out of reach as a partition is taken over.
 _PATIENCE = 30.0
+#: Seconds without a partition after which a rebalance leaves a line.
+_LONG = 10.0
 
 
 class Worker:
@@ -110,7 +112,8 @@ class Worker:
         self._saved = time.monotonic()
         self._refused: float | None = None  # since when a partition cannot be taken over
         self._served: dict[Place, float] = {}
-        self._empty: float | None = time.monotonic()  # since when there is no partition
+        self._empty = time.monotonic()  # since when there is no partition
+        self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
         if options.single:
             receiving.setdefault("partition_assignment_strategy", [SingleAssignor()])
@@ -213,10 +216,17 @@ class Worker:
         now = time.monotonic()
         self.metrics.poll_seconds += now - started
         self.metrics.polled = now
+        self.metrics.connections = self._consumer.connections()
+        waited = now - self._empty
         if self.assignment.states:
-            self._empty = now
-        elif self._empty is not None and now > self._empty + _PATIENCE:
-            self._empty = None
+            if waited > _LONG:
+                log.warning(
+                    "%d partitions of %s after %.0f s without any, in which the group rebalanced",
+                    *(len(self.assignment.states), self.options.topic, waited),
+                )
+            self._empty, self._complained = now, False
+        elif waited > _PATIENCE and not self._complained:
+            self._complained = True
             log.warning(
                 "no partition of %s for %d s: the others of %s have them all, or it is still "
                 "agreeing on them",
@@ -299,8 +309,8 @@ class Worker:
             except (CheckpointError, UnavailableError) as error:
                 self._endure(error)
                 self._consumer.hold(places)
-        if not self.assignment.waiting():
-            self._refused = None
+        if self._refused is not None and not self.assignment.waiting():
+            self._refused = self.metrics.trouble = None
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
         self.metrics.partitions = len(self.assignment.states) - sum(
             map(len, self.assignment.waiting().values())

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 import socket
 import sys
 from types import SimpleNamespace
@@ -167,13 +168,19 @@ def samples(text):
 
 
 def test_prometheus_gets_every_count():
-    with Exporter(worker_of_two()) as exporter:
+    worker = worker_of_two()
+    worker.connections, worker.trouble = 2, "No space left on device"
+    with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
     other = ('ne"w\\s\n', "all")
     assert math.isnan(shown.pop(("drift_windowed_error", *other)))
     assert shown == {
         ("drift_poll_seconds_total",): 2.5,
         ("drift_partitions",): 0,
+        ("drift_broker_connections",): 2,
+        ("drift_checkpoint_failing",): 1,
+        ("drift_alive",): 1,
+        ("drift_ready",): 0,
         ("drift_rebalances_total",): 3,
         ("drift_examples_total", "news", "0"): 4,
         ("drift_unlabelled_total", "news", "0"): 0,
@@ -215,8 +222,9 @@ def test_the_docstring_names_every_metric_with_its_type():
     named = {
         family.name + "_total" * (family.type == "counter"): family.type for family in families
     }
-    rows = [line.split() for line in module.__doc__.splitlines() if line.startswith("``drift_")]
-    assert {row[0].strip("`"): row[1] for row in rows} == named
+    rows = [line for line in module.__doc__.splitlines() if line.startswith("``drift_")]
+    told = [(name, row.split("  ")) for row in rows for name in re.findall("``(.*?)``", row)]
+    assert {name: next(filter(None, rest)).strip() for name, (_, *rest) in told} == named
 
 
 def test_nothing_of_the_process_is_shown_and_nothing_registered_globally():
@@ -247,6 +255,10 @@ def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
                 ("drift_poll_seconds_total",),
                 ("drift_rebalances_total",),
                 ("drift_partitions",),
+                ("drift_broker_connections",),
+                ("drift_checkpoint_failing",),
+                ("drift_alive",),
+                ("drift_ready",),
             }
     exporter.close()
     with pytest.raises(OSError, match="refused"):
@@ -266,6 +278,8 @@ def test_probes_say_what_is_wrong():
 
     with Exporter(worker, port):
         assert probe("livez") == (200, "ok\n")
+        assert probe("readyz") == (503, "no broker is connected; no partition is assigned\n")
+        worker.connections = 1
         assert probe("readyz") == (503, "no partition is assigned\n")
         worker.partitions = 2
         assert probe("readyz") == (200, "ok\n")

@@ -535,11 +535,27 @@ def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch
         patch.setattr(one._consumer, "poll", lambda seconds: [])
         assert one.step(0.1) == one.step(0.1) == 0
     assert caplog.text.count("no partition of t for") == 1
-    assert one.metrics.problems() == ["no partition is assigned"]
+    assert one.metrics.problems()[-1] == "no partition is assigned"
     polled = one.metrics.polled
+    monkeypatch.setattr("drift.consumers.worker._LONG", -1.0)
     work(one, 1)
     assert one.metrics.polled > polled
+    assert "2 partitions of t after " in caplog.text
     kill(one)
+
+
+def test_a_worker_knows_whether_a_broker_is_there(topics, tmp_path):
+    one = worker(topics, tmp_path, checkpoint_seconds=0)
+    work(one, 1)
+    assert one.metrics.problems() == []
+    topics.down()
+    for problems in (["no broker is connected"], []):
+        until = time.monotonic() + 30
+        while one.metrics.problems() != problems:
+            assert time.monotonic() < until
+            one.step(0.1)
+        topics.up()
+    close(one)
 
 
 def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
@@ -559,6 +575,15 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     finish(one)
     assert_exact(tmp_path)
     assert caplog.text.count("tried again") == 1
+    claims.clear()
+    idle = worker(topics, tmp_path, session=SHORT)
+    for _ in range(600):
+        idle.step(0.1)
+        if idle.metrics.partitions == 2:
+            break
+    assert len(claims) > 4
+    assert idle.metrics.problems() == []  # though there is nothing to save
+    close(idle)
     claims.clear()
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
     impatient = worker(topics, tmp_path, session=SHORT)

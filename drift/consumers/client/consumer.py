@@ -177,6 +177,11 @@ class GroupConsumer:
         seconds: float = self.consumer.config["max_poll_interval_ms"] / 1000
         return seconds
 
+    def connections(self) -> int:
+        """Return the number of brokers that are connected."""
+        found = list(self.consumer._manager._conns.values())  # noqa: SLF001
+        return sum(one.connected for one in found)
+
     # --- messages ------------------------------------------------------------------------------
 
     def poll(self, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
