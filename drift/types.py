@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-__all__ = ["Features", "Label", "Stream"]
+__all__ = ["Features", "Label"]
 
 #: One example's features by hashable name. Values are numbers; NaN means absent. Names
 #: are `Any` since a mapping's keys are invariant: Hashable would refuse a dict[str, float].
@@ -13,6 +13,3 @@ Features: TypeAlias = Mapping[Any, Any]
 
 #: What a classifier predicts: bool, 0/1 or -1/+1 for the binary ones.
 Label: TypeAlias = Any
-
-#: What River iterates over.
-Stream: TypeAlias = Iterable[tuple[Features, Label]]

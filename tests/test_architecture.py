@@ -37,8 +37,8 @@ SOURCES = {".py", ".pyx", ".pxi", ".h"}
 #: Files that import each other, for the names of their types alone.
 CIRCLES = {
     *("consumers.exporter", "consumers.metrics", "testing._clients", "testing._mock"),
-    *("experiments.jobs", "experiments.folder", "experiments.papers.permutations"),
-    *("experiments.papers.plots", "experiments.papers.reproduction", "experiments.papers.results"),
+    *("experiments.jobs", "experiments.folder", "experiments.papers.plots"),
+    *("experiments.papers.reproduction", "experiments.papers.results"),
     *("experiments.terminal", "experiments.tracking.results"),
     *("experiments.comparison.plots", "experiments.comparison.results"),
     "experiments.comparison.report",

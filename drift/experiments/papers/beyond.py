@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.experiments.papers.permutations import Setting
 from drift.experiments.papers.reproduction import Reproduction, sweep
+from drift.experiments.setting import Setting
 from drift.kernels import RBF, Polynomial
 
 if TYPE_CHECKING:

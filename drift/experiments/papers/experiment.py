@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from os import PathLike
 
-    from drift.experiments.papers.permutations import Setting
     from drift.experiments.papers.results import PaperResults
+    from drift.experiments.setting import Setting
     from drift.streams import Documents
 
 __all__ = ["REPRODUCTIONS", "Reproduction", "reproduce"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,14 +13,15 @@ from drift.errors import ParameterError
 from drift.experiments.folder import held
 from drift.experiments.papers.problem import Problem
 from drift.experiments.papers.results import PaperResults
-from drift.experiments.papers.runs import SVM, paper_run
+from drift.experiments.papers.runs import paper_run
 from drift.experiments.river_models import RIVALS
 from drift.experiments.runner import run_all
+from drift.experiments.setting import SVM, Setting
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from os import PathLike
 
     from drift.experiments.folder import Record
@@ -31,42 +31,6 @@ if TYPE_CHECKING:
     from drift.streams import Documents
 
 __all__ = ["Setting", "permuted"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A model to compare, with its setting.
-
-    Parameters
-    ----------
-    model
-        A name in `drift.models.MODELS`; ``SVM``, scikit-learn's, trained at once; or, on a stream,
-        one of River's in `drift.experiments.river_models.RIVALS`.
-    parameters
-        The model's parameters other than kernel and seed.
-    budget_of
-        Name of another contender, which runs first: the mean of the supports that it ends with,
-        rounded, is this one's budget.
-    one_vs_rest
-        Learn one model for each class, as `drift.models.OneVsRest` does.
-    factor
-        What this one's examples are multiplied by.
-    kernel
-        Its kernel; None: that of the comparison.
-    series
-        The curve against supports that it is a point of; empty: one of its own.
-    adwin
-        On a stream: start afresh where ADWIN finds that the error has changed.
-    """
-
-    model: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    budget_of: str | None = None
-    one_vs_rest: bool = False
-    factor: float = 1.0
-    kernel: Kernel | None = None
-    series: str = ""
-    adwin: bool = False
 
 
 def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
@@ -227,8 +191,7 @@ def _runs(
     kernel = one.kernel or settings.kernel
     if one.model == SVM:
         return [paper_run(SVM, parameters, problem, 0, kernel)]
-    made: Callable[..., Any] = RIVALS[one.model] if one.model in RIVALS else MODELS[one.model]
-    seeded = "seed" in inspect.signature(made).parameters
+    seeded = replace(one, parameters=parameters).draws
     make = partial(paper_run, one.model, parameters, problem, one_vs_rest=one.one_vs_rest)
     runs = range(settings.permutations)
     if settings.as_stream:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drift.experiments.papers.permutations import Setting
 from drift.experiments.papers.reproduction import Reproduction, sweep
+from drift.experiments.setting import Setting
 from drift.kernels import RBF, Linear, Polynomial
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from drift.experiments.papers.permutations import Setting
+from drift.experiments.setting import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

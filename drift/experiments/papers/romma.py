@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from drift.experiments.papers.permutations import Setting
 from drift.experiments.papers.reproduction import Reproduction
+from drift.experiments.setting import Setting
 from drift.kernels import Polynomial
 
 __all__ = ["ROMMA"]

@@ -11,12 +11,12 @@ import numpy as np
 
 import drift
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
-from drift.experiments.papers.baselines import BatchSVM
 from drift.experiments.papers.progressive import learn_one_by_one
-from drift.experiments.river_models import RIVALS, resetting
+from drift.experiments.river_models import RIVALS
 from drift.experiments.runner import learn, updates
+from drift.experiments.setting import SVM, Setting
 from drift.kernels import DEFAULT_KERNEL
-from drift.models import MODELS, OneVsRest
+from drift.models import OneVsRest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from drift.experiments.folder import Record
+    from drift.experiments.papers.baselines import BatchSVM
     from drift.experiments.papers.problem import Problem
     from drift.kernels import Kernel
 
-__all__ = ["SVM", "paper_run"]
+__all__ = ["paper_run"]
 
-#: Name of `drift.experiments.papers.baselines.BatchSVM` among the models.
-SVM = "SVM"
 #: Windows of equal length that errors and supports are recorded in.
 _WINDOWS = 50
 
@@ -100,27 +99,11 @@ def paper_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
         identity |= {"river": version("river"), "adwin": adwin}
     if model in RIVALS:
         identity["kernel"] = None
-    made = partial(_made, model, parameters, kernel, seed, one_vs_rest, adwin)
+    one = Setting(model, parameters, adwin, one_vs_rest=one_vs_rest, kernel=kernel)
     learnt, arguments = _task(model, problem, permutation, epochs)
-    return Run(identity, made, learnt, arguments, epochs * len(problem.documents))
-
-
-@float64_columns()
-def _made(  # noqa: PLR0913, PLR0917 - what a model is made of
-    name: str,
-    parameters: dict[str, Any],
-    kernel: Kernel | None,
-    seed: int | None,
-    one_vs_rest: bool,  # noqa: FBT001
-    adwin: bool,  # noqa: FBT001
-) -> Any:
-    """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns."""
-    seeded = parameters if seed is None else {**parameters, "seed": seed}
-    if name == SVM:
-        return BatchSVM(kernel=kernel, **parameters)
-    model = RIVALS[name](**seeded) if name in RIVALS else MODELS[name](kernel=kernel, **seeded)
-    model = OneVsRest(model) if one_vs_rest else model
-    return resetting(model) if adwin else model
+    return Run(
+        identity, partial(one.make, seed), learnt, arguments, epochs * len(problem.documents)
+    )
 
 
 def _task(
