@@ -25,7 +25,7 @@ class Track(Experiment):
     rows: int | None = option("Take the first examples only.", None, least=1)
     shifts: tuple[int, ...] = option("Groups of streams, by their shifts.", (0, 1, 3, 7), least=0)
     models: tuple[str, ...] | None = option(
-        "Perceptron,SPA,RBP,LBP,Forgetron; also SOP,RBSOP,LBSOP,CKS.", None
+        "Perceptron,SPA,RBP,LBP,Forgetron; also SOP,RBSOP,LBSOP,CKS,Tracker.", None
     )
     budgets: tuple[int, ...] | None = option(
         "For models on a budget; else after the stream's length.", None, least=1

@@ -19,7 +19,7 @@ from drift.errors import ParameterError
 from drift.experiments import cluster
 from drift.experiments.folder import held
 from drift.experiments.progress import bar
-from drift.models import OneVsRest
+from drift.models import OneVsRest, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -36,8 +36,13 @@ __all__ = ["WINDOWS", "learn", "run_all", "updates"]
 WINDOWS = 16
 
 
-def updates(model: Any) -> int:
-    """Number of examples that changed a model; over all classes, that of `OneVsRest`."""
+def updates(model: Any) -> int | None:
+    """Number of examples that changed a model; over all classes, that of `OneVsRest`.
+
+    None for the Tracker, whose members change one by one.
+    """
+    if isinstance(model, Tracker):
+        return None
     models = model.models.values() if isinstance(model, OneVsRest) else [model]
     return sum(one.n_updates for one in models)
 

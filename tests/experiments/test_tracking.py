@@ -18,8 +18,9 @@ from drift.experiments import (
 )
 from drift.experiments.tracking import experiment
 from drift.experiments.tracking.claims import Claim
-from drift.models import MODELS
-from drift.streams import RCV1_TARGETS
+from drift.kernels import Linear
+from drift.models import MODELS, Tracker
+from drift.streams import RCV1_TARGETS, tracking_groups
 
 GRID = {"budgets": [6, 3], "decays": [0.5], "seeds": 2, "jobs": 1}
 
@@ -84,6 +85,23 @@ def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, document
     assert (tmp_path / "second_order_vs_budget.svg").exists()
     more = track(documents, budgets=[3], seeds=2, **few)
     assert {record["seed"] for record in more.records if record["model"] == "RBSOP"} == {0, 1}
+
+
+def test_the_tracker_runs_beside_the_papers_models_and_in_no_claim(of_the_paper):
+    names = {"models": ["tracker", "LBSOP", "LBP"], "kernel": Linear()}
+    results = track(of_the_paper, shifts=[7], budgets=[5], jobs=1, **names)
+    known, *_ = (record for record in results.records if record["model"] == "Tracker")
+    assert (known["kernel"], known["updates"]) == (None, None)
+    decided = {claim.model for claim in results.claims()}
+    assert "LBSOP" in decided
+    assert not any("Tracker" in "".join(map(str, claim)) for claim in results.claims())
+    assert sorted(results.figures)[:2] == ["error_over_time", "error_vs_budget"]
+    stream = tracking_groups(of_the_paper, RCV1_TARGETS, (7,))[7][known["index"]]
+    model, mistakes = Tracker(budget=5), 0
+    for x, y in zip(of_the_paper.features(), stream.y.tolist(), strict=True):
+        mistakes += model.predict_one(x) != y
+        model.learn_one(x, y)
+    assert known["mistakes"] == mistakes
 
 
 def test_the_table_has_a_row_a_setting(results):

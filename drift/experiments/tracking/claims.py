@@ -36,7 +36,8 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
     Parameters
     ----------
     groups
-        As from `drift.experiments.tracking.report.curves`; one of a single stream decides nothing.
+        As from `drift.experiments.tracking.report.curves`; one of a single stream decides nothing,
+        and nothing is claimed of the Tracker.
     chunks
         Records of the models without budget, Perceptron and SOP, started afresh on each chunk.
 
@@ -58,7 +59,11 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
        budget Perceptron", Machine Learning 69 (2007), section 4, "Results", and section 5.
     """
     found: list[Claim] = []
-    groups = {shifts: curve for shifts, curve in groups.items() if _n_streams(curve) > 1}
+    groups = {
+        shifts: {model: own for model, own in curve.items() if model != "Tracker"}
+        for shifts, curve in groups.items()
+        if _n_streams(curve) > 1
+    }
     for shifts, curve in groups.items():
         for baseline, models in _FAMILIES.items():
             if baseline in curve:

@@ -31,9 +31,10 @@ _STYLES: dict[str, dict[str, Any]] = {
     "SOP": {"color": "#000000", "linestyle": ":"},
     "RBSOP": {"color": "#56B4E9", "marker": "o"},
     "LBSOP": {"color": "#E69F00", "marker": "s"},
+    "Tracker": {"color": "#E69F00", "marker": "D"},
 }
 _BASELINES = ("Perceptron", "SPA", "SOP")
-_FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Perceptron", "SPA")
+_FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Tracker", "Perceptron", "SPA")
 #: What the first order reaches is drawn beside the second order.
 _SECOND_ORDER = ("RBSOP", "LBSOP", "SOP", "LBP", "Perceptron")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import drift
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
 from drift.experiments.runner import learn
+from drift.experiments.setting import Setting
 from drift.kernels import DEFAULT_KERNEL
-from drift.models import MODELS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
     Parameters
     ----------
     model
-        A name in `drift.models.MODELS`.
+        A name in `drift.models.MODELS`, or Tracker.
     parameters
         The model's parameters other than kernel and seed.
     stream
@@ -45,7 +45,7 @@ def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
     index
         Number of the stream among those with as many shifts.
     kernel
-        Kernel between examples; None for the model's default.
+        Kernel between examples; None for the model's default. Tracker has its own.
     seed
         Of a model that draws at random; None for the others.
     chunk
@@ -67,7 +67,7 @@ def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
         "model": model,
         "parameters": parameters,
         "seed": seed,
-        "kernel": repr(kernel or DEFAULT_KERNEL),
+        "kernel": None if model == "Tracker" else repr(kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
         "code": code_fingerprint(),
@@ -81,16 +81,8 @@ def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
     }
     # Workers cut their part themselves: parts cut here would be so many more arrays to send.
     arguments = (start, stop, stream.y, *Rows.of(stream.documents.rows))
-    made = partial(_made, model, parameters, kernel, seed)
-    return Run(identity, made, _learn_part, arguments, stop - start)
-
-
-@float64_columns()
-def _made(
-    model: str, parameters: dict[str, Any], kernel: Kernel | None, seed: int | None
-) -> KernelClassifier:
-    seeded = {} if seed is None else {"seed": seed}
-    return MODELS[model](kernel=kernel, **parameters, **seeded)
+    made = Setting(model, parameters, kernel=kernel).make
+    return Run(identity, partial(made, seed), _learn_part, arguments, stop - start)
 
 
 @float64_columns()
