@@ -26,8 +26,10 @@
 #define DRIFT_CLONES
 #endif
 #if defined(__GNUC__)
+#define DRIFT_INLINE inline __attribute__((always_inline))
 #define DRIFT_PREFETCH(p) __builtin_prefetch(p)
 #else
+#define DRIFT_INLINE inline
 #define DRIFT_PREFETCH(p) ((void)(p))
 #endif
 

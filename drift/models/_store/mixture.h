@@ -19,7 +19,7 @@
 #define DRIFT_WALK 1e-5
 #define DRIFT_MOST 0.1
 
-enum { DRIFT_FIRST_ORDER = 1, DRIFT_GATES = 2, DRIFT_LINEARS = 4 };
+enum { DRIFT_FIRST_ORDER = 1, DRIFT_GATES = 2, DRIFT_LINEARS = 4, DRIFT_USUAL = 20 };
 static const double drift_gate_rates[DRIFT_FIRST_ORDER] = {0.1};
 
 typedef struct {
@@ -67,7 +67,7 @@ static inline double drift_clipped(double x, double most) { return x > most ? mo
 static inline int drift_classes(const DriftMixture *m) { return m->rows > 1 ? m->rows : 2; }
 
 /* Probabilities by class and member from scores by row and member. */
-DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double *__restrict score, int rows, int n) {
+static DRIFT_INLINE void drift_softmax_of(double *__restrict softmax, const double *__restrict score, int rows, int n) {
     double top[DRIFT_LANES], sum[DRIFT_LANES];
     if (rows == 1) {
         for (int e = 0; e < n; e++) {
@@ -93,6 +93,13 @@ DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double 
         for (int r = 0; r < rows; r++)
             for (int e = 0; e < count; e++) softmax[r * n + first + e] /= sum[e];
     }
+}
+
+DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double *__restrict score, int rows, int n) {
+    if (n == DRIFT_USUAL + DRIFT_GATES)
+        drift_softmax_of(softmax, score, rows, DRIFT_USUAL + DRIFT_GATES);
+    else
+        drift_softmax_of(softmax, score, rows, n);
 }
 
 /* The first place whose value is within `tie` of the largest one's. */
@@ -197,8 +204,8 @@ static int drift_rival(const DriftMixture *m, int number) {
 
 /* One step of the gate of second order: a Kalman filter of weights that walk, on the logistic loss of the
    scores above those of the rival. */
-DRIFT_CLONES static void drift_filter(double *__restrict weights, double *__restrict covariance,
-                                     const double *__restrict z, double *__restrict gain, int n, double w) {
+static DRIFT_INLINE void drift_filter_of(double *__restrict weights, double *__restrict covariance,
+                                         const double *__restrict z, double *__restrict gain, int n, double w) {
     double margin = 0.0, spread = 0.0, u, known, step;
     for (int e = 0; e < n; e++) margin += weights[e] * z[e];
     u = 1.0 / (1.0 + drift_power_of_e(drift_clipped(margin, DRIFT_LARGEST)));
@@ -221,6 +228,15 @@ DRIFT_CLONES static void drift_filter(double *__restrict weights, double *__rest
         for (int c = 0; c < n; c++) covariance[e * n + c] *= share;
         for (int c = 0; c < n; c++) covariance[c * n + e] *= share;
     }
+}
+
+/* The same, compiled for the number of scores that a tracker has by default. */
+DRIFT_CLONES static void drift_filter(double *__restrict weights, double *__restrict covariance,
+                                     const double *__restrict z, double *__restrict gain, int n, double w) {
+    if (n == DRIFT_USUAL)
+        drift_filter_of(weights, covariance, z, gain, DRIFT_USUAL, w);
+    else
+        drift_filter_of(weights, covariance, z, gain, n, w);
 }
 
 /* One step of each gate in the weights that it gives the others' scores. */

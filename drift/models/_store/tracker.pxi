@@ -164,6 +164,8 @@ cdef class TrackerCore(Scaling):
         cdef const float *kernel
         if self.said:
             return 0
+        for k in range(min(self.n_slots, self.cells - 1)):
+            DRIFT_PREFETCH(self.linear + DRIFT_CELL_SIZE * (1 + <Py_ssize_t>self.slots[k]))
         n = self.store.compute_dots()
         self.reserve_slots(n)
         self.widen(self.store.work, self.store.point_scale, n)
@@ -396,14 +398,19 @@ cdef class TrackerCore(Scaling):
 
     cdef int choose(self, uint64_t *draws, int *places, bint new) except -1:
         """Choose the cheapest of some supports, and the two nearest to it; -1 where there are none."""
-        cdef int k, slot
-        cdef double cost, least = 0.0
+        cdef int k, least = 0
+        cdef int32_t[DRIFT_DRAWS] slots
+        cdef double[DRIFT_DRAWS] costs
         for k in range(DRIFT_DRAWS):
-            slot = self.store.order[drift_draw(draws, self.store.size)]
-            cost = self.cost(slot, new and self.m.rows > 1)
-            if k == 0 or cost < least:
-                least = cost
-                places[0] = slot
+            slots[k] = self.store.order[drift_draw(draws, self.store.size)]
+        drift_costs(
+            costs, self.coefficients, self.stride, slots, self.store.squared, self.widths, self.per_kernel,
+            self.m.next, self.factors, self.n_experts, self.m.rows, new and self.m.rows > 1,
+        )
+        for k in range(1, DRIFT_DRAWS):
+            if costs[k] < costs[least]:
+                least = k
+        places[0] = slots[least]
         places[1] = places[2] = -1
         if self.store.size > 2:
             self.support_row(places[0])
@@ -413,19 +420,6 @@ cdef class TrackerCore(Scaling):
             else:
                 self.project(places)
         return 0
-
-    cdef double cost(self, int slot, bint doubled) noexcept:
-        """What would be lost with a support; the last row may be about to be doubled."""
-        cdef int r, k, e
-        cdef double cost = 0.0, size, own
-        for k in range(self.n_kernels):
-            own = sqrt(self.store.squared[slot]) if self.widths[k] == 0.0 else 1.0
-            for e in range(k * self.per_kernel, (k + 1) * self.per_kernel):
-                size = 0.0
-                for r in range(self.m.rows):
-                    size += fabs(self.coefficients_of(r, e)[slot]) * (2.0 if doubled and r == self.m.rows - 1 else 1.0)
-                cost += self.m.next[e] * self.factors[e] * size * own
-        return cost
 
     cdef int support_row(self, int slot) except -1:
         """Fill `row` with the inner products of a support with all, leaving the point as it is."""
@@ -483,11 +477,19 @@ cdef class TrackerCore(Scaling):
         """Inner product of two supports."""
         cdef ColumnStore store = self.store
         cdef int k
+        cdef int32_t j
         cdef double sum = 0.0
+        cdef uint64_t[64] held  # by a column's last bits: to look for what only one of them has costs more
         if store.row_size[b] < store.row_size[a]:
             a, b = b, a
+        memset(held, 0, sizeof(held))
+        for k in range(store.row_size[b]):
+            j = store.rows[b][k]
+            held[j >> 6 & 63] |= <uint64_t>1 << (j & 63)
         for k in range(store.row_size[a]):
-            sum += store.get(&store.columns[store.rows[a][k]], a) * store.get(&store.columns[store.rows[a][k]], b)
+            j = store.rows[a][k]
+            if held[j >> 6 & 63] >> (j & 63) & 1:
+                sum += store.get(&store.columns[j], a) * store.get(&store.columns[j], b)
         return sum * store.scale[a] * store.scale[b]
 
     cdef void insert(self, int slot, const int *places, int number, double w) noexcept:

@@ -2,33 +2,19 @@
 # one file, longer than 300 lines.
 
 
-cdef uint64_t hash_name(name) except? 0:
-    """Hash a name as `drift.models._tracker.slots` does."""
+cdef bint hash_plain(name, uint64_t *hashed) except -1:
+    """Hash a text or int as `drift.models._tracker.slots` does; False of a text that has no UTF-8."""
     cdef Py_ssize_t size
     cdef const char *text
-    if PyUnicode_CheckExact(name):
-        try:
-            text = PyUnicode_AsUTF8AndSize(name, &size)
-            return drift_hash_bytes(text, size)
-        except UnicodeEncodeError:
-            pass
-    elif PyLong_CheckExact(name):
-        return drift_mix(<uint64_t>hash(name) + drift_step)
-    from drift.models._tracker.slots import hash_of
-
-    return hash_of(name)
-
-
-cdef int AHEAD = 8  # names and values that are asked for before they are read
-
-
-cdef inline void prefetch_next(dict features, Py_ssize_t *position) noexcept:
-    """Ask for the next name and value of a dict, each of which is a cache miss."""
-    cdef PyObject *name
-    cdef PyObject *value
-    if PyDict_Next(features, position, &name, &value):
-        DRIFT_PREFETCH(name)
-        DRIFT_PREFETCH(value)
+    if not PyUnicode_CheckExact(name):
+        hashed[0] = drift_mix(<uint64_t>hash(name) + drift_step)
+        return True
+    try:
+        text = PyUnicode_AsUTF8AndSize(name, &size)
+    except UnicodeEncodeError:
+        return False
+    hashed[0] = drift_hash_bytes(text, size)
+    return True
 
 
 cdef inline int32_t hash_index(int32_t index) noexcept:
@@ -73,6 +59,8 @@ cdef class Scaling:
     cdef int32_t *hashes
     cdef int32_t *last_hashes
     cdef list hashed
+    cdef PyObject **read_names  # borrowed, as the values are: of no meaning after the call
+    cdef PyObject **read_values
     cdef int n_read, n_last
     # The same to the linear experts: values by slot; and a table from a slot to its place there.
     cdef int32_t *slots
@@ -94,10 +82,12 @@ cdef class Scaling:
         free(self.vocabulary.entries); free(self.mean); free(self.variance); free(self.next_mean)
         free(self.next_variance); free(self.raw); free(self.last_raw); free(self.scaled)
         free(self.order); free(self.identity); free(self.columns); free(self.hashes); free(self.last_hashes)
+        free(self.read_names); free(self.read_values)
         memset(&self.vocabulary, 0, sizeof(self.vocabulary))
         self.mean = self.variance = self.next_mean = self.next_variance = NULL
         self.raw = self.last_raw = self.scaled = NULL
         self.order = self.identity = self.columns = self.hashes = self.last_hashes = NULL
+        self.read_names = self.read_values = NULL
         self.n_names = self.name_room = self.n_read = self.n_last = 0
 
     cdef int take(self, x, RowsView view, int i) except -1:
@@ -122,10 +112,11 @@ cdef class Scaling:
 
     cdef bint note_hashes(self, x, dict features, RowsView view, int i) except -1:
         """Note hashes and values in their order; return whether they are those of the example before."""
-        cdef Py_ssize_t position = 0, ahead = 0
+        cdef Py_ssize_t position = 0
         cdef int64_t start = 0
         cdef PyObject *name
         cdef PyObject *value
+        cdef uint64_t hashed
         cdef int k, size = 0
         cdef bint known = True
         cdef list names = self.hashed
@@ -145,26 +136,32 @@ cdef class Scaling:
                 self.hashes[k] = hash_index((<int32_t *>view.indices.buf)[start + k])
                 self.raw[k] = (<double *>view.data.buf)[start + k]
         else:
-            for k in range(min(size, AHEAD)):
-                prefetch_next(features, &ahead)
             k = 0
+            while PyDict_Next(features, &position, &name, &value):  # each of them is a cache miss
+                DRIFT_PREFETCH(<char *>name + 64)  # its text
+                DRIFT_PREFETCH(value)
+                self.read_names[k], self.read_values[k] = name, value
+                k += 1
             try:
-                while PyDict_Next(features, &position, &name, &value):
-                    prefetch_next(features, &ahead)
+                for k in range(size):
+                    name, value = self.read_names[k], self.read_values[k]
                     if not drift_is_plain(name, value):
-                        self.hashed = None
-                        self.note_any_hashes(features)
                         break
                     self.raw[k] = drift_number(value)
                     if known and <PyObject *>names[k] == name:
                         self.hashes[k] = self.last_hashes[k]
                     else:
                         known = False
-                        self.hashes[k] = numbered(hash_name(<object>name))
-                    k += 1
+                        if not hash_plain(<object>name, &hashed):
+                            break
+                        self.hashes[k] = numbered(hashed)
                 else:
+                    k = size
                     if not known:
                         self.hashed = list(features)  # so that nothing else is where they are
+                if k < size:
+                    self.hashed = None
+                    self.note_any_hashes(features)
             except (TypeError, ValueError, OverflowError) as problem:
                 raise culprit(features, problem) from None
         self.n_read = size
@@ -178,7 +175,9 @@ cdef class Scaling:
         """Note hashes and values where the caller's own code may run."""
         cdef long reads = self.reads
         cdef int k
-        cdef list found = [(hash_name(name), PyFloat_AsDouble(value)) for name, value in list(features.items())]
+        from drift.models._tracker.slots import hash_of
+
+        cdef list found = [(hash_of(name), PyFloat_AsDouble(value)) for name, value in list(features.items())]
         if reads != self.reads or len(found) != len(features):
             raise RuntimeError(IN_USE)
         for k, (hashed, value) in enumerate(found):
@@ -256,6 +255,8 @@ cdef class Scaling:
             self.last_raw = <double *>grown(self.last_raw, count * sizeof(double))
             self.hashes = <int32_t *>grown(self.hashes, count * sizeof(int32_t))
             self.last_hashes = <int32_t *>grown(self.last_hashes, count * sizeof(int32_t))
+            self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
+            self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
             self.name_room = count
         return 0
 
