@@ -76,6 +76,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         target = "sold"
         windows = 3
         rows = 50
+        delay = 5
         [models]
         trees = {class = "river.tree:HoeffdingTreeClassifier", max_depth = 2}
         kernel = {class = "LBP", budget = 5}
@@ -86,6 +87,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     found = runs(tmp_path / "out")
     assert list(found) == ["trees", "kernel", "mine", "no change", "majority"]
     assert {(one["rows"], len(one["windows"])) for one in found.values()} == {(40, 3)}
+    assert {one["delay"] for one in found.values()} == {"5"}
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
     assert list(runs(tmp_path / "two")) == ["mine", "nb", "no change", "majority"]
 
@@ -101,7 +103,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         ),
         (["sales.csv", "--target", "sold", "--models", "own:mak"], "'own:mak' cannot be imported"),
         (["sales.csv", "--target", "sold", "--models", "LBP(budgt=3)"], "did you mean 'budget'?"),
-        (["sales.csv", "--target", "sold", "--delay", "-3"], "the feature '-3' of delay"),
+        (["sales.csv", "--target", "sold", "--delay", "-3"], "delay must be at least 0, not -3.0"),
         (
             ["sales.csv", "--target", "sold", "--delay", "gem(p=1)"],
             "SciPy has no distribution 'gem'",
@@ -117,6 +119,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         (["head.csv", "--target", "b"], "head"),
         (["own.py", "--target", "sold"], "own.py has no suffix that says what it holds"),
         ([], "give the file, or file in [compare] of the --config file"),
+        (["--config", "true.toml"], "--delay (delay in [compare]) must be str, not bool"),
         (["--config", "bad.toml"], "[compare] has no 'targt': did you mean 'target'?"),
     ],
 )
@@ -124,6 +127,7 @@ def test_what_cannot_be_compared_is_refused_by_name(drift, tmp_path, words, mess
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "head.csv").write_text("a,b\n")
     (tmp_path / "bad.toml").write_text("[compare]\ntargt = 'sold'\n")
+    (tmp_path / "true.toml").write_text("[compare]\ndelay = true\n")
     shown = drift(*words, "--jobs", "1")
     assert shown.exit_code == 2, shown.output
     assert message in shown.stderr

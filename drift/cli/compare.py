@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = ["Compare"]
 
 #: Supports of drift's models where nothing else is said.
 _BUDGET = 300
+_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 #: Columns beyond which a file is a text's.
 _WORDS = 1000
 
@@ -82,6 +84,8 @@ class Compare(Experiment):
         """What file and command line say, and the models to compare by name."""
         tables = load(self.config, ("compare", "models"))
         given = tables["compare"] | self.given
+        if type(given.get("delay")) in {int, float}:  # in a file; on the command line all is text
+            given["delay"] = str(given["delay"])
         options: _Options = from_table(_Options, given, "[compare]", flags=True)
         own = tables["models"]
         names = options.models if "models" in given or not own else own
@@ -116,7 +120,7 @@ def _delay(text: str | None) -> Any:
     if text is None or text.isdecimal():
         return text and int(text)
     if "(" not in text:
-        return text
+        return float(text) if _NUMBER.fullmatch(text) else text
     from scipy import stats  # noqa: PLC0415 - takes a while to import
 
     table = parse(text)

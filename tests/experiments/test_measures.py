@@ -260,6 +260,14 @@ def test_the_folder(folder):
     assert results.drifts.to_numpy().tolist() == [["one", 100, 1]]
 
 
+def test_baselines_have_nothing_to_recover(folder):
+    _, results = folder
+    assert set(results.recoveries["model"]) == {"LBP", "PAClassifier"}
+    idle = results.runs["model"].isin(["no change", "majority"])
+    assert results.runs.loc[idle, ["recovery", "unrecovered"]].isna().all(axis=None)
+    assert results.runs.loc[~idle, "unrecovered"].notna().all()
+
+
 def test_predictions_are_kept(folder):
     path, results = folder
     for record in results.records:

@@ -16,6 +16,7 @@ from drift.experiments.comparison.rows import (
     RUNS,
     SUMMARY,
     WINDOWS,
+    recovery_rows,
     run_rows,
     summary,
     window_rows,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from drift.streams.stream import Stream
 
 __all__ = ["ComparisonResults"]
+
+#: Columns of whole numbers, some of which are missing.
+_INTEGERS = ("seed", "fold", "unrecovered")
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +70,7 @@ class ComparisonResults(JupyterMixin):
         them shares but for ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
         ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
         the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
-        the number of drifts where it never is; ``microseconds`` of processor time for predicting
+        the number of drifts where it never is, both missing for no change and majority; ``microseconds`` of processor time for predicting
         and learning an example; ``memory``, the largest size of the model in bytes.
     windows : pandas.DataFrame
         One row a run and window: ``model``, ``stream``, ``seed``, ``fold``; ``start`` and ``stop``,
@@ -139,13 +143,8 @@ class ComparisonResults(JupyterMixin):
 
     @cached_property
     def recoveries(self) -> pd.DataFrame:
-        """One row a run and drift."""
-        rows = [
-            {name: record[name] for name in RUN} | drift
-            for record in self.records
-            for drift in record["drifts_met"]
-        ]
-        return _frame(rows, (*RUN, "row", "before", "rows", "excess"))
+        """One row a run and drift; none of no change and majority."""
+        return _frame(recovery_rows(self.records), (*RUN, "row", "before", "rows", "excess"))
 
     @cached_property
     def tests(self) -> pd.DataFrame:
@@ -218,4 +217,4 @@ def _frame(rows: list[Record], columns: Iterable[str]) -> pd.DataFrame:
     except ImportError as error:
         raise MissingExtraError("pandas", "compare") from error
     frame = pd.DataFrame(rows, columns=list(columns))
-    return frame.astype({name: "Int64" for name in ("seed", "fold") if name in frame})
+    return frame.astype({name: "Int64" for name in _INTEGERS if name in frame})

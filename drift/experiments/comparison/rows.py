@@ -12,7 +12,17 @@ if TYPE_CHECKING:
 
     from drift.experiments.folder import Record
 
-__all__ = ["BASELINES", "RUN", "RUNS", "SUMMARY", "WINDOWS", "run_rows", "summary", "window_rows"]
+__all__ = [
+    "BASELINES",
+    "RUN",
+    "RUNS",
+    "SUMMARY",
+    "WINDOWS",
+    "recovery_rows",
+    "run_rows",
+    "summary",
+    "window_rows",
+]
 
 #: What runs always: the last label that came, and the label that came most often.
 BASELINES = ("no change", "majority")
@@ -48,12 +58,28 @@ def run_rows(records: Iterable[Record]) -> list[Record]:
         row = dict.fromkeys(RUNS) | {name: record[name] for name in RUNS if name in record}
         row |= _against(record, errors[_place(record)])
         row["auc"] = _mean_auc(record["windows"])
-        taken = [drift["rows"] for drift in record["drifts_met"]]
+        taken = [drift["rows"] for drift in recovery_rows([record])]
         known = [rows for rows in taken if rows is not None]
         row["recovery"] = sum(known) / len(known) if known else None
-        row["unrecovered"] = len(taken) - len(known)
+        row["unrecovered"] = None if record["model"] in BASELINES else len(taken) - len(known)
         found.append(row)
     return found
+
+
+def recovery_rows(records: Iterable[Record]) -> list[Record]:
+    """Return one row a run and drift; none of the baselines, which learn nothing to recover.
+
+    Parameters
+    ----------
+    records
+        Of all runs.
+    """
+    return [
+        {name: record[name] for name in RUN} | drift
+        for record in records
+        if record["model"] not in BASELINES
+        for drift in record["drifts_met"]
+    ]
 
 
 def window_rows(records: Iterable[Record]) -> list[Record]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import drift
 from drift.errors import MissingExtraError
-from drift.experiments.comparison.rows import BASELINES
+from drift.experiments.comparison.rows import BASELINES, recovery_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -272,12 +272,7 @@ def _windows(stream: Mapping[str, Any]) -> str:
 
 
 def _recoveries(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
-    rows = [
-        {"model": record["model"], **drift}
-        for record in results.records
-        if record["stream"] == stream["name"]
-        for drift in record["drifts_met"]
-    ]
+    rows = [row for row in recovery_rows(results.records) if row["stream"] == stream["name"]]
     if not rows:
         return ""
     columns = [
