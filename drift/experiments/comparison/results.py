@@ -70,8 +70,9 @@ class ComparisonResults(JupyterMixin):
         them shares but for ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
         ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
         the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
-        the number of drifts where it never is, both missing for no change and majority; ``microseconds`` of processor time for predicting
-        and learning an example; ``memory``, the largest size of the model in bytes.
+        the number of drifts where it never is, both missing for no change and majority;
+        ``microseconds`` of processor time for predicting and learning an example; ``memory``, the
+        largest size of the model in bytes.
     windows : pandas.DataFrame
         One row a run and window: ``model``, ``stream``, ``seed``, ``fold``; ``start`` and ``stop``,
         its first row and that after its last; ``rows``, ``unpredicted``, the measures,
