@@ -64,7 +64,7 @@ cdef class Batches(Scores):
             value, own = self.score(), (<int8_t *>sign.view.buf)[i]
             known, y = model._labels, labels[i]
             if not self.pass_over(value, own, margin, model, y):
-                self.guard.update(model, model._step, Row(rows, i), y, own, value)
+                self.guard.apply(model, model._step, (Row(rows, i), y, own, value))
             predictions.append(known[1 if value > 0.0 else 0])
 
     def class_scores(self, weights, scores, roundings):

@@ -23,6 +23,8 @@ cdef void copy_place(Place *place, bint back) noexcept:
 
 
 cdef inline int known_kind(value) except -1:
+    if value is None or type(value) is int or type(value) is float or type(value) is tuple or type(value) is str:
+        return VALUE  # most of them, without a look-up
     kind = KINDS.get(type(value))
     if kind is None:
         kind = KINDS[type(value)] = int(kind_of(type(value)))
@@ -87,6 +89,9 @@ cdef class Guard:
 
         Within another update it is a piece of that one.
         """
+        return self.apply(part, change, args)
+
+    cdef apply(self, part, change, tuple args):
         self.check()
         if self.updating:
             self.join(part)

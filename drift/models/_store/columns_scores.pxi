@@ -171,7 +171,7 @@ cdef class Scores(Point):
         self.read(x)
         value = self.score()
         if not self.pass_over(value, sign, model._update_margin, model, y):
-            self.guard.update(model, model._step, x, y, sign, value)
+            self.guard.apply(model, model._step, (x, y, sign, value))
         return value
 
     @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
