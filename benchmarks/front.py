@@ -1,8 +1,9 @@
 """Draw the picture of the README: error over time where the target shifts, and where it drifts.
 
-    DRIFT_DATA=... python -m benchmarks.front docs/img/front
+    DRIFT_DATA=... python -m benchmarks.front docs/img/front.svg
+    python tools/dark.py docs/img/front.svg
 
-writes `front.svg` and `front-dark.svg`. Models run as they come, with a budget of 300; logistic
+Models run as they come, with a budget of 300; logistic
 regression has the learning rate, of eight, that is best in hindsight.
 """
 
@@ -11,14 +12,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 from river import forest, linear_model, optim
 
 from benchmarks.contenders import RATES
 from benchmarks.streams import Stream, stream
-from drift.experiments.plots import Canvas
+from drift.experiments.plots import Canvas, examples, finish, name_ends, save, shifts
 from drift.models import LBP, OneVsRest, Tracker
 
 if TYPE_CHECKING:
@@ -32,10 +31,7 @@ STREAMS = {
     "rcv1-0": "News (RCV1): the question changes seven times",
     "electricity": "Electricity prices: they drift throughout",
 }
-COLOURS = {
-    False: ("#D55E00", "#0072B2", "#007A59", "#9A4D7C"),  # of Okabe and Ito, darker where too light
-    True: ("#F0883E", "#56B4E9", "#2CC79B", "#DE9FC4"),
-}
+COLOURS = ("#D55E00", "#0072B2", "#007A59", "#9A4D7C")  # of Okabe and Ito, darker where too light
 
 
 def wrong(model: Any, rows: Stream) -> NDArray[Any]:
@@ -61,61 +57,39 @@ def run(name: str) -> Curves:
     }
 
 
-def draw(results: dict[str, Curves], *, dark: bool) -> Canvas:
+def draw(results: dict[str, Curves]) -> Canvas:
     """Draw a panel a stream, with the error of each model on all of it."""
-    figure = Canvas(figsize=(10.0, 3.9), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, 2))
-    ink = mpl.rcParams["text.color"]
+    figure = Canvas(figsize=(10.6, 4.0), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
+    named = []
     for panel, (name, title) in zip(panels, STREAMS.items(), strict=True):
         curves = results[name]
         n = len(curves["Tracker"])
         ends = []
-        for (model, missed), colour in zip(curves.items(), COLOURS[dark], strict=True):
+        for (model, missed), colour in zip(curves.items(), COLOURS, strict=True):
             parts = np.array_split(missed, POINTS)
             at = (np.arange(POINTS) + 0.5) * n / POINTS
             errors = [100 * part.mean() for part in parts]
             first = model == "Tracker"
             panel.plot(at, errors, color=colour, lw=2.4 if first else 1.3, zorder=3 if first else 2)
             ends.append((100 * missed.mean(), f"{model}\n{100 * missed.mean():.1f} %", colour))
-        high = 36
-        for shift in stream(name).shifts:
-            panel.axvline(shift, color=ink, alpha=0.45, ls=":", lw=1)
-        if stream(name).shifts:
-            panel.text(stream(name).shifts[0], high, " shift", va="top", fontsize=8, alpha=0.8)
-        for place, (_, text, colour) in zip(_apart(ends, high), sorted(ends), strict=True):
-            panel.text(1.02 * n, place, text, color=colour, va="center", fontsize=9)
+        shifts(panel, stream(name).shifts)
+        examples(panel, n)
         panel.set_title(title, fontsize=11, loc="left")
-        panel.set(xlim=(0, n), ylim=(0, high), xlabel="examples")
-        panel.xaxis.set_major_locator(MaxNLocator(4))
-        panel.xaxis.set_major_formatter("{x:,.0f}")
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.grid(axis="y", alpha=0.25)
-    panels[0].set_ylabel(f"error (%), {POINTS} parts of the stream")
+        named.append(ends)
+    panels[0].set(ylim=(0, 36), ylabel=f"error (%), {POINTS} parts of the stream")
+    finish(figure, "", panels)
+    for panel, ends in zip(panels, named, strict=True):
+        name_ends(panel, ends)
     return figure
 
 
-def _apart(ends: list[tuple[float, str, str]], high: float) -> list[float]:
-    """Return heights for the names, lowest first, so far apart that none hides another."""
-    gap, places = high / 8, []
-    for value, _, _ in sorted(ends):
-        places.append(max(value, places[-1] + gap if places else 0.0))
-    return places
-
-
 def main() -> None:
-    """Run the models and save both variants."""
+    """Run the models and save the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("figure", help="file without its ending")
+    parser.add_argument("figure", help="file to write")
     figure = parser.parse_args().figure
-    results = {name: run(name) for name in STREAMS}
-    for dark in (False, True):
-        ink = "#e6edf3" if dark else "#1f2328"
-        inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-        style: dict[str, Any] = {**dict.fromkeys(inked, ink), "svg.fonttype": "none"}
-        style["svg.hashsalt"] = "drift"
-        with mpl.rc_context(style):
-            path = f"{figure}{'-dark' * dark}.svg"
-            draw(results, dark=dark).savefig(path, transparent=True, metadata={"Date": None})
+    save(draw({name: run(name) for name in STREAMS}), figure)
 
 
 if __name__ == "__main__":

@@ -4,50 +4,52 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from matplotlib.transforms import Bbox
+from drift.experiments.plots import (
+    COLOURS,
+    GREY,
+    Canvas,
+    finish,
+    log_axis,
+    name_ends,
+    name_points,
+    save,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.text import Annotation
+    from matplotlib.figure import Figure
 
 Table = list[dict[str, Any]]
 
-#: Colours of Okabe and Ito, which colour-blind readers can tell apart.
-_COLOURS = {"poly4": "#0072B2", "linear": "#009E73", "rbf": "#D55E00"}
-_MARKERS = {"RBP": "o", "LBP": "s", "Forgetron": "^"}
+BLACK, BLUE, RED, GREEN, PINK, ORANGE, SKY, _ = COLOURS
+_KERNELS = {"poly4": BLUE, "linear": GREEN, "rbf": RED}
 _DICTS = {"rcv1-dicts": "RCV1, 77 words", "a9a-dicts": "a9a, 14 features", "mnist-dicts": "MNIST"}
 #: Peers that the plots on dicts have as lines.
 _LINES = {"River LogisticRegression": "--", "River PAClassifier": ":", "VW linear": "-."}
 #: Families of contenders in the plot of error against time, in the order of the legend.
 _FAMILIES = {
-    "RBP": ("#0072B2", "o-"),
-    "LBP": ("#D55E00", "s-"),
-    "Forgetron": ("#009E73", "^-"),
-    "LBP linear": ("#E69F00", "s--"),
-    "LBP rbf": ("#CC79A7", "s:"),
-    "MRBP": ("#56B4E9", "v-"),
-    "RBSOP": ("#0072B2", "D-"),
-    "LBSOP": ("#D55E00", "D-"),
-    "CKS": ("#999999", "P-"),
+    "RBP": (BLUE, "o-"),
+    "LBP": (RED, "s-"),
+    "Forgetron": (GREEN, "^-"),
+    "LBP linear": (ORANGE, "s--"),
+    "LBP rbf": (PINK, "s:"),
+    "MRBP": (SKY, "v-"),
+    "RBSOP": (BLUE, "D-"),
+    "LBSOP": (RED, "D-"),
+    "CKS": (GREY, "P-"),
     "Projectron": ("#777777", "<-"),
     "ProjectronPlusPlus": ("#777777", ">-"),
 }
-
-#: Where a name may be, in points from its point: right or left of it, the nearest first.
-_PLACES = sorted(
-    ((side, up) for side in (5, -5) for up in range(-40, 41, 2)),
-    key=lambda place: (abs(place[1]) + 8 * (place[0] < 0), place[1]),
-)
-#: From how many points on a line leads from the name to its point.
-_FAR = 6
+#: What is grown, by scenario.
+_GROWTH = {
+    "growth-budget": "budget",
+    "growth-nonzeros": "nonzeros of an example",
+    "growth-names": "names seen",
+    "growth-length": "examples seen",
+}
 
 
 def draw_all(results: dict[str, Any], folder: Path) -> list[Path]:
@@ -64,8 +66,7 @@ def draw_all(results: dict[str, Any], folder: Path) -> list[Path]:
         if figure is not None:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"speed-{name}.svg"
-            with mpl.rc_context({"svg.hashsalt": "drift", "svg.fonttype": "none"}):
-                figure.savefig(path, metadata={"Date": None})
+            save(figure, path)
             drawn.append(path)
     return drawn
 
@@ -79,36 +80,45 @@ def dicts(measured: dict[str, Table]) -> Figure | None:
     names = [name for name in _DICTS if name in measured]
     if not names:
         return None
-    figure = Figure(figsize=(4.2 * len(names) + 0.6, 4.6), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, len(names), squeeze=False).flat)
+    figure = Canvas(figsize=(5.0 * len(names) + 0.6, 4.8), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(1, len(names), squeeze=False, sharey=True).flat)
+    ends = [_dict_panel(panel, measured[name]) for panel, name in zip(panels, names, strict=True)]
     for panel, name in zip(panels, names, strict=True):
-        _dict_panel(panel, measured[name])
-        panel.set(title=_DICTS[name], xlabel="budget", xscale="log", yscale="log")
-        for axis in (panel.xaxis, panel.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            _plain(axis)
-    panels[0].set_ylabel("predict + learn, us an example")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
+        panel.set(title=_DICTS[name], xlabel="budget")
+        log_axis(panel.xaxis)
+    log_axis(panels[0].yaxis)
+    panels[0].set_ylabel("predict + learn, µs an example")
+    note = "bands: RBP, LBP and Forgetron of a kernel, from the fastest to the slowest"
+    finish(figure, "Time an example against the budget", panels, columns=-1, note=note)
+    for panel, names_of in zip(panels, ends, strict=True):
+        name_ends(panel, names_of)
     return figure
 
 
-def _dict_panel(panel: Axes, table: Table) -> None:
-    for kernel, colour in _COLOURS.items():
-        for model, marker in _MARKERS.items():
-            chosen = [r for r in table if r["contender"].startswith(f"{model} {kernel} B=")]
-            chosen = [r for r in chosen if r["contender"].rpartition("=")[2].isdigit()]
-            at = [int(row["contender"].rpartition("=")[2]) for row in chosen]
-            us = [_median(row["us"]) for row in chosen]
-            label = f"{model} {kernel}"
-            panel.plot(at, us, marker=marker, color=colour, label=label, lw=1.2, ms=4)
+def _dict_panel(panel: Axes, table: Table) -> list[tuple[float, str, str]]:
+    """Draw a band for each kernel, the floor and the peers; return their names and heights."""
+    ends = []
+    for kernel, colour in _KERNELS.items():
+        by_budget: dict[int, list[float]] = {}
+        for row in table:
+            name, _, budget = row["contender"].partition(" B=")
+            if name.endswith(f" {kernel}") and budget.isdigit():
+                by_budget.setdefault(int(budget), []).append(_median(row["us"]))
+        at = sorted(by_budget)
+        low, high = ([pick(by_budget[budget]) for budget in at] for pick in (min, max))
+        panel.fill_between(at, low, high, color=colour, alpha=0.35, linewidth=1.2)
+        ends += [(high[-1], kernel, colour)] if at else []
     floors = [row for row in table if row["contender"].startswith("floor")]
     at = [int(row["contender"].rpartition("=")[2]) for row in floors]
-    panel.plot(at, [_median(row["us"]) for row in floors], color="black", label="floor")
+    lowest = [_median(row["us"]) for row in floors]
+    panel.plot(at, lowest, color=BLACK, lw=1.2)
+    ends += [(lowest[-1], "floor", BLACK)] if lowest else []
     for row in table:
         if row["contender"] in _LINES:
-            style = _LINES[row["contender"]]
-            panel.axhline(_median(row["us"]), color="black", ls=style, lw=1, label=row["contender"])
+            us = _median(row["us"])
+            panel.axhline(us, color="0.35", ls=_LINES[row["contender"]], lw=1)
+            ends.append((us, row["contender"], "#595959"))
+    return ends
 
 
 def error_time(measured: dict[str, Table]) -> Figure | None:
@@ -121,33 +131,31 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
         if not row["contender"].startswith("LBP")
     ]
     table = measured["rcv1-error-time"] + slow
-    figure = Figure(figsize=(13, 7), layout="constrained")
-    whole, corner = figure.subplots(1, 2)
-    written = {}
-    for panel in (whole, corner):
-        written[panel] = _error_panel(panel, table, names=panel is corner)
-        panel.set(xscale="log", xlabel="predict + learn, us an example")
-        panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        _plain(panel.xaxis)
+    figure = Canvas(figsize=(13, 7), layout="constrained")
+    whole, corner = panels = list(figure.subplots(1, 2))
+    named = [_error_panel(panel, table, names=panel is corner) for panel in panels]
     best = sorted(row["error"] for row in table)
     fast = sorted(_median(row["us"]) for row in table)
+    for panel in panels:
+        panel.set_xlabel("predict + learn, µs an example")
+        log_axis(panel.xaxis)
+    whole.margins(x=0.2)
+    whole.set(ylabel="error (%)", title="all, others than drift's in red")
     corner.set_xlim(fast[0] * 0.93, 1.3 * fast[len(fast) * 2 // 3])
     corner.set_ylim(100 * best[0] - 0.5, 100 * best[len(best) * 3 // 4])
-    whole.margins(x=0.2)
-    whole.set(ylabel="error, %", title="all, others than drift's in red")
+    log_axis(corner.xaxis)
     corner.set_title("the lower left corner; numbers are budgets and tolerances")
-    handles, labels = whole.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
-    figure.draw_without_rendering()  # now the panels have their places
-    for panel, texts in written.items():
-        _part(panel, texts, [(_median(row["us"]), 100 * row["error"]) for row in table])
+    finish(figure, "RCV1: error against time", panels, columns=6)
+    points = [(_median(row["us"]), 100 * row["error"]) for row in table]
+    for panel, names in zip(panels, named, strict=True):
+        name_points(panel, names, points)
     return figure
 
 
-def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[Annotation]:
+def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[tuple[float, float, str, str]]:
     """Draw lines through the sizes of a model; with `names`, say which size each point is.
 
-    Returns the texts beside the points.
+    Returns the points that have a name, with it and its colour.
     """
     written = []
     families: dict[str, Table] = {}
@@ -159,19 +167,17 @@ def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[Annotation]:
         rows = families.get(family, [])
         us, errors = [_median(r["us"]) for r in rows], [100 * r["error"] for r in rows]
         panel.plot(us, errors, style, color=colour, label=family, lw=1, ms=5)
-        for row, x, y in zip(rows, us, errors, strict=True):
-            if names:
-                size = row["contender"].rpartition("=")[2]
-                written.append(_name(panel, size, (x, y), colour))
+        sizes = [row["contender"].rpartition("=")[2] for row in rows]
+        if names:
+            written += [(*one, colour) for one in zip(us, errors, sizes, strict=True)]
     for row in others:
         peer = row["contender"].startswith(("River", "VW", "scikit"))
-        colour = "#aa0000" if peer else "black"
+        colour = "#aa0000" if peer else BLACK
         at = _median(row["us"]), 100 * row["error"]
         panel.plot(*at, "x" if peer else ".", color=colour)
         if names or not _crowded(at, table):
             text = row["contender"].replace(" + SGDClassifier, blocks of 100", "")
-            text = text.replace(" + LogisticRegression", "")
-            written.append(_name(panel, text, at, colour))
+            written.append((*at, text.replace(" + LogisticRegression", ""), colour))
     return written
 
 
@@ -185,79 +191,32 @@ def _crowded(at: tuple[float, float], table: Table) -> bool:
     return len(near) > 4
 
 
-def _name(panel: Axes, text: str, at: tuple[float, float], colour: str) -> Annotation:
-    return panel.annotate(
-        text,
-        at,
-        fontsize=7,
-        color=colour,
-        xytext=(5, 0),
-        textcoords="offset points",
-        va="center",
-        annotation_clip=True,
-        bbox={"color": "white", "alpha": 0.7, "pad": 0},  # over the lines
-        arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2},
-    )
-
-
-def _part(panel: Axes, texts: list[Annotation], points: list[tuple[float, float]]) -> None:
-    """Move texts up or down, or to the left of their point, until none hides another or a point.
-
-    They stay in the panel. One that finds no such place stays beside its point. A line leads from a
-    text that has gone far to its point.
-    """
-    marker = 3 * panel.figure.dpi / 72
-    centres = panel.transData.transform(points)
-    hidden = [Bbox([centre - marker, centre + marker]) for centre in centres]
-    for text in sorted(texts, key=lambda text: text.xy[1]):
-        if not panel.bbox.contains(*panel.transData.transform(text.xy)):
-            continue  # nor is it drawn
-        for place in _PLACES:
-            text.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
-            box = Text.get_window_extent(text)  # without the line to the point
-            inside = panel.bbox.contains(*box.min) and panel.bbox.contains(*box.max)
-            if inside and not box.count_overlaps(hidden):
-                break
-        else:
-            place = _PLACES[0]
-            text.set(position=place, horizontalalignment="left")
-        text.arrow_patch.set_visible(abs(place[1]) > _FAR)
-        hidden.append(Text.get_window_extent(text))
-
-
-def _plain(axis: Axis) -> None:
-    """Numbers, not powers of ten."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
 def growth(measured: dict[str, Table]) -> Figure | None:
     """Time and memory against what grows, a column of panels for each scenario."""
-    names = {
-        "growth-budget": "budget",
-        "growth-nonzeros": "nonzeros of an example",
-        "growth-names": "names seen",
-        "growth-length": "examples seen",
-    }
-    present = [name for name in names if name in measured]
+    present = [name for name in _GROWTH if name in measured]
     if not present:
         return None
-    figure = Figure(figsize=(3.6 * len(present), 5.6), layout="constrained")
-    panels = figure.subplots(2, len(present), squeeze=False, sharex="col")
+    figure = Canvas(figsize=(4.0 * len(present), 5.8), layout="constrained")
+    panels = figure.subplots(2, len(present), squeeze=False, sharex="col", sharey="row")
     for (above, below), name in zip(panels.T, present, strict=True):
-        for above_label, us, below_label, mb, rows in _growth_lines(measured[name]):
+        lines = _growth_lines(measured[name])
+        for colour, (above_label, us, below_label, mb, rows) in zip(
+            COLOURS[1:], lines, strict=False
+        ):
             sizes = [row["size"] for row in rows]
-            above.plot(sizes, [_median(row[us]) for row in rows], ".-", label=above_label)
-            below.plot(sizes, [row[mb] for row in rows], ".-", label=below_label)
+            above.plot(
+                sizes, [_median(row[us]) for row in rows], ".-", color=colour, label=above_label
+            )
+            if below_label:
+                below.plot(sizes, [row[mb] for row in rows], ".-", color=colour, label=below_label)
         for panel in (above, below):
-            panel.set(xscale="log", yscale="log")
-            low, high = panel.get_ylim()
-            panel.set_ylim(low / 3, high * 3)  # what is flat looks flat
-            _plain(panel.yaxis)
-            panel.legend(fontsize=7)
-        below.set_xlabel(names[name])
-    panels[0][0].set_ylabel("us")
-    panels[1][0].set_ylabel("MB")
+            log_axis(panel.xaxis)
+            panel.legend(fontsize=7, frameon=False)
+        below.set_xlabel(_GROWTH[name])
+    for row, unit in zip(panels, ("µs", "MB"), strict=True):
+        log_axis(row[0].yaxis)
+        row[0].set_ylabel(unit)
+    finish(figure, "Time and memory against what grows", list(panels.flat), columns=-1)
     return figure
 
 
@@ -265,7 +224,7 @@ def _growth_lines(table: Table) -> list[tuple[str, str, str, str, Table]]:
     if "contender" not in table[0]:
         return [
             ("a prediction", "us a prediction", "RBP", "MB", table),
-            ("an update", "us an update", "_", "MB", table),
+            ("an update", "us an update", "", "MB", table),
         ]
     lines = []
     for name in dict.fromkeys(row["contender"] for row in table):

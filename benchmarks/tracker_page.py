@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
-from matplotlib.transforms import Bbox
 
 from benchmarks.contenders import FAMILIES
 from benchmarks.streams import GENERATED, STREAMS
+from drift.experiments.plots import COLOURS, Canvas, finish, log_axis, log_errors, name_points, save
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from matplotlib.axes import Axes
 
 #: Error in % that the Tracker is to have at most, with budgets of 100 and 500.
 AT_MOST = {
@@ -182,52 +176,32 @@ def _ratio(above: dict[str, Any], below: dict[str, Any]) -> float:
 
 def draw(records: list[dict[str, Any]], speed: dict[str, Any], path: Path) -> None:
     """Draw error against time; grey are the names of models that another beats in both."""
-    figure = Figure(figsize=(12, 6))
-    panels = figure.subplots(
-        1, 2, gridspec_kw={"left": 0.06, "right": 0.98, "bottom": 0.09, "top": 0.95}
-    )
+    figure = Canvas(figsize=(12.6, 6.4), layout="constrained")
+    panels = list(figure.subplots(1, 2))
+    named, ends = [], []
     for panel, (name, times) in zip(panels, speed["times"].items(), strict=True):
         points = _points([one for one in records if one["stream"] == name], times)
+        names = []
         for label, (x, low, high) in points.items():
-            colour = "#D55E00" if label.startswith("Tracker") else "#0072B2"
+            colour = COLOURS[2] if label.startswith("Tracker") else COLOURS[1]
             panel.plot([x, x], [low, high], color=colour, lw=0.8)
             panel.plot(x, high, "o", color=colour)
             panel.plot(x, low, "o", mfc="white", color=colour)
-        slowest = max(x for x, _, _ in points.values())
-        panel.set(title=name, xscale="log", xlabel="time, River's logistic regression = 1")
-        panel.set(yscale="log", xlim=(0.15, 3 * slowest))
-        for axis, digits in ((panel.xaxis, (1, 2, 5)), (panel.yaxis, (1, 1.5, 2, 3, 5, 7))):
-            axis.set_major_locator(LogLocator(subs=digits))
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter("")
-        panel.spines[["top", "right"]].set_visible(False)
-        _name(panel, points)
-    panels[0].set_ylabel("error, %: default, and best setting in hindsight (hollow)")
+            beaten = any(a <= x and b < low for a, b, _ in points.values())
+            names.append((x, low, label, "#888888" if beaten else colour))
+        named.append(names)
+        ends.append([(x, y) for x, *errors in points.values() for y in errors])
+        panel.set(title=name, xlabel="time, River's logistic regression = 1")
+        panel.set_xlim(0.15, 3 * max(x for x, _, _ in points.values()))
+        log_axis(panel.xaxis)
+        log_errors(panel)
+    panels[0].set_ylabel("error (%)")
+    note = "dots: defaults; hollow: the best setting in hindsight; grey: another is better in both"
+    finish(figure, "Error against time", panels, note=note)
+    for panel, names, others in zip(panels, named, ends, strict=True):
+        name_points(panel, names, others)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": "drift", "svg.fonttype": "none"}):
-        figure.savefig(path, metadata={"Date": None})
-
-
-def _name(panel: Axes, points: dict[str, tuple[float, float, float]]) -> None:
-    """Put each name at the first place near its point where nothing else is."""
-    ends = [(x, y) for x, *errors in points.values() for y in errors]
-    boxes = [Bbox.from_bounds(a - 4, b - 4, 8, 8) for a, b in panel.transData.transform(ends)]
-    for label, (x, low, _) in sorted(points.items(), key=lambda one: one[1][1]):
-        beaten = any(a <= x and b < low for a, b, _ in points.values())
-        shown = panel.annotate(
-            label,
-            (x, low),
-            xytext=(7, -3),
-            textcoords="offset points",
-            fontsize=8,
-            color="#777" if beaten else "k",
-        )
-        for place, side in itertools.product((-3, 7, -13, 17, -23), ("left", "right")):
-            shown.set(position=(7 if side == "left" else -7, place), ha=side)
-            box = shown.get_window_extent()
-            if not any(box.overlaps(other) for other in boxes):
-                break
-        boxes.append(box)
+    save(figure, path)
 
 
 def _points(

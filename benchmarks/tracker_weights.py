@@ -10,10 +10,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
 
-from drift.experiments.plots import COLOURS, Canvas, finish
+from drift.experiments.plots import COLOURS, Canvas, examples, finish, save
 from drift.models import Tracker
 
 if TYPE_CHECKING:
@@ -66,15 +65,13 @@ def main() -> None:
     lower.plot(np.arange(len(errors)) * window + window / 2, errors, color="black")
     lower.set_ylim(0, 60)
     lower.set_ylabel("error (%)")
-    lower.set_xlabel("examples")
-    lower.set_xlim(0, 3 * ROWS)
+    examples(lower, 3 * ROWS)
     for i, question in enumerate(QUESTIONS):
         upper.text(ROWS * (i + 0.5), 1.02, question, ha="center", fontsize=10)
         for panel in (upper, lower):
             panel.axvline(ROWS * i, color="0.2", linestyle=":")
     finish(figure, "Weights of the members while the stream shifts", [upper], columns=6)
-    with mpl.rc_context({"svg.hashsalt": "drift", "svg.fonttype": "none"}):
-        figure.savefig(parser.parse_args().figure, metadata={"Date": None})
+    save(figure, parser.parse_args().figure)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,23 @@ def test_the_gallery_has_every_figure():
     assert sorted(shown) == sorted(name for name in figures if not name.endswith("-dark.svg"))
 
 
+def test_figures_can_be_read_on_a_dark_page():
+    from tools.dark import dark, turned  # noqa: PLC0415
+
+    for colour in ("#000000", "#0072B2", "#d55e00", "#7f7f7f", "#333"):
+        assert luminance(turned(colour)) > 0.15  # at least 3 : 1 on what white becomes
+    assert luminance(turned("#ffffff")) < 0.02
+    front = ROOT / "docs" / "img" / "front.svg"
+    assert dark(front.read_text("utf-8")) == front.with_name("front-dark.svg").read_text("utf-8")
+
+
+def luminance(colour):
+    """Relative luminance, of WCAG 2."""
+    parts = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 def test_the_citation_is_of_this_version_and_names_the_models_of_each_paper():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {drift.__version__}\n" in citation

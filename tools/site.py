@@ -1,8 +1,9 @@
 """Build the site from the repository's own pages: a hook of MkDocs, which mkdocs.yml names.
 
 Pages outside of `docs` (README, CHANGELOG, those beside data, benchmarks and notebooks) take part
-where they are, the reference follows each package's `__all__`, and links between all of them lead
-to the same pages on GitHub and on the site. Each page is written as Markdown, too, beside its HTML.
+where they are, each figure has a dark variant, the reference follows each package's `__all__`, and
+links between all of them lead to the same pages on GitHub and on the site. Each page is written as
+Markdown, too, beside its HTML.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dark import dark  # beside this file
 from mkdocs.structure.files import File, Files
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ LINK = re.compile(r'(\]\(|src="|srcset=")(?!\w+:|#)([^)#"\s]+)([^)"\s]*)')
 PICTURE = re.compile(r"<picture>.*?alt=\"(.*?)\" src=\"(.*?)\.svg\".*?</picture>", re.DOTALL)
 #: What a browser fetches without being asked: links to other sites, in <a>, are none of these.
 REQUEST = re.compile(r"<(?:link|script|img|iframe|source)\b[^>]*(?:src|href)=\"https?:[^>]*>")
+FIGURE = re.compile(r"!\[([^]]*)\]\((\S+)\.svg\)")
+DARK = re.compile(r"!\[[^]]*\]\(\S+#only-dark\)")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 log = logging.getLogger("mkdocs.hooks.site")  # whose warnings --strict counts
 _markdown: dict[str, str] = {}
@@ -62,6 +66,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
         for name, image in images.items():
             files.append(File.generated(config, f"notebooks/{name}", content=image))
+    for figure in sorted((ROOT / "docs" / "img").glob("*.svg")):
+        place = f"img/{figure.stem}-dark.svg"
+        if not figure.stem.endswith("-dark") and files.get_file_from_path(place) is None:
+            text = dark(figure.read_text("utf-8"))
+            files.append(File.generated(config, place, content=text))
     for package in PACKAGES:
         files.append(File.generated(config, f"api/{package}.md", content=reference(package)))
     return files
@@ -117,8 +126,8 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
             to = match[2]  # MkDocs says that it is not there
         return match[1] + to + match[3]
 
-    picture = r"![\1](\2.svg#only-light)![\1](\2-dark.svg#only-dark)"
-    markdown = PICTURE.sub(picture, markdown)
+    both = r"![\1](\2.svg#only-light)![\1](\2-dark.svg#only-dark)"
+    markdown = FIGURE.sub(both, PICTURE.sub(both, markdown))
     texts = FENCE.split(markdown)
     fences = [*FENCE.findall(markdown), ""]
     markdown = "".join(LINK.sub(moved, t) + f for t, f in zip(texts, fences, strict=True))
@@ -136,7 +145,8 @@ def on_post_build(config: MkDocsConfig) -> None:
     for place, text in _markdown.items():
         folder = Path(config.site_dir, place).with_suffix("")
         folder = folder.parent if folder.name in ("README", "index") else folder
-        page = re.sub(r"^::: (.*)$", documented, text, flags=re.MULTILINE)
+        page = DARK.sub("", text).replace("#only-light", "")
+        page = re.sub(r"^::: (.*)$", documented, page, flags=re.MULTILINE)
         (folder / "index.md").write_text(page, "utf-8")
     for file in Path(config.site_dir).rglob("*.html"):
         for request in REQUEST.findall(file.read_text("utf-8")):

@@ -277,10 +277,12 @@ class RunFolder:
         except MissingExtraError as error:
             warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=3)
             return
+        if figures:
+            from drift.experiments.plots import save  # noqa: PLC0415 - matplotlib is optional
         for name, figure in figures.items():
             with _saying_why(self.path / name):
                 figure.savefig(self.path / f"{name}.png", dpi=150)
-                figure.savefig(self.path / f"{name}.svg", metadata={"Date": None})
+                save(figure, self.path / f"{name}.svg")
 
 
 @overload

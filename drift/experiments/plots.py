@@ -1,4 +1,4 @@
-"""What figures of all experiments share, and the only module that imports matplotlib.
+"""The style of every figure, and the only module of drift that imports matplotlib.
 
 Figures are made without pyplot: no window, no global state, Agg when they are saved.
 """
@@ -8,30 +8,58 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
+
 from drift.errors import MissingExtraError
 
 try:
+    from matplotlib.colors import to_hex, to_rgb
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+    from matplotlib.transforms import Bbox
 except ImportError as missing:
     raise MissingExtraError("matplotlib", "plots") from missing
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
-__all__ = ["COLOURS", "Canvas", "finish", "log_axis", "log_errors", "styles"]
+__all__ = [
+    "COLOURS",
+    "GREY",
+    "Canvas",
+    "examples",
+    "finish",
+    "log_axis",
+    "log_errors",
+    "name_ends",
+    "name_points",
+    "save",
+    "shifts",
+    "styles",
+]
 
 #: Those of Okabe and Ito, which colour-blind readers can tell apart.
 COLOURS = (
     *("#000000", "#0072B2", "#D55E00", "#009E73"),
     *("#CC79A7", "#E69F00", "#56B4E9", "#999999"),
 )
+#: Of what is drawn for comparison only.
+GREY = "#9A9A9A"
 _MARKERS = "os^vDPX*"
 #: Ticks of a logarithmic axis of errors.
 _PERCENT = (0.5, 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50)
+#: Where a name may be, in points from its point: right or left of it, the nearest first.
+_PLACES = sorted(
+    ((side, up) for side in (6, -6) for up in range(-60, 61, 2)),
+    key=lambda place: (abs(place[1]) + 8 * (place[0] < 0), place[1]),
+)
+#: From how many points on a line leads from the name to its point.
+_FAR = 6
 
 
 class Canvas(Figure):
@@ -43,21 +71,10 @@ class Canvas(Figure):
         return buffer.getvalue()
 
 
-def log_axis(panel: Axes, values: np.ndarray[Any, Any]) -> None:
-    """Make the x axis logarithmic, with ticks at some of the values, which ascend."""
-    panel.set_xscale("log")
-    panel.xaxis.set_major_locator(FixedLocator(_ticks(values)))
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.xaxis.set_major_formatter("{x:.0f}")
-
-
-def _ticks(values: np.ndarray[Any, Any]) -> list[float]:
-    """Values far enough apart on a logarithmic axis for their numbers not to touch."""
-    ticks = [float(values[-1])]
-    for value in values[-2::-1]:
-        if 1.4 * value <= ticks[-1]:
-            ticks.append(float(value))
-    return ticks
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write an SVG whose text is text, and whose bytes are the same each time."""
+    with mpl.rc_context({"svg.hashsalt": "drift", "svg.fonttype": "none"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -72,6 +89,17 @@ def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
+def log_axis(axis: Axis) -> None:
+    """Make an axis logarithmic, with ticks at 1, 2 and 5 times powers of ten, or the latter."""
+    (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
+    low, high = axis.get_view_interval()
+    digits = (1, 2, 5) if high < 500 * low else (1,)
+    ticks = [digit * 10.0**power for power in range(-9, 10) for digit in digits]
+    axis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
 def log_errors(panel: Axes) -> None:
     """Make the y axis logarithmic, with round numbers of percent."""
     panel.set_yscale("log")
@@ -81,16 +109,154 @@ def log_errors(panel: Axes) -> None:
     panel.yaxis.set_major_formatter("{x:g}")
 
 
-def finish(figure: Figure, title: str, panels: Sequence[Axes], columns: int = 0) -> None:
-    """Give a figure its title, and below it the legend of the panel that has most.
+def examples(panel: Axes, n: int) -> None:
+    """Make the x axis one of a stream's examples, from none to all, with round ticks on both."""
+    panel.set_xlim(0, n)
+    panel.set_xlabel("examples")
+    panel.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    panel.xaxis.set_major_formatter("{x:,.0f}")
+    panel.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
 
-    The legend has as many columns as the figure has room for, unless told otherwise.
+
+def shifts(panel: Axes, places: Sequence[float], names: Sequence[str] = ("shift",)) -> None:
+    """Mark where the target shifts, with what it becomes, or with what the first line is."""
+    for place in places:
+        panel.axvline(place, color="0.45", linestyle=":", linewidth=1.1, zorder=0)
+    for place, name in zip(places, names, strict=False):
+        where: dict[str, Any] = {"xycoords": panel.get_xaxis_transform(), "va": "top"}
+        panel.annotate(
+            name, (place, 1), xytext=(4, -3), textcoords="offset points", fontsize=8, **where
+        )
+
+
+def finish(
+    figure: Figure, title: str, panels: Sequence[Axes], columns: int = 0, note: str = ""
+) -> None:
+    """Give a figure its title and grid, and below it the legend of the panel that has most.
+
+    The legend has as many columns as the figure has room for, unless told otherwise; -1: there is
+    none, as the names are beside what they name. The note says how to read the figure.
     """
     figure.suptitle(title, fontsize=12)
+    for panel in panels:
+        panel.grid(alpha=0.25)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
     legends = [panel.get_legend_handles_labels() for panel in panels]
     handles, labels = max(legends, key=lambda legend: len(legend[0]))
-    if handles:
-        columns = columns or (5 if figure.get_figwidth() > 7 else 3)
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
-        )
+    if handles and columns >= 0:
+        columns = columns or (5 if figure.get_figwidth() > 7.5 else 3)
+        look: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 9}
+        look |= {"title": note or None, "title_fontsize": 9, "frameon": False}
+        figure.legend(handles, labels, **look)
+    elif note:
+        figure.supxlabel(note, fontsize=9)
+
+
+def name_ends(panel: Axes, ends: Iterable[tuple[float, str, str]]) -> None:
+    """Write names to the right of a finished panel, none over another.
+
+    Parameters
+    ----------
+    panel
+        What has the lines.
+    ends
+        Of each line the height at which its name should be, the name, and the line's colour.
+    """
+    ends = sorted(ends)
+    texts = [
+        _beside(panel, text, (1, y), colour, panel.get_yaxis_transform())
+        for y, text, colour in ends
+    ]
+    _laid_out(panel)
+    point = panel.figure.dpi / 72
+    wanted = [panel.transData.transform((panel.get_xlim()[0], y))[1] / point for y, _, _ in ends]
+    heights = [text.get_window_extent().height / point + 2 for text in texts]
+    places = _apart(wanted, heights, panel.bbox.y1 / point)
+    for text, place, at in zip(texts, places, wanted, strict=True):
+        text.set_position((6, place - at))
+
+
+def _apart(wanted: list[float], heights: list[float], top: float) -> list[float]:
+    """Return places, lowest first, at least so far apart and near those wanted."""
+    places: list[float] = []
+    for k, at in enumerate(wanted):
+        least = places[-1] + (heights[k - 1] + heights[k]) / 2 if k else at
+        places.append(max(at, least))
+    for k in range(len(places) - 1, -1, -1):
+        most = top if k + 1 == len(places) else places[k + 1] - (heights[k] + heights[k + 1]) / 2
+        places[k] = min(places[k], most)
+    return places
+
+
+def name_points(
+    panel: Axes, names: Iterable[tuple[float, float, str, str]], others: Sequence[Sequence[float]]
+) -> None:
+    """Write names beside points in a finished panel where they hide no other name and no point.
+
+    A name that finds no such place stays beside its point. A line leads from one that has gone far.
+
+    Parameters
+    ----------
+    panel
+        What has the points.
+    names
+        Of each the point's coordinates, its name, and its colour.
+    others
+        Points that no name may hide.
+    """
+    texts = [
+        _beside(panel, text, (x, y), colour, panel.transData, line=True)
+        for x, y, text, colour in sorted(names, key=lambda one: one[1])
+        if panel.viewLim.contains(x, y)
+    ]
+    for text in texts:
+        text.set_in_layout(False)  # the panel keeps its place
+    _laid_out(panel)
+    marker = 3 * panel.figure.dpi / 72
+    centres = panel.transData.transform([*others, *(text.xy for text in texts)])
+    hidden = [Bbox([centre - marker, centre + marker]) for centre in centres]
+    for text in texts:
+        for place in _PLACES:
+            text.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
+            box = Text.get_window_extent(text)  # without the line to the point
+            inside = panel.bbox.contains(*box.min) and panel.bbox.contains(*box.max)
+            if inside and not box.count_overlaps(hidden):
+                break
+        else:
+            place = _PLACES[0]
+            text.set(position=place, horizontalalignment="left")
+        text.arrow_patch.set_visible(abs(place[1]) > _FAR)
+        hidden.append(Text.get_window_extent(text))
+
+
+def _laid_out(panel: Axes) -> None:
+    """Let the figure give its panels their places, with room for what has been written."""
+    figure: Any = panel.figure
+    figure.draw_without_rendering()
+
+
+def _beside(  # noqa: PLR0913 - what stands where
+    panel: Axes,
+    text: str,
+    at: tuple[float, float],
+    colour: str,
+    coordinates: Any,
+    *,
+    line: bool = False,
+) -> Any:
+    red, green, blue = to_rgb(colour)
+    ink = to_hex((0.72 * red, 0.72 * green, 0.72 * blue))  # light colours are hard to read
+    arrow = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2}
+    return panel.annotate(
+        text,
+        at,
+        xycoords=coordinates,
+        xytext=(6, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8.5,
+        color=ink,
+        annotation_clip=False,
+        arrowprops=arrow if line else None,
+    )

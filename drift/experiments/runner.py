@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WINDOWS", "learn", "run_all", "updates"]
 
-#: Windows of equal length that a run's error is recorded in: every 1250 of 20,000 examples.
-WINDOWS = 16
+#: Windows of equal length that a run's error is recorded in: every 500 of 20,000 examples.
+WINDOWS = 40
 
 
 def updates(model: Any) -> int | None:

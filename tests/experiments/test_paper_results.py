@@ -117,15 +117,17 @@ def test_by_epoch_draws_the_papers_beside_ours(trained):
     assert lines[0].get_color() == lines[1].get_color()
 
 
-def test_the_legend_of_five_learners_with_long_names_is_in_the_figure(trained):
+def test_the_names_of_five_learners_that_end_alike_hide_no_other(trained):
     contenders = [f"aggressive ROMMA ({number})" for number in range(5)]
     (records, *_) = trained.records.values()
     results = replace(trained, records=dict.fromkeys(contenders, records), series={}, printed={})
     figure = results.plot("epochs")
-    figure.draw_without_rendering()
-    legend = figure.legends[0].get_window_extent()
-    assert figure.bbox.x0 <= legend.x0
-    assert legend.x1 <= figure.bbox.x1
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert len(boxes) == 5
+    for i, box in enumerate(boxes):
+        assert not box.count_overlaps(boxes[:i])
+        assert figure.bbox.x0 <= box.x0
+        assert box.x1 <= figure.bbox.x1
 
 
 def test_what_is_saved_is_against_supports_where_there_are_several_budgets(swept):

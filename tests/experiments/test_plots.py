@@ -43,7 +43,7 @@ def test_the_second_order_is_drawn_beside_the_perceptron_and_lbp(run):
     for model, mistakes in {"RBSOP": 13, "LBSOP": 10, "RBP": 15, "LBP": 14}.items():
         records += [run(model, 50, mistakes), run(model, 100, mistakes - 1)]
     first, second = (
-        {line.get_label() for line in figure.axes[0].get_lines()}
+        set(figure.axes[0].get_legend_handles_labels()[1])
         for figure in (
             plots.error_vs_budget(curves(records), "stories", second_order=order)
             for order in (False, True)
@@ -51,6 +51,29 @@ def test_the_second_order_is_drawn_beside_the_perceptron_and_lbp(run):
     )
     assert first == {"RBP", "LBP", "CKS", "Perceptron"}
     assert second == {"RBSOP", "LBSOP", "SOP", "LBP", "Perceptron"}
+
+
+def test_the_best_budget_is_ringed_and_what_a_chunk_needs_marked(groups):
+    chunks = [{"model": "Perceptron", "shifts": 3, "supports": 77.0}]
+    chunks.append({"model": "SOP", "shifts": 3, "supports": 66.0})
+    figure = plots.error_vs_budget(groups, "stories", chunks=chunks)
+    panels = [panel for panel in figure.axes if panel.get_visible()]
+    rings = [one for one in panels[1].get_lines() if one.get_markersize() > 10]
+    assert [100.0, 11.0] in [ring.get_xydata()[0].tolist() for ring in rings]
+    marks = [[text.get_text() for text in panel.texts] for panel in panels]
+    assert marks == [[], ["a chunk needs 77"], []]
+    assert len({panel.get_ylim() for panel in panels}) == 1  # levels are compared
+
+
+def test_names_at_the_ends_hide_no_other_and_stay_in_the_figure(groups):
+    figure = plots.error_over_time(groups, "stories")
+    names = [text for text in figure.axes[0].texts if "\n" in text.get_text()]
+    assert len(names) == 5
+    boxes = [name.get_window_extent() for name in names]
+    for i, box in enumerate(boxes):
+        assert not box.count_overlaps(boxes[:i])
+        assert figure.bbox.contains(*box.min)
+        assert figure.bbox.contains(*box.max)
 
 
 def test_error_over_time_marks_the_shifts_of_the_last_group(groups):

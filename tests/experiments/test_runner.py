@@ -54,7 +54,7 @@ def test_learn_counts_wrong_predictions_and_where_they_were():
     # Every example has the same features: a prediction is wrong where the label changes, and the
     # first one where it is True.
     labels = np.repeat([True, False, True, True], 8)
-    result = learn(Perceptron(Linear()), np.ones((32, 1)), labels)
+    result = learn(Perceptron(Linear()), np.ones((32, 1)), labels, windows=16)
     seconds = result.pop("seconds")
     assert seconds > 0
     # sum of supports: +1 | at 8: 0, a zero score is a mistake: -1 | at 16: 0, at 17: +1
@@ -72,7 +72,7 @@ def test_learn_counts_wrong_predictions_and_where_they_were():
 def test_windows_cover_the_stream(n):
     result = learn(Perceptron(), np.ones((n, 1)), np.arange(n) % 2 == 0)
     windows = result["window_errors"]
-    assert len(windows) == min(n, 16)
+    assert len(windows) == min(n, 40)
     edges = np.linspace(0, n, len(windows) + 1).round()
     assert np.dot(windows, np.diff(edges)) == pytest.approx(result["mistakes"], abs=1e-4)
 

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from drift.experiments.plots import Canvas, finish, log_axis, log_errors, styles
+from drift.experiments.plots import (
+    COLOURS,
+    GREY,
+    Canvas,
+    examples,
+    finish,
+    log_axis,
+    log_errors,
+    name_ends,
+    name_points,
+    shifts,
+    styles,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -17,16 +31,23 @@ if TYPE_CHECKING:
 
 __all__ = ["against_cost", "against_supports", "by_epoch", "in_windows", "over_time"]
 
+#: Rows of a table by the name of their curve.
+_Curves: TypeAlias = "dict[str, list[dict[str, Any]]]"
+
 #: Columns that are drawn against supports, with the axis of each: the rows of Crammer's figure 4.
 _PANELS = {
     "test_error": "test error (%)",
     "error": "online error (%)",
     "updates": "updates (insertions)",
 }
-#: Columns that an error on a stream is drawn against, and ticks of its axis.
+#: Columns that an error on a stream is drawn against, and the name of the axis.
 _COSTS = {"megabytes": "memory (MB)", "microseconds": "time an example (µs)"}
-#: Contenders whose error over time is drawn: more hide each other.
+#: Contenders that have a colour where there are many: more hide each other.
 _BEST = 6
+#: Errors so many times the least are said, not drawn.
+_FAR = 3.0
+#: From so many times on a range of errors has a logarithmic axis.
+_WIDE = 3.0
 
 
 def over_time(results: PaperResults) -> Figure:
@@ -37,26 +58,31 @@ def over_time(results: PaperResults) -> Figure:
     results
         Means over permutations are drawn.
     """
-    figure = Canvas(figsize=(10.2, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    style_of = styles(results.records)
-    for name, records in results.records.items():
-        drawn = [record for record in records if "window_errors" in record]
+    figure = Canvas(figsize=(11.0, 4.6), layout="constrained")
+    left, right = panels = list(figure.subplots(1, 2))
+    ends: tuple[list[tuple[float, str, str]], ...] = ([], [])
+    n = 0
+    for name, style in styles(results.records).items():
+        drawn = [record for record in results.records[name] if "window_errors" in record]
         if drawn:
             n, windows = drawn[0]["n_samples"], len(drawn[0]["window_errors"])
-            ends = np.linspace(0, n, windows + 1).round()
+            stops = np.linspace(0, n, windows + 1).round()
             errors = np.mean([record["window_errors"] for record in drawn], axis=0)
-            so_far = 100 * np.cumsum(errors * np.diff(ends)) / ends[1:]
+            so_far = 100 * np.cumsum(errors * np.diff(stops)) / stops[1:]
             supports = np.mean([record["window_supports"] for record in drawn], axis=0)
-            for panel, values in ((left, so_far), (right, supports)):
-                style = {**style_of[name], "markevery": 0.1}
-                panel.plot(ends[1:], values, label=name, linewidth=1.5, markersize=4, **style)
-    left.set_ylabel("average online error (%)")
+            for panel, values, names in zip(panels, (so_far, supports), ends, strict=True):
+                panel.plot(stops[1:], values, label=name, linewidth=1.6, color=style["color"])
+                names.append((values[-1], name, style["color"]))
+    left.set_ylabel("online error so far (%)")
     right.set_ylabel("supports")
-    right.set_yscale("log")
-    for panel in (left, right):
-        panel.set_xlabel("examples")
-    return _finished(figure, f"{results.stream}: error and supports over time", [left, right])
+    for panel in panels:
+        examples(panel, n)
+    log_axis(right.yaxis)
+    title = f"{results.stream}: error and supports over time"
+    finish(figure, title, panels, columns=-1)
+    for panel, names in zip(panels, ends, strict=True):
+        name_ends(panel, names)
+    return figure
 
 
 def against_supports(results: PaperResults) -> Figure:
@@ -71,11 +97,15 @@ def against_supports(results: PaperResults) -> Figure:
     -------
     Figure
         A panel for the online error; where there is a test part, three, as in figure 4 of Crammer,
-        Kandola and Singer: test error, online error, updates.
+        Kandola and Singer: test error, online error, updates. Each curve's least error is ringed.
     """
     columns = list(_PANELS) if results.is_tested else ["error"]
-    figure = Canvas(figsize=(1.4 + 4.4 * len(columns), 4.6), layout="constrained")
+    width = 13.4 if results.is_tested else 7.0
+    figure = Canvas(figsize=(width, 4.8), layout="constrained")
     panels: list[Axes] = list(figure.subplots(1, len(columns), squeeze=False).flat)
+    errors = [panel for panel, column in zip(panels, columns, strict=True) if column != "updates"]
+    for other in errors[1:]:
+        other.sharey(errors[0])  # their levels are compared
     curves = _curves(results)
     style_of = styles(curves)
     for panel, column in zip(panels, columns, strict=True):
@@ -89,10 +119,18 @@ def against_supports(results: PaperResults) -> Figure:
                 x, y, spread, noise = np.array(points).T
                 style: dict[str, Any] = {"label": name, "linewidth": 1.5, "markersize": 5}
                 panel.errorbar(x, y, yerr=noise, xerr=spread, **style | style_of[name])
+                if len(points) > 1 and panel in errors:
+                    ring = {"mfc": "none", "mec": style_of[name]["color"], "markersize": 11}
+                    panel.plot(x[y.argmin()], y.min(), "o", zorder=4, **ring)
         panel.set_xlabel("supports")
         panel.set_ylabel(_PANELS[column])
-        log_axis(panel, np.unique([max(1.0, row["supports"]) for row in results.table()]))
-    return _finished(figure, f"{results.stream}: against supports", panels)
+        log_axis(panel.xaxis)
+    low, high = errors[0].get_ylim()
+    if low > 0 and high > _WIDE * low:
+        log_errors(errors[0])
+    note = "bars: one standard deviation to both sides; rings: the least error of a curve"
+    finish(figure, f"{results.stream}: error against supports", panels, note=note)
+    return figure
 
 
 def against_cost(results: PaperResults) -> Figure:
@@ -102,24 +140,74 @@ def against_cost(results: PaperResults) -> Figure:
     ----------
     results
         Of a stream. Means over runs are drawn.
+
+    Returns
+    -------
+    Figure
+        Coloured are the six series of least error, named besides them those on the front, which
+        nothing beats in both; grey is the rest. River's are hollow. Errors of three times the least
+        and more are written above.
     """
-    figure = Canvas(figsize=(12.0, 7.6), layout="constrained")
+    figure = Canvas(figsize=(12.6, 6.4), layout="constrained")
     panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
     curves = _curves(results)
-    style_of = styles(curves)
-    for panel, (column, heading) in zip(panels, _COSTS.items(), strict=True):
-        for name, rows in curves.items():
-            points = sorted((row[column], row["error"]) for row in rows)
-            style: dict[str, Any] = {"label": name, "linewidth": 1.2, "markersize": 5}
-            # River's are hollow, so that the two kinds can be told apart at a glance.
-            style |= {"markerfacecolor": "none"} if name.startswith("River") else {}
-            panel.plot(*zip(*points, strict=True), **style | style_of[name])
-        panel.set_xscale("log")
-        panel.set_xlabel(heading)
+    least = {name: min(row["error"] for row in rows) for name, rows in curves.items()}
+    limit = _FAR * min(least.values())
+    colours = dict(zip(sorted(least, key=least.__getitem__)[:_BEST], COLOURS, strict=False))
+    named = [
+        _cost_panel(panel, curves, column, colours, limit)
+        for panel, column in zip(panels, _COSTS, strict=True)
+    ]
+    panels[0].set_ylim(0.93 * min(least.values()), limit)
     log_errors(panels[0])
     panels[0].set_ylabel("online error (%)")
-    title = f"{results.stream}, {results.settings['target']}: error against memory and time"
-    return _finished(figure, title, panels, columns=4)  # the names of River's models are long
+    note = "line: the front, which nothing beats in both; coloured: the six of least error"
+    note += "; hollow: River's"
+    far = [f"{name} {error:.1f}" for name, error in least.items() if error >= limit]
+    note += f"\nabove the panels (%): {', '.join(far)}" if far else ""
+    title = f"{_name(results)}: error against memory and time"
+    finish(figure, title, panels, columns=-1, note=note)
+    for panel, (names, points) in zip(panels, named, strict=True):
+        name_points(panel, names, points)
+    return figure
+
+
+def _cost_panel(
+    panel: Axes, curves: _Curves, column: str, colours: dict[str, str], limit: float
+) -> tuple[list[tuple[float, float, str, str]], list[tuple[float, float]]]:
+    """Draw errors; return those to name, each with name and colour, and what no name may hide."""
+    shown: dict[str, dict[str, Any]] = {}
+    points: list[tuple[float, float]] = []
+    colour_of: dict[str, str] = {}
+    for name, rows in curves.items():
+        line = sorted((row[column], row["error"]) for row in rows)
+        style: dict[str, Any] = {"label": name, "color": colours.get(name, GREY), "marker": "o"}
+        # River's are hollow, so that the two kinds can be told apart at a glance.
+        style |= {"markerfacecolor": "white"} if name.startswith("River") else {}
+        style |= {"zorder": 3} if name in colours else {"alpha": 0.55}
+        panel.plot(*zip(*line, strict=True), linewidth=1.2, markersize=5, **style)
+        points += [point for point in line if point[1] < limit]
+        colour_of |= dict.fromkeys((row["contender"] for row in rows), colours.get(name, GREY))
+        if name in colours:
+            best = min(rows, key=lambda row: row["error"])
+            shown[best["contender"]] = best
+    front = _front(
+        [row for rows in curves.values() for row in rows if row["error"] < limit], column
+    )
+    corners = [(row[column], row["error"]) for row in front]
+    panel.plot(*zip(*corners, strict=True), drawstyle="steps-post", color="0.3", lw=1, zorder=1)
+    along = [
+        (a ** (1 - part) * b**part, error)
+        for (a, error), (b, _) in pairwise(corners)
+        for part in np.linspace(0, 1, 40)
+    ]
+    shown |= {row["contender"]: row for row in front}
+    low, high = min(points)[0], max(points)[0]
+    panel.set_xlim(low / 1.5, 1.5 * high * (high / low) ** 0.2)  # with room for names at the right
+    panel.set_xlabel(_COSTS[column])
+    log_axis(panel.xaxis)
+    names = [(row[column], row["error"], name, colour_of[name]) for name, row in shown.items()]
+    return names, points + along
 
 
 def in_windows(results: PaperResults) -> Figure:
@@ -130,21 +218,28 @@ def in_windows(results: PaperResults) -> Figure:
     results
         Means over runs are drawn.
     """
-    figure = Canvas(figsize=(10.2, 4.8), layout="constrained")
+    figure = Canvas(figsize=(11.0, 4.8), layout="constrained")
     panel = figure.subplots()
-    best = sorted(results.table(), key=itemgetter("error"))[:_BEST]
-    drawn = {row["contender"]: results.records[row["contender"]] for row in best}
-    style_of = styles(drawn)
-    for name, records in drawn.items():
+    best = sorted(results.table(), key=lambda row: row["error"])[:_BEST]
+    ends = []
+    n = 0
+    for row, colour in zip(best, COLOURS, strict=False):
+        name = row["contender"]
+        records = results.records[name]
+        n = records[0]["n_samples"]
         errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
-        middles = (np.arange(len(errors)) + 0.5) * records[0]["n_samples"] / len(errors)
-        panel.plot(middles, errors, label=name, linewidth=1.2, markersize=4, **style_of[name])
-    panel.set_xlabel("examples")
+        middles = (np.arange(len(errors)) + 0.5) * n / len(errors)
+        panel.plot(middles, errors, label=name, linewidth=1.4, color=colour)
+        ends.append((errors[-1], f"{name}, {row['error']:.2f} %", colour))
+    examples(panel, n)
+    panel.set_ylim(bottom=0)
     panel.set_ylabel("error in the window (%)")
-    title = (
-        f"{results.stream}, {results.settings['target']}: error over time of the {len(best)} best"
-    )
-    return _finished(figure, title, [panel], columns=3)
+    parts = (results.settings["target"] or "").split(", then ")
+    shifts(panel, [n * k / len(parts) for k in range(len(parts))][len(parts) == 1 :], parts)
+    title = f"{_name(results)}: error over time of the {len(best)} best"
+    finish(figure, title, [panel], columns=-1, note="at the right: error on the whole stream")
+    name_ends(panel, ends)
+    return figure
 
 
 def by_epoch(results: PaperResults) -> Figure:
@@ -155,35 +250,46 @@ def by_epoch(results: PaperResults) -> Figure:
     results
         Means over permutations are drawn; a paper's numbers dotted, in the same colour.
     """
-    figure = Canvas(figsize=(7.2, 4.8), layout="constrained")
+    figure = Canvas(figsize=(8.0, 4.8), layout="constrained")
     panel = figure.subplots()
-    style_of = styles(results.records)
-    for name, style in style_of.items():
+    ends = []
+    for name, style in styles(results.records).items():
         rows = [row for row in results.epoch_table() if row["contender"] == name]
         epochs = [row["epoch"] for row in rows]
         if rows:
             errors = [row["test_error"] for row in rows]
-            panel.plot(epochs, errors, label=name, linewidth=1.5, markersize=5, **style)
+            panel.plot(epochs, errors, label=name, linewidth=1.6, markersize=5, **style)
+            ends.append((errors[-1], name, style["color"]))
         printed = results.printed.get(name, {}).get("test_error", ())
         if len(printed) == len(epochs):
-            panel.plot(epochs, printed, linestyle=":", linewidth=1.2, color=style["color"])
+            panel.plot(epochs, printed, linestyle=":", linewidth=1.3, color=style["color"])
     panel.set_xlabel("epochs")
-    panel.set_ylabel("test error (%); dotted: in the paper")
+    panel.set_ylabel("test error (%)")
     panel.set_xticks(range(1, results.settings["epochs"] + 1))
-    return _finished(figure, f"{results.stream}: test error by epoch", [panel], columns=3)
+    note = "dotted: in the paper" if results.printed else ""
+    finish(figure, f"{results.stream}: test error by epoch", [panel], columns=-1, note=note)
+    name_ends(panel, ends)
+    return figure
 
 
-def _curves(results: PaperResults) -> dict[str, list[dict[str, Any]]]:
+def _curves(results: PaperResults) -> _Curves:
     """Rows of the table by curve."""
-    curves: dict[str, list[dict[str, Any]]] = {}
+    curves: _Curves = {}
     for row in results.table():
         curves.setdefault(results.series[row["contender"]] or row["contender"], []).append(row)
     return curves
 
 
-def _finished(figure: Figure, title: str, panels: list[Axes], columns: int = 0) -> Figure:
-    for panel in panels:
-        panel.grid(alpha=0.25)
-        panel.set_axisbelow(True)
-    finish(figure, title, panels, columns)
-    return figure
+def _name(results: PaperResults) -> str:
+    """Return the stream, and its target where that is a topic's name."""
+    target = results.settings["target"]
+    return results.stream if target is None or target.isdigit() else f"{results.stream}, {target}"
+
+
+def _front(rows: Sequence[dict[str, Any]], column: str) -> list[dict[str, Any]]:
+    """Rows that no other beats in both cost and error, the cheapest first."""
+    front: list[dict[str, Any]] = []
+    for row in sorted(rows, key=lambda row: (row[column], row["error"])):
+        if not front or row["error"] < front[-1]["error"]:
+            front.append(row)
+    return front

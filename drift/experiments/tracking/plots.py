@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.plots import Canvas, finish, log_axis
+from drift.experiments.plots import Canvas, examples, finish, log_axis, name_ends
+from drift.experiments.plots import shifts as mark_shifts
 from drift.experiments.tracking.report import best, error, label
 
 if TYPE_CHECKING:
@@ -39,7 +40,13 @@ _FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Tracker", "Perceptron", "SPA"
 _SECOND_ORDER = ("RBSOP", "LBSOP", "SOP", "LBP", "Perceptron")
 
 
-def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) -> Figure:
+def error_vs_budget(
+    groups: Curves,
+    stream: str,
+    *,
+    second_order: bool = False,
+    chunks: Sequence[Mapping[str, Any]] = (),
+) -> Figure:
     """Error against budget, one panel for each group: the paper's figures 3 and 4.
 
     Parameters
@@ -50,17 +57,24 @@ def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) 
         What was learnt, for the title.
     second_order
         Draw the second-order models, beside the Perceptron and LBP; else the first-order ones.
+    chunks
+        As from `drift.experiments.tracking.report.chunk_table`: what a chunk needs is marked.
 
     Returns
     -------
     Figure
         Lines are means, bands one standard deviation to both sides, over streams and seeds;
-        horizontal lines the Perceptron, SPA at its best decay and SOP.
+        horizontal lines the Perceptron, SPA at its best decay and SOP; rings the best budgets.
     """
     n_columns = min(2, len(groups))
     n_rows = -(-len(groups) // 2)
-    figure = Canvas(figsize=(1.0 + 4.6 * n_columns, 1.0 + 3.6 * n_rows), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    size = (1.0 + 4.6 * n_columns, 1.2 + 3.4 * n_rows)
+    figure = Canvas(figsize=size, layout="constrained")
+    panels: list[Axes] = list(
+        figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True).flat
+    )
+    baseline = "SOP" if second_order else "Perceptron"
+    needs = {row["shifts"]: row["supports"] for row in chunks if row["model"] == baseline}
     for panel, (shifts, curve) in zip(panels, groups.items(), strict=False):
         for model in _SECOND_ORDER if second_order else _FIRST_ORDER:
             if model in curve and model in _BASELINES:
@@ -70,14 +84,18 @@ def error_vs_budget(groups: Curves, stream: str, *, second_order: bool = False) 
             elif model in curve:
                 _budget_curve(panel, model, curve[model])
         panel.set_title(_shifts(shifts), fontsize=11)
-        panel.set_xlabel("budget (supports)")
-        panel.set_ylabel("error (%)")
-        panel.grid(alpha=0.25)
-        panel.set_axisbelow(True)
+        if shifts and shifts in needs:
+            mark_shifts(panel, [needs[shifts]], [f"a chunk needs {needs[shifts]:.0f}"])
     for panel in panels[len(groups) :]:
         panel.set_visible(False)
+    for row in range(n_rows):
+        panels[row * n_columns].set_ylabel("error (%)")
+    for panel in panels[max(0, len(groups) - n_columns) : len(groups)]:
+        panel.set_xlabel("budget (supports)")
+        panel.xaxis.set_tick_params(labelbottom=True)
     order = ", second order" if second_order else ""
-    finish(figure, f"{stream}: error against budget{order}", panels)
+    note = "bands: one standard deviation over streams and seeds; rings: the best budget of a model"
+    finish(figure, f"{stream}: error against budget{order}", panels, note=note)
     return figure
 
 
@@ -97,9 +115,10 @@ def error_over_time(groups: Curves, stream: str) -> Figure:
         Each model at its best budget or decay; dotted verticals where the target shifts.
     """
     shifts, curve = max(groups.items())
-    figure = Canvas(figsize=(9.0, 4.6), layout="constrained")
+    figure = Canvas(figsize=(11.0, 4.8), layout="constrained")
     panel = figure.subplots()
     n_samples = 0
+    ends = []
     for model, style in _STYLES.items():
         if model in curve:
             records = curve[model][best(curve[model])]
@@ -108,17 +127,16 @@ def error_over_time(groups: Curves, stream: str) -> Figure:
             middles = (np.arange(len(errors)) + 0.5) * n_samples / len(errors)
             name = ", ".join(part for part in (model, label(records[0])) if part)
             front = 3 if model in _BASELINES else 2
-            panel.plot(
-                middles, errors, label=name, linewidth=1.6, markersize=4, zorder=front, **style
-            )
-    for shift in range(1, shifts + 1):
-        panel.axvline(n_samples * shift / (shifts + 1), color="0.6", linestyle=":", zorder=0)
-    panel.set_xlim(0, n_samples)
+            look = {key: value for key, value in style.items() if key != "marker"}
+            panel.plot(middles, errors, label=name, linewidth=1.5, zorder=front, **look)
+            ends.append((errors[-1], f"{name}\n{error(records)[0]:.1f} %", style["color"]))
+    mark_shifts(panel, [n_samples * k / (shifts + 1) for k in range(1, shifts + 1)])
+    examples(panel, n_samples)
     panel.set_ylim(bottom=0)
-    panel.set_xlabel("examples")
     panel.set_ylabel("error in the window (%)")
-    panel.grid(axis="y", alpha=0.25)
-    finish(figure, f"{stream}: error over time, {_shifts(shifts)}", [panel])
+    title = f"{stream}: error over time, {_shifts(shifts)}"
+    finish(figure, title, [panel], columns=-1, note="at the right: error on the whole stream")
+    name_ends(panel, ends)
     return figure
 
 
@@ -129,7 +147,9 @@ def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence
     panel.plot(budgets, means, label=model, linewidth=1.6, markersize=4, **_STYLES[model])
     low, high = means - deviations, means + deviations
     panel.fill_between(budgets, low, high, color=color, alpha=0.12, linewidth=0)
-    log_axis(panel, budgets)
+    ring = {"markeredgecolor": color, "markerfacecolor": "none", "markersize": 11}
+    panel.plot(budgets[means.argmin()], means.min(), "o", zorder=4, **ring)
+    log_axis(panel.xaxis)
 
 
 def _shifts(shifts: int) -> str:

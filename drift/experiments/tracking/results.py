@@ -129,7 +129,10 @@ class TrackingResults(JupyterMixin):
             raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
         if figure == "time":
             return plots.error_over_time(self._curves, self.stream)
-        return plots.error_vs_budget(self._curves, self.stream, second_order=figure == "second")
+        of_second, chunks = figure == "second", self.chunk_table()
+        return plots.error_vs_budget(
+            self._curves, self.stream, second_order=of_second, chunks=chunks
+        )
 
     @property
     def figures(self) -> dict[str, Figure]:
