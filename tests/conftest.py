@@ -1,5 +1,6 @@
 """How the whole suite is run, and fixtures for it."""
 
+import gc
 import itertools
 import os
 import random
@@ -15,6 +16,20 @@ from drift.models import compiled
 settings.register_profile("drift", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("night", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("drift")
+
+# Where a test does not say how many, experiments run in its own process: the others keep the cores
+# busy already, and each that joblib starts takes seconds to import what it needs.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect tests without the garbage collector, which takes as long and finds nothing."""
+    gc.disable()
+    result = yield
+    gc.freeze()  # Nor are tests and libraries looked through again while tests run.
+    gc.enable()
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)
