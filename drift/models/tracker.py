@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Tracker"]
 
+#: Largest weight of an example: with what is far above, float32 coefficients would overflow.
+MOST = 1e6
+
 
 def new_core(plan: Plan, scale: str, seed: int) -> Any:
     """Return the core of a tracker, of the kind of the stores in use."""
@@ -80,7 +83,8 @@ class Tracker(OnlineClassifier):
     Notes
     -----
     `learn_one` takes a weight `w` of the example: it multiplies the loss, and with that the steps
-    of all members and the coefficients of a new support. 0 changes nothing.
+    of all members and the coefficients of a new support. 0 changes nothing; above 1e6 it counts as
+    1e6.
 
     Examples
     --------
@@ -178,7 +182,7 @@ class Tracker(OnlineClassifier):
         return self._learn_weighted(x, y, 1.0)
 
     def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
-        number = self._core.learn(x, y, w) if w else self._core.predict(x)
+        number = self._core.learn(x, y, min(w, MOST)) if w else self._core.predict(x)
         return None if number < 0 else self._core.classes[number]
 
     def _read(self, x: Features) -> None:

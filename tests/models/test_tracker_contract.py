@@ -64,6 +64,16 @@ def test_other_weights_are_refused(w):
     assert pickle.dumps(model) == before
 
 
+@pytest.mark.parametrize("share", [1e-3, 0.0])
+@pytest.mark.usefixtures("tolerance")
+def test_no_weight_is_too_large(share):
+    model = Tracker(5, share=share)
+    for t, (x, y) in enumerate(random_stream(60)):
+        model.learn_one(x, y, 1e100 if t % 3 == 0 else 1.0)
+        assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
+    assert sum(row.weight for row in model.experts) == pytest.approx(1.0)
+
+
 def test_a_weight_scales_steps():
     """Far from any supports, the score of one linear step is in proportion to the weight."""
     gains = []

@@ -108,7 +108,7 @@ static int drift_first(const double *values, int n, int step, double tie) {
     double most = values[0];
     for (int i = 1; i < n; i++)
         if (values[i * step] > most) most = values[i * step];
-    while (!(values[first * step] >= most - tie)) first++;
+    while (first < n - 1 && !(values[first * step] >= most - tie)) first++;
     return first;
 }
 
@@ -159,15 +159,20 @@ static void drift_spread_share(double *weights, int n, double share) {
     for (int e = 0; e < n; e++) weights[e] = (1.0 - share) / sum * weights[e] + share / n;
 }
 
+/* Multiply weights by the probabilities that their members gave to what came, to the power of the example's
+   weight; beside the best of them where all could underflow. */
+static void drift_reweigh(double *weights, const double *own, int n, double w, double share) {
+    double most = w > 32.0 ? 0.0 : 1.0;
+    for (int e = 0; e < n; e++)
+        if (weights[e] > 0.0 && own[e] > most) most = own[e];
+    for (int e = 0; e < n; e++) weights[e] *= w == 1.0 ? own[e] : own[e] < most ? pow(own[e] / most, w) : 1.0;
+    drift_spread_share(weights, n, share);
+}
+
 /* The weights behind an example of a class, into `next`. */
 static void drift_next_weights(DriftMixture *m, int number, double w) {
     memcpy(m->next, m->weights, (size_t)m->members * sizeof *m->next);
-    if (!drift_was_scored(m, number)) return;
-    for (int e = 0; e < m->members; e++) {
-        double own = m->p[number * m->members + e];
-        m->next[e] *= w == 1.0 ? own : pow(own, w);
-    }
-    drift_spread_share(m->next, m->members, m->share);
+    if (drift_was_scored(m, number)) drift_reweigh(m->next, m->p + number * m->members, m->members, w, m->share);
 }
 
 /* Minus the gradient of a member's log loss in its score of a row. */

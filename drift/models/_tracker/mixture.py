@@ -75,6 +75,12 @@ def shared(weights: Array, share: float) -> Array:
     return spread
 
 
+def reweighed(weights: Array, own: Array, w: float, share: float) -> Array:
+    """Multiply weights by the probabilities that were given to what came, to the power `w`."""
+    most = own[weights > 0.0].max()  # beside which they are taken, as all could underflow
+    return shared(weights * np.minimum(own / most, 1.0) ** w, share)
+
+
 def softmax_of(scores: Array) -> Array:
     """Probability by class; of a single score it is that of the second class."""
     if scores.shape[1] == 1:
@@ -158,13 +164,14 @@ class Mixture(Part):
             if self.n_learnt:
                 self._follow(share)
             self._learn_gates(said, number, w)
-            self.weights = shared(self.weights * own**w, share)
+            self.weights = reweighed(self.weights, own, w, share)
         else:  # a third class, which no score stood for
             loss, losses = -math.log(CLIP), np.full(n, -math.log(CLIP))
         self.path = self.path + w * losses
         wrong, lost = said.choices != number, said.ballots != number
-        self.majority = shared(self.majority * np.exp(-VOTE * w * wrong), share)
-        self.trust = shared(self.trust * np.exp(-VOTE * w * lost), share)
+        slip = math.exp(-VOTE * min(w, 1000.0))
+        self.majority = shared(self.majority * np.where(wrong, slip, 1.0), share)
+        self.trust = shared(self.trust * np.where(lost, slip, 1.0), share)
         self.errors, self.losses = self.errors + w * wrong, self.losses + w * losses
         self.total, self.log_loss = self.total + w, self.log_loss + w * loss
         self.mistakes += w * (said.prediction != number)
