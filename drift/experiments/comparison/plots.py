@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from drift.experiments.comparison.statistics import ranks_of
-from drift.experiments.plots import Canvas, finish, log_errors, styles
+from drift.experiments.plots import (
+    COLOURS,
+    Canvas,
+    examples,
+    finish,
+    log_axis,
+    log_errors,
+    name_ends,
+    name_points,
+    shifts,
+    styles,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,23 +45,25 @@ def over_time(results: ComparisonResults, stream: str) -> Figure:
     """
     best = [row["model"] for row in results.summary_rows if row["stream"] == stream]
     drawn = [*best[:_BEST], *(name for name in best[_BEST:] if name == "no change")]
-    figure = Canvas(figsize=(8.2, 4.8), layout="constrained")
+    figure = Canvas(figsize=(9.6, 4.8), layout="constrained")
     panel = figure.subplots()
     look = styles(drawn)
+    ends = []
     for name in drawn:
         windows: dict[float, list[float]] = {}
         for row in results.window_rows:
             if (row["model"], row["stream"]) == (name, stream) and row["error"] is not None:
                 middle = (row["start"] + row["stop"]) / 2
                 windows.setdefault(middle, []).append(100 * row["error"])
-        errors = [np.mean(values) for values in windows.values()]
-        style: dict[str, Any] = {**look[name], "markevery": 0.1}
-        panel.plot(list(windows), errors, label=name, linewidth=1.3, markersize=4, **style)
-    for drift in results.streams[stream].drifts:
-        panel.axvline(drift.row, color="#999999", linestyle=":", linewidth=1.2, zorder=0)
-    panel.set_xlabel("examples")
+        errors = [float(np.mean(values)) for values in windows.values()]
+        colour = look[name]["color"]
+        panel.plot(list(windows), errors, label=name, linewidth=1.4, color=colour)
+        ends += [(errors[-1], name, colour)] if errors else []
+    shifts(panel, [drift.row for drift in results.streams[stream].drifts], ["drift"])
+    examples(panel, len(results.streams[stream]))
     panel.set_ylabel("error in the window (%)")
-    _finished(figure, f"{stream}: error over time")
+    finish(figure, f"{stream}: error over time", [panel], columns=-1)
+    name_ends(panel, ends)
     return figure
 
 
@@ -62,26 +75,32 @@ def against_cost(results: ComparisonResults) -> Figure:
     results
         Models that ended on every stream are drawn.
     """
-    figure = Canvas(figsize=(10.2, 5.2), layout="constrained")
+    figure = Canvas(figsize=(11.0, 5.2), layout="constrained")
     panels = list(figure.subplots(1, 2, sharey=True))
     rows = results.summary_rows
     names = list(dict.fromkeys(row["model"] for row in rows))
     streams = {row["stream"] for row in rows}
     look = styles(names)
+    points: list[list[tuple[float, float, str, str]]] = [[], []]
     for name in names:
         own = [row for row in rows if row["model"] == name and row["status"] == "ok"]
         if {row["stream"] for row in own} != streams or any(row["error"] is None for row in own):
             continue
-        error = 100 * np.mean([row["error"] for row in own])
-        for panel, (cost, (unit, _)) in zip(panels, _COSTS.items(), strict=True):
-            x = np.exp(np.mean(np.log([max(row[cost], 1e-3) / unit for row in own])))
+        error = 100 * float(np.mean([row["error"] for row in own]))
+        for panel, named, (cost, (unit, _)) in zip(panels, points, _COSTS.items(), strict=True):
+            x = float(np.exp(np.mean(np.log([max(row[cost], 1e-3) / unit for row in own]))))
             panel.plot(x, error, label=name, linestyle="", markersize=7, **look[name])
+            named.append((x, error, name, look[name]["color"]))
     for panel, (_, heading) in zip(panels, _COSTS.values(), strict=True):
-        panel.set_xscale("log")
         panel.set_xlabel(heading)
+        panel.margins(x=0.2)  # for names
+        log_axis(panel.xaxis)
     log_errors(panels[0])
     panels[0].set_ylabel("error (%)")
-    _finished(figure, f"{', '.join(streams) if len(streams) == 1 else 'mean'}: error against cost")
+    title = f"{', '.join(streams) if len(streams) == 1 else 'mean'}: error against cost"
+    finish(figure, title, panels, columns=-1)
+    for panel, named in zip(panels, points, strict=True):
+        name_points(panel, named, ())
     return figure
 
 
@@ -104,22 +123,16 @@ def ranks(results: ComparisonResults) -> Figure:
     figure = Canvas(figsize=(8.2, 1.2 + 0.28 * len(order)), layout="constrained")
     panel = figure.subplots()
     for height, name in enumerate(order):
-        panel.plot([means[name]], [height], "o", color="#0072B2", markersize=5)
+        panel.plot([means[name]], [height], "o", color=COLOURS[1], markersize=5)
         panel.annotate(f"  {name}", (means[name], height), va="center", fontsize=9)
         last = max(i for i, other in enumerate(order) if means[other] - means[name] <= critical)
         if last > height:
             ends = [means[name], means[order[last]]]
-            panel.plot(ends, [height + 0.35] * 2, color="#D55E00", linewidth=2, alpha=0.6)
+            panel.plot(ends, [height + 0.35] * 2, color=COLOURS[2], linewidth=2, alpha=0.6)
     panel.set_xlim(0.5, len(order) + 1.5)
     panel.set_ylim(len(order) - 0.3, -0.7)
     panel.set_yticks([])
     panel.set_xlabel("mean rank of the error")
-    _finished(figure, f"Mean ranks; bars join what differs by less than {critical:.2f}")
+    title = f"Mean ranks; bars join what differs by less than {critical:.2f}"
+    finish(figure, title, [panel])
     return figure
-
-
-def _finished(figure: Figure, title: str) -> None:
-    for panel in figure.axes:
-        panel.grid(alpha=0.25)
-        panel.set_axisbelow(True)
-    finish(figure, title, figure.axes)
