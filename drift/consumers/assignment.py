@@ -24,6 +24,7 @@ class State(Enum):
     ASSIGNED = "given by the group: nothing is known of it yet"
     HELD = "taken back: its model was dropped, or could not be loaded or saved"
     BEGUN = "learnt: its messages come in"
+    BLOCKED = "labels that come later: the next one waits for its features"
 
 
 class Assignment:
@@ -31,23 +32,26 @@ class Assignment:
 
     ::
 
-                     assign                 begin
-        not its own ────────► ASSIGNED ──────────────► BEGUN
-             ▲                    │       begin          │ ▲
-             │                    └─────► HELD ──────────┼─┘
-             │                  hold        ▲    hold    │
-             │                              └────────────┘
+                     assign                 begin          block
+        not its own ────────► ASSIGNED ──────────────► BEGUN ─────► BLOCKED
+             ▲                    │       begin         │ ▲  begin     │
+             │                    └─────► HELD ─────────┼─┴────────────┤
+             │                  hold        ▲    hold   │     hold     │
+             │                              └───────────┴──────────────┘
              └──────────── lose, from each of these
 
     A partition that is assigned or held waits: nothing of it comes in, and at its next step the
     worker claims its checkpoints and begins it. A model is there from its claim until it is
-    dropped, which holds its partitions, or until they are lost.
+    dropped, which holds its partitions, or until they are lost. Where labels have a topic of their
+    own, a model has a partition of each.
 
     kafka-python assigns and takes away while the worker waits in its poll, so that no two threads
     are here at once.
 
     Parameters
     ----------
+    topic
+        The topic to learn, by which models are called.
     single
         Whether one model learns all partitions.
 
@@ -58,7 +62,7 @@ class Assignment:
 
     Examples
     --------
-    >>> assignment = Assignment(single=False)
+    >>> assignment = Assignment("news", single=False)
     >>> assignment.assign([("news", 0), ("news", 1)])
     >>> assignment.begin(("news", 0))
     >>> assignment.waiting()
@@ -68,14 +72,15 @@ class Assignment:
     {('news', 0): <State.BEGUN: 'learnt: its messages come in'>}
     """
 
-    def __init__(self, *, single: bool) -> None:
+    def __init__(self, topic: str, *, single: bool) -> None:
+        self.topic = topic
         self.single = single
         self.states: dict[Place, State] = {}
         self.learners: dict[Key, Learner] = {}
 
     def key(self, place: Place) -> Key:
         """Return what the model of a partition learns."""
-        return (place[0], None) if self.single else place
+        return self.topic, None if self.single else place[1]
 
     def learner(self, place: Place) -> Learner | None:
         """Return the model of a partition that has begun."""
@@ -87,7 +92,7 @@ class Assignment:
         """Return the partitions that are to be begun, by their models."""
         found: dict[Key, list[Place]] = {}
         for place, state in self.states.items():
-            if state is not State.BEGUN:
+            if state in {State.ASSIGNED, State.HELD}:
                 found.setdefault(self.key(place), []).append(place)
         return found
 
@@ -98,6 +103,10 @@ class Assignment:
     def begin(self, place: Place) -> None:
         """Note that a partition's messages come in."""
         self.states[place] = State.BEGUN
+
+    def block(self, place: Place) -> None:
+        """Note that nothing comes of labels until the features of the next one have come."""
+        self.states[place] = State.BLOCKED
 
     def hold(self, places: Iterable[Place]) -> list[Place]:
         """Have partitions begun anew; return those that are still the worker's."""

@@ -94,7 +94,8 @@ class Codec(Protocol):
 
     `decode` raises `drift.errors.MessageError` where a message cannot be learnt; any other error
     makes a dead letter, too, which names its class. It must not depend on anything but the message:
-    what was learnt before a restart is not decoded again.
+    what was learnt before a restart is not decoded again. Where labels have a topic of their own,
+    the codec has a second method of that shape, `decode_label`, for those: see `JsonCodec`.
 
     Examples
     --------
@@ -235,6 +236,25 @@ class JsonCodec:
         """
         return self._example(self._read(value))
 
+    def decode_label(self, value: bytes | None, headers: Headers = ()) -> Example:
+        """Return the id, label and weight that a message of a topic of labels has; no features.
+
+        Raises
+        ------
+        MessageError
+            Where one is missing, or cannot be.
+
+        Examples
+        --------
+        >>> JsonCodec().decode_label(b'{"id": "a7", "label": true}')
+        Example(features={}, label=True, id='a7', timestamp=None, weight=None)
+        """
+        example = self._example(self._read(value), with_features=False)
+        for name, given in (("id", example.id), ("label", example.label)):
+            if given is None:
+                raise MessageError(str(self._at[name]), 'is absent: send {"id": 7, "label": true}')
+        return example
+
     def encode(self, example: Example) -> bytes:
         """Return the JSON of an example, which `decode` turns into an equal one.
 
@@ -266,14 +286,14 @@ class JsonCodec:
         self._refuse_size(len(data))
         return data
 
-    def _example(self, tree: dict[str, Any]) -> Example:
+    def _example(self, tree: dict[str, Any], *, with_features: bool = True) -> Example:
         """Return the example that an object is, or refuse it."""
         at = self._at
         weight = _one_of(tree, at["weight"], (int, float), "a number")
         if weight is not None and weight < 0:
             raise MessageError(str(at["weight"]), f"is {weight}: send a number of at least 0")
         return Example(
-            self._features(tree),
+            self._features(tree) if with_features else {},
             self._label(_found(tree, at["label"])),
             _one_of(tree, at["id"], (str, int), "a string or an integer"),
             _one_of(tree, at["timestamp"], (int, float, str), "a number or a string"),

@@ -153,8 +153,16 @@ _HELP = {
     "learn_seconds": "Time in predicting and learning",
     "checkpoint_age_seconds": "Time since the newest checkpoint was written",
     "dead_letters": "Messages sent to the dead letters",
+    "pending": "Features that wait for their label",
+    "join_delay_seconds": "Time from the features to the label that was learnt last",
+    "blocked_seconds": "Time for which the next label waits for its features",
+    "orphans": "Labels without features",
+    "duplicates": "Labels of what has been learnt",
 }
-_GAUGES = {"windowed_error", "model_examples", "supports", "lag", "checkpoint_age_seconds"}
+_GAUGES = {
+    *("windowed_error", "model_examples", "supports", "lag", "checkpoint_age_seconds"),
+    *("pending", "join_delay_seconds", "blocked_seconds"),
+}
 
 
 class _Collector:
@@ -188,7 +196,12 @@ class _Collector:
         rows = [
             (
                 [m.topic, "all" if m.partition is None else str(m.partition)],
-                {**m.values(), "model_examples": m.examples, "updates": None, **m.counted()},
+                {
+                    **m.values(),
+                    **dict.fromkeys(("updates", "orphans", "duplicates")),
+                    "model_examples": m.examples,
+                    **m.counted(),
+                },
             )
             for m in worker.models
         ]

@@ -14,37 +14,40 @@ outcome     of a label
 learnt      its features were there: they are learnt with it, and their id is done
 duplicate   its id is done already: nothing is learnt
 orphan      its id has not come in time, or is gone: nothing is learnt
+refused     it has no id, as what cannot be read: nothing is learnt
 ==========  =====================================================================================
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import asdict, dataclass
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._options import check_options, option
-from drift.errors import ConfigurationError, ParameterError
+from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
-    from drift.types import Features, Label
+    from drift.types import Label
 
-__all__ = ["FeatureMessage", "Join", "JoinOptions", "LabelMessage", "Outcome", "replay"]
+__all__ = ["FeatureMessage", "Join", "JoinOptions", "LabelMessage", "Outcome"]
 
 
 class FeatureMessage(NamedTuple):
     """A message of the first log; one that cannot be joined, as poison, has no id.
 
-    `time` is that of the log, in milliseconds; `size` the bytes that it takes while it waits.
+    `time` is that of the log, in milliseconds; `size` the bytes that it takes while it waits. The
+    join hands `features` on as they are: any value but None, of JSON's types where `Join.state` is
+    to be stored.
     """
 
     offset: int
     time: int
     id: str | int | None
-    features: Features
+    features: Any
     size: int = 0
 
 
@@ -59,10 +62,11 @@ class LabelMessage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a label: "learnt", "duplicate" or "orphan"; features where it is learnt."""
+    """What became of a label; where it is learnt its features, and the seconds that they waited."""
 
     kind: str
-    features: Features | None = None
+    features: Any = None
+    waited: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +79,16 @@ class JoinOptions:
         Seconds for which features wait for their label, and their id is known afterwards.
     grace
         Seconds by which a label may come before its features.
-    most
+    pending
         Number of ids that are kept, waiting or done.
-    most_bytes
+    pending_bytes
         Bytes that features take while they wait.
     """
 
-    max_age: float = option("Seconds for which features wait.", 86_400.0, least=0)
-    grace: float = option("Seconds by which labels may come first.", 60.0, least=0)
-    most: int = option("Ids that are kept.", 100_000, least=1)
-    most_bytes: int = option("Bytes of features that wait.", 64 << 20, least=1)
+    max_age: float = option("Seconds for which features wait for a label.", 86_400.0, least=0)
+    grace: float = option("Seconds by which a label may come first.", 60.0, least=0)
+    pending: int = option("Features that wait, with ids that are done.", 100_000, least=1)
+    pending_bytes: int = option("Bytes of features that wait.", 64 << 20, least=1)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
@@ -96,7 +100,7 @@ class _Kept(NamedTuple):
 
     offset: int
     time: float
-    features: Features | None
+    features: Any
     size: int
 
 
@@ -104,7 +108,8 @@ class Join:
     """The state of one partition's join; see the module.
 
     A label is begun, then features are read while it `waits`, and then it is finished. A state that
-    is stored while a label waits has that label begun again.
+    is stored while a label waits has that label begun again, which drops nothing more: of features
+    that were read for it, some may be too old for it by now.
 
     Parameters
     ----------
@@ -115,6 +120,8 @@ class Join:
     ----------
     features, labels : int
         Next offsets of the two logs.
+    pending : int
+        Number of features that wait for their label.
     counts : Counter
         Labels by outcome; features that "expired", were "evicted" for others, or "repeated" an id.
     given_up : list of (int, int)
@@ -131,18 +138,20 @@ class Join:
     >>> join.waits
     False
     >>> join.finish()
-    Outcome(kind='learnt', features={'x': 2.0})
+    Outcome(kind='learnt', features={'x': 2.0}, waited=0.05)
     """
 
     def __init__(self, options: JoinOptions) -> None:
         self.options = options
-        self.features = self.labels = 0
+        self.features = self.labels = self.pending = 0
         self.counts: Counter[str] = Counter()
         self.given_up: list[tuple[int, int]] = []
         self._features_time = self._labels_time = -math.inf
-        self._kept: dict[str | int, _Kept] = {}  # in the order of their offsets
+        # In the order of their offsets; the first of a dict is looked for behind all that are gone.
+        self._kept: OrderedDict[str | int, _Kept] = OrderedDict()
         self._bytes = 0
         self._label: LabelMessage | None = None
+        self._begun = -1  # offset of the last label that was
 
     @property
     def waits(self) -> bool:
@@ -156,15 +165,12 @@ class Join:
             and self._features_time <= label.time + 1000 * self.options.grace
         )
 
-    @property
-    def pending(self) -> int:
-        """Number of features that wait for their label."""
-        return sum(kept.features is not None for kept in self._kept.values())
-
     def begin(self, label: LabelMessage) -> None:
         """Take the next label; features that are too old for it are dropped."""
         self._label = label
-        self.labels = label.offset
+        if label.offset == self._begun:
+            return
+        self.labels = self._begun = label.offset
         self._labels_time = max(self._labels_time, label.time)
         oldest = self._labels_time - 1000 * self.options.max_age
         while self._kept and next(iter(self._kept.values())).time < oldest:
@@ -183,7 +189,8 @@ class Join:
             message.offset, self._features_time, message.features, message.size
         )
         self._bytes += message.size
-        while len(self._kept) > self.options.most or self._bytes > self.options.most_bytes:
+        self.pending += 1
+        while len(self._kept) > self.options.pending or self._bytes > self.options.pending_bytes:
             self._pop("evicted")
 
     def give_up(self) -> None:
@@ -205,21 +212,24 @@ class Join:
         self.labels = label.offset + 1
         kept = None if label.id is None else self._kept.get(label.id)
         if kept is None:
-            outcome = Outcome("orphan")
+            outcome = Outcome("refused" if label.id is None else "orphan")
         elif kept.features is None:
             outcome = Outcome("duplicate")
         else:
-            outcome = Outcome("learnt", kept.features)
-            self._kept[label.id] = kept._replace(features=None, size=0)  # type: ignore[index]
+            outcome = Outcome("learnt", kept.features, (label.time - kept.time) / 1000)
+            self._kept[label.id] = _Kept(kept.offset, kept.time, None, 0)  # type: ignore[index]
             self._bytes -= kept.size
+            self.pending -= 1
         self.counts[outcome.kind] += 1
         return outcome
 
     def _pop(self, why: str) -> None:
         """Drop what has the lowest offset."""
-        kept = self._kept.pop(next(iter(self._kept)))
-        self._bytes -= kept.size
-        self.counts[why] += kept.features is not None
+        _, kept = self._kept.popitem(last=False)
+        if kept.features is not None:
+            self._bytes -= kept.size
+            self.pending -= 1
+            self.counts[why] += 1
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -227,8 +237,7 @@ class Join:
         """Return all that the join is, in JSON's own types."""
         times = (self._features_time, self._labels_time)
         return {
-            "options": asdict(self.options),
-            "offsets": [self.features, self.labels],
+            "offsets": [self.features, self.labels, self._begun],
             "times": [None if time == -math.inf else time for time in times],
             "kept": [[name, *kept] for name, kept in self._kept.items()],
             "counts": dict(sorted(self.counts.items())),
@@ -237,106 +246,14 @@ class Join:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any], options: JoinOptions) -> Join:
-        """Return the join of which `state` returned this.
-
-        Raises
-        ------
-        ConfigurationError
-            If it was joined by other options.
-        """
-        if state["options"] != asdict(options):
-            raise ConfigurationError(
-                f"joined by {state['options']} until now, and by {asdict(options)} from now on: go "
-                "on with those of the checkpoint, or start with another folder and group"
-            )
+        """Return the join of which `state` returned this, under the same options."""
         join = cls(options)
-        join.features, join.labels = state["offsets"]
+        join.features, join.labels, join._begun = state["offsets"]
         times = [-math.inf if time is None else time for time in state["times"]]
         join._features_time, join._labels_time = times
-        join._kept = {name: _Kept(*kept) for name, *kept in state["kept"]}
-        join._bytes = sum(kept.size for kept in join._kept.values())
+        join._kept.update((name, _Kept(*kept)) for name, *kept in state["kept"])
+        waiting = [kept for kept in join._kept.values() if kept.features is not None]
+        join.pending, join._bytes = len(waiting), sum(kept.size for kept in waiting)
         join.counts.update(state["counts"])
         join.given_up = [(label, features) for label, features in state["given_up"]]
         return join
-
-
-def replay(  # noqa: PLR0913
-    model: Any,
-    features: Iterable[FeatureMessage],
-    labels: Iterable[LabelMessage],
-    options: JoinOptions,
-    *,
-    given_up: Iterable[tuple[int, int]] = (),
-    predictions: Iterable[tuple[int, int]] = (),
-) -> tuple[Join, dict[tuple[int, int], Label]]:
-    """Learn two logs as a worker would, and predict what it predicted.
-
-    Parameters
-    ----------
-    model
-        What learns them.
-    features, labels
-        The logs. A label at their end whose features may still come is not learnt.
-    options
-        How long features and labels wait.
-    given_up
-        Labels that the worker gave up, as its checkpoint has them.
-    predictions
-        What it predicted: the offset of the features, and the next offset of the labels then.
-
-    Returns
-    -------
-    join
-        Its state.
-    predicted
-        The label predicted for each of `predictions` whose features there are.
-
-    Examples
-    --------
-    >>> from drift.models import LBP
-    >>> features = [FeatureMessage(n, 1000 * n, n, {"x": 1.0 + n}) for n in range(3)]
-    >>> labels = [LabelMessage(0, 1_500, id=1, label=True), LabelMessage(1, 1_600, 0, False)]
-    >>> join, predicted = replay(LBP(9), features, labels, JoinOptions(), predictions=[(2, 1)])
-    >>> join.counts["learnt"], predicted
-    (2, {(2, 1): True})
-    """
-    log = list(features)
-    by_offset = {message.offset: message.features for message in log}
-    wanted = sorted(predictions, key=lambda one: one[1])
-    decided, join = set(given_up), Join(options)
-    predicted: dict[tuple[int, int], Label] = {}
-
-    def predict(upto: float) -> None:
-        while wanted and wanted[0][1] <= upto:
-            one = wanted.pop(0)
-            if one[0] in by_offset:
-                predicted[one] = model.predict_one(by_offset[one[0]])
-
-    rest = iter(log)
-    for label in labels:
-        predict(label.offset)
-        join.begin(label)
-        if not _ready(join, label, rest, decided):
-            break
-        outcome = join.finish()
-        if outcome.features is not None:
-            weight = {} if label.weight is None else {"w": label.weight}
-            model.learn_one(outcome.features, label.label, **weight)
-    else:
-        predict(math.inf)
-    return join, predicted
-
-
-def _ready(
-    join: Join, label: LabelMessage, rest: Iterator[FeatureMessage], decided: set[tuple[int, int]]
-) -> bool:
-    """Read features until a label needs no more; say whether there were as many."""
-    while join.waits:
-        if (label.offset, join.features) in decided:
-            join.give_up()
-            continue
-        message = next(rest, None)
-        if message is None:
-            return False
-        join.read(message)
-    return True

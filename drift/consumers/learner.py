@@ -12,14 +12,16 @@ from drift.consumers._json import library
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
-from drift.errors import MessageError, ParameterError
+from drift.errors import ConfigurationError, MessageError, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
 
-__all__ = ["Learner", "check_model"]
+__all__ = ["Learner", "check_model", "check_record"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -62,6 +64,15 @@ def check_model(model: Any, codec: Codec) -> None:
         raise ParameterError(
             f"{type(model).__name__} learns without weights: leave weight out of the codec"
         )
+
+
+def check_record(message: Message) -> None:
+    """Refuse a record that no codec can read."""
+    for name, _ in message.headers:
+        if isinstance(name, RawName):
+            raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
+    if isinstance(message.value, CutValue):
+        raise MessageError("value", f"has {message.value.size} bytes, too many to be read")
 
 
 class Learner:
@@ -109,6 +120,9 @@ class Learner:
     ({('news', 0): 6}, 1, 1)
     """
 
+    #: Next offset of the labels, where they have a topic of their own; it goes into predictions.
+    labels_learnt: int | None = None
+
     def __init__(  # noqa: PLR0913
         self,
         model: Any,
@@ -136,7 +150,18 @@ class Learner:
         self._unsaid = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint."""
+        """Go on from a checkpoint.
+
+        Raises
+        ------
+        ConfigurationError
+            If it has labels from a topic of their own, and this one has not, or the other way.
+        """
+        if (checkpoint.join is None) != (self.join_state() is None):
+            raise ConfigurationError(
+                f"checkpoint {checkpoint.id} was learnt with{'out' * (checkpoint.join is None)} "
+                "labels from a topic of their own: go on so, or start with another folder and group"
+            )
         self.model, self.checkpoint = checkpoint.model, checkpoint.id
         self.offsets = dict(checkpoint.offsets)
         self.leader_epochs = dict(checkpoint.leader_epochs)
@@ -174,25 +199,51 @@ class Learner:
         self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
+    def start(self, first: Mapping[tuple[str, int], int]) -> None:
+        """Begin partitions that no checkpoint knows."""
+        self.offsets.update(first)
+
+    def check(self, messages: Iterable[Message]) -> None:
+        """Refuse messages that it cannot be meant to learn, before any is taken."""
+
+    def note(self) -> None:
+        """Have the metrics show how far it is."""
+        self.metrics.counts_of(self.model)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a label was begun whose features have not come."""
+        return False
+
+    @property
+    def wanted(self) -> int | None:
+        """The offset from which on features have to be read again; None where they need not."""
+        return None
+
+    def join_state(self) -> dict[str, Any] | None:
+        """Return what a checkpoint keeps of labels that come later; None where none do."""
+        return None
+
+    def _decode(self, message: Message) -> Example:
+        check_record(message)
+        return self.codec.decode(message.value, message.headers)
+
     def _learn(self, message: Message) -> list[Outgoing]:
-        for name, _ in message.headers:
-            if isinstance(name, RawName):
-                raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
-        if isinstance(message.value, CutValue):
-            raise MessageError("value", f"has {message.value.size} bytes, too many to be read")
-        example = self.codec.decode(message.value, message.headers)
-        features = example.features
-        predicted = self.model.predict_one(features)
+        example = self._decode(message)
+        predicted = self.model.predict_one(example.features)
         answer = self._prediction(message, example, predicted)
         if example.label is None:
             self.metrics.unlabelled += 1
-            return answer
-        if example.weight is None:
-            self.model.learn_one(features, example.label)
         else:
-            self.model.learn_one(features, example.label, w=example.weight)
-        self.metrics.learnt(predicted != example.label)
+            self._update(example, predicted)
         return answer
+
+    def _update(self, example: Example, predicted: Any) -> None:
+        if example.weight is None:
+            self.model.learn_one(example.features, example.label)
+        else:
+            self.model.learn_one(example.features, example.label, w=example.weight)
+        self.metrics.learnt(predicted != example.label)
 
     def _prediction(self, message: Message, example: Example, predicted: Any) -> list[Outgoing]:
         if self.predictions is None:
@@ -208,6 +259,8 @@ class Learner:
             **message.position._asdict(),
             "checkpoint": self.checkpoint,
         }
+        if self.labels_learnt is not None:
+            body["labels_learnt"] = self.labels_learnt
         try:
             value = _dumps(body)
         except TypeError:  # a label that JSON does not know, as numpy's

@@ -15,6 +15,12 @@ name in Prometheus                        type     what it is
 ``drift_learn_seconds_total``             counter  time in predicting and learning
 ``drift_checkpoint_age_seconds``          gauge    since the newest checkpoint was written
 ``drift_dead_letters_total``              counter  messages sent to the dead letters
+``drift_pending``                         gauge    features that wait for their label
+``drift_join_delay_seconds``              gauge    from the features to the label, by the logs, of
+                                                   what was learnt last
+``drift_blocked_seconds``                 gauge    since when the next label waits for its features
+``drift_orphans_total``                   counter  labels without features
+``drift_duplicates_total``                counter  labels of what has been learnt
 ``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
 ``drift_rebalances_total``                counter  assignments of partitions, of the worker
 ``drift_partitions``                      gauge    partitions that the worker learns
@@ -23,8 +29,10 @@ name in Prometheus                        type     what it is
 ``drift_alive``, ``drift_ready``          gauge    1 where the probe of this name says ok
 ========================================  =======  ================================================
 
-All but the last seven have the labels ``topic`` and ``partition``; a model over all partitions has
-the partition ``all``. What is not known, as the supports of a model that has none, is not exported.
+The last seven are the worker's, and the five before of labels that come later, on a topic of their
+own. All but the last seven have the labels ``topic`` and ``partition``; a model over all partitions
+has the partition ``all``. What is not known, as the supports of a model that has none, is not
+exported.
 Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
 a worker that goes back to a checkpoint must not count down. The log shows the counts that the
 checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``.
@@ -42,11 +50,13 @@ from drift.consumers.exporter import Exporter
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Exporter", "Metrics", "WorkerMetrics"]
 
 _COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters")
+#: Counts that are set from outside, and known from then on.
+_SET = ("updates", "orphans", "duplicates")
 
 
 class Metrics:
@@ -71,6 +81,8 @@ class Metrics:
         Time in predicting and learning, of this process.
     supports, updates, lag : int or None
         What the worker sets now and then; None while unknown.
+    pending, orphans, duplicates, join_delay, blocked
+        The same of labels that come later; None where none do.
     checkpoint_time : float or None
         When the newest checkpoint was written, in seconds since 1970; None before the first.
 
@@ -95,14 +107,19 @@ class Metrics:
         "_before",
         "_flags",
         "_wrong",
+        "blocked",
         "checkpoint_time",
         "clock",
         "dead_letters",
+        "duplicates",
         "examples",
+        "join_delay",
         "lag",
         "learn_seconds",
         "mistakes",
+        "orphans",
         "partition",
+        "pending",
         "supports",
         "topic",
         "unlabelled",
@@ -129,8 +146,16 @@ class Metrics:
         self.supports: int | None = None
         self.updates: int | None = None
         self.lag: int | None = None
+        self.pending: int | None = None
+        self.orphans: int | None = None
+        self.duplicates: int | None = None
+        self.join_delay: float | None = None
+        self.blocked: float | None = None
         self.checkpoint_time: float | None = None
-        self._before: dict[str, int | None] = {**dict.fromkeys(_COUNTS, 0), "updates": None}
+        self._before: dict[str, int | None] = {
+            **dict.fromkeys(_COUNTS, 0),
+            **dict.fromkeys(_SET),
+        }
         self._flags: deque[bool] = deque(maxlen=window)
         self._wrong = 0  # mistakes among the flags, so that the error needs no sum
 
@@ -148,12 +173,15 @@ class Metrics:
         self.mistakes += mistake
         self.learn_seconds += seconds
 
-    def counts_of(self, model: Any) -> None:
-        """Take a model's own counts; it has them if it is one of drift's."""
+    def counts_of(self, model: Any, join: Mapping[str, int] | None = None) -> None:
+        """Take a model's own counts, which it has if it is one of drift's, and those of a join."""
         self.supports = getattr(model, "n_supports", None)
         self.updates = getattr(model, "n_updates", None)
-        if self._before["updates"] is None:
-            self._before["updates"] = self.updates
+        if join is not None:
+            self.orphans, self.duplicates = join["orphan"], join["duplicate"]
+        for name in _SET:
+            if self._before[name] is None:
+                self._before[name] = getattr(self, name)
 
     def counted(self) -> dict[str, float]:
         """Return the counts since these began, which never fall: those of this process."""
@@ -230,6 +258,11 @@ class Metrics:
             "learn_seconds": self.learn_seconds,
             "checkpoint_age_seconds": self.checkpoint_age,
             "dead_letters": self.dead_letters,
+            "pending": self.pending,
+            "join_delay_seconds": self.join_delay,
+            "blocked_seconds": self.blocked,
+            "orphans": self.orphans,
+            "duplicates": self.duplicates,
         }
 
     def line(self, *, as_json: bool = False) -> str:

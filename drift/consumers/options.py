@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drift._options import check_options, option
+from drift._options import option
+from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
 
 __all__ = ["WorkerOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerOptions:
+class _TopicOptions:
+    topic: str = option("The topic to learn.", argument=True)
+    group: str = option("Consumer group.")
+    start: str | None = option(
+        "Where to start without checkpoint.", None, choices=("earliest", "latest"), name="from"
+    )
+    on_gap: str = option(
+        "Where messages were deleted before they were learnt.", "stop", choices=("stop", "skip")
+    )
+    predictions: str | None = option("Topic for predictions.", None)
+    dead_letters: str | None = option("Topic for messages that cannot be learnt.", None)
+    single: bool = option("One model over all partitions.", default=False)
+    checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
+    checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
+    labels: str | None = option("Topic of labels that come later.", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions(JoinOptions, _TopicOptions):
     """What a worker learns, where it begins, what it sends and when it saves.
 
     Parameters
@@ -32,6 +51,19 @@ class WorkerOptions:
         One model over all partitions, in one worker of the group; the others stand by.
     checkpoint_every, checkpoint_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
+    labels
+        The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
+        by these; None where messages have their labels.
+    max_age, grace, pending, pending_bytes
+        How long features and labels wait for each other, and how many: see
+        `drift.consumers.join.JoinOptions`.
+    orphans
+        Topic for labels whose features have not come, or are gone; None for none.
+    idle_timeout
+        Seconds after which a label is given up that waits while no features come; None for never.
+    timestamps
+        ``"log"`` to demand timestamps that the broker set as it appended a message, ``"create"`` to
+        take those of the producers, which may go back and forth.
 
     Raises
     ------
@@ -45,24 +77,29 @@ class WorkerOptions:
     drift.errors.ParameterError: news, news: what is learnt, predictions and dead letters need ...
     """
 
-    topic: str = option("The topic to learn.", argument=True)
-    group: str = option("Consumer group.")
-    start: str | None = option(
-        "Where to start without checkpoint.", None, choices=("earliest", "latest"), name="from"
+    orphans: str | None = option("Topic for labels without features.", None)
+    idle_timeout: float | None = option(
+        "Seconds after which a label is given up that waits while no features come; never without.",
+        None,
+        above=True,
+        least=0,
     )
-    on_gap: str = option(
-        "Where messages were deleted before they were learnt.", "stop", choices=("stop", "skip")
+    timestamps: str = option(
+        "Whose clock late labels go by: that of the log, or of those that create messages.",
+        "log",
+        choices=("log", "create"),
     )
-    predictions: str | None = option("Topic for predictions.", None)
-    dead_letters: str | None = option("Topic for messages that cannot be learnt.", None)
-    single: bool = option("One model over all partitions.", default=False)
-    checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
-    checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        check_options(self)
-        topics = [one for one in (self.topic, self.predictions, self.dead_letters) if one]
+        super().__post_init__()
+        named = (self.topic, self.labels, self.predictions, self.dead_letters, self.orphans)
+        topics = [one for one in named if one]
+        if self.single and self.labels:
+            raise ParameterError(
+                "single with labels: the order of two logs is known in each partition, and not "
+                "between partitions; leave one of them out"
+            )
         if len(set(topics)) < len(topics):
             raise ParameterError(
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "

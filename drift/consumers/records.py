@@ -79,7 +79,8 @@ class Message(NamedTuple):
 
     `timestamp` is Kafka's, in milliseconds since 1970; `leader_epoch` that of whoever led the
     partition when it was written, by which a log is told from one that was truncated and filled
-    again; -1 where it is not known.
+    again; -1 where it is not known. `appended` says that the timestamp is the broker's, of when it
+    appended the record, and not the producer's.
     """
 
     position: Position
@@ -88,6 +89,7 @@ class Message(NamedTuple):
     headers: Headers = ()
     timestamp: int | None = None
     leader_epoch: int = -1
+    appended: bool = False
 
 
 class Outgoing(NamedTuple):

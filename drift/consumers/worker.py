@@ -11,25 +11,26 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.assignment import Assignment
+from drift.consumers.assignment import Assignment, State
 from drift.consumers.client.consumer import Gap, GroupConsumer, SingleAssignor
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
+from drift.consumers.late import LateLearner, check_codec, settings
 from drift.consumers.learner import Learner, check_model
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.starts import first_offset, offset_behind_gap
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from drift.consumers.assignment import Key, Place
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Outgoing
 
 __all__ = ["Worker"]
 
@@ -40,6 +41,9 @@ log = logging.getLogger("drift.consumers")
 _PATIENCE = 30.0
 #: Seconds without a partition after which a rebalance leaves a line.
 _LONG = 10.0
+#: Seconds for which features are read again before what is new is predicted, and for which that is
+#: waited for.
+_SLICE, _SHORT = 0.5, 0.05
 
 
 class Worker:
@@ -100,13 +104,16 @@ class Worker:
     ) -> None:
         self.codec = JsonCodec() if codec is None else codec
         check_model(model, self.codec)
+        if options.labels:
+            check_codec(self.codec)
+            folder.configuration = {**(folder.configuration or {}), **settings(options)}
         folder.check(model)
         self.model = model
         self.folder = folder
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics()
-        self.assignment = Assignment(single=options.single)
+        self.assignment = Assignment(options.topic, single=options.single)
         self._learners = self.assignment.learners
         self._stopping = threading.Event()
         self._saved = time.monotonic()
@@ -121,7 +128,8 @@ class Worker:
         self._producer = Producer({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
         try:
             self._consumer = GroupConsumer(
-                options.topic, receiving, self.assignment, self._leave, largest
+                [*filter(None, (options.topic, options.labels))],
+                *(receiving, self.assignment, self._leave, largest),
             )
         except BaseException:
             self._producer.close()
@@ -157,7 +165,8 @@ class Worker:
         if signals:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self.stop)
-        outputs = self.options.predictions, self.options.dead_letters
+        options = self.options
+        outputs = options.predictions, options.dead_letters, options.orphans
         try:
             self._producer.check(filter(None, outputs))
             while not self._stopping.is_set():
@@ -190,7 +199,9 @@ class Worker:
         """Wait for messages up to so many seconds, learn them; return their number."""
         started = time.monotonic()
         try:
-            batches = list(self._consumer.poll(seconds))
+            # Nothing is waited for where more can be learnt of what was read before.
+            behind = any(learner.wanted is not None for learner in self._learners.values())
+            batches = list(self._consumer.poll(min(seconds, _SHORT) if behind else seconds))
         except Gap as gap:
             self._skip(gap)
             batches = []
@@ -200,6 +211,8 @@ class Worker:
         try:
             self._begin_waiting()
             taken = self._take(batches)
+            for learner in list(self._learners.values()):
+                self._go_on(learner)
             self._save_due()
         except UnsentError as problem:
             if self._stopping.is_set():
@@ -242,24 +255,28 @@ class Worker:
             learner = self.assignment.learner(place)
             if learner is None:
                 continue  # it went while these were on their way
+            learner.check(messages)
             for message in messages:
-                if taken and time.monotonic() > until:
+                if (taken and time.monotonic() > until) or (learner.waits and place != learner.key):
                     break
-                self._learn(learner, message)
+                self._send(learner, learner.take, message)
                 taken += 1
                 self._served[place] = time.monotonic()
                 if self._stopping.is_set():
                     return taken
-            if learner.offsets[place] <= messages[-1].position.offset:
+            if learner.waits and place != learner.key:
+                self._consumer.block(place)
+            elif learner.offsets[place] <= messages[-1].position.offset:
                 self._begin(learner, place)  # the rest comes again
         for learner in self._learners.values():
             self._note_position(learner)
-            learner.metrics.counts_of(learner.model)
+            learner.note()
         return taken
 
-    def _learn(self, learner: Learner, message: Message) -> None:
+    def _send(self, learner: Learner, step: Callable[..., list[Outgoing]], *given: Any) -> None:
+        """Have a learner go a step on, and send what comes of it."""
         try:
-            for outgoing in learner.take(message):
+            for outgoing in step(*given):
                 self._producer.send(outgoing)
         except UnsentError:
             raise
@@ -294,6 +311,80 @@ class Worker:
                 learner.pass_over(place, first)
                 self._begin(learner, place)
 
+    # --- labels that come later ----------------------------------------------------------------
+
+    def _go_on(self, learner: Learner) -> None:
+        """Go on with a label that was begun, by features that came or have to be read again."""
+        if not isinstance(learner, LateLearner) or not learner.waits:
+            return
+        until = time.monotonic() + _SLICE
+        self._send(learner, learner.advance)
+        while (offset := learner.wanted) is not None and time.monotonic() < until:
+            if not self._read_again(learner, offset):
+                return
+        if not learner.waits:
+            self._begin(learner, learner.labels)
+        elif learner.wanted is None:
+            self._note_idle(learner)
+
+    def _read_again(self, learner: LateLearner, offset: int) -> bool:
+        """Read features that lie between the cursors; say whether there was an answer."""
+        place = learner.features
+        try:
+            messages, end = self._consumer.again(place, offset)
+        except UnavailableError as error:
+            log.info("%s:%d: %s", *place, error)
+            return False
+        except Gap:
+            self._skip_features(learner, offset)
+            return True
+        predicted = learner.offsets[place]
+        learner.supply((m for m in messages if m.position.offset < predicted), min(end, predicted))
+        self._send(learner, learner.advance)
+        return True
+
+    def _skip_features(self, learner: LateLearner, offset: int) -> None:
+        """Go on behind features that are gone, if that is what was asked for."""
+        place, options = learner.features, self.options
+        learner.skip(
+            offset_behind_gap(self._consumer, place, offset, options.on_gap, self.folder.path)
+        )
+
+    def _note_idle(self, learner: LateLearner) -> None:
+        """Say once that a label waits while no features come, and give it up if that was asked."""
+        now, limit = time.monotonic(), self.options.idle_timeout
+        if learner.idle_since is None:
+            learner.idle_since, learner.is_told = now, False
+        elif now > learner.idle_since + _PATIENCE and not learner.is_told:
+            learner.is_told = True
+            log.warning(
+                "%s:%d: nothing is learnt for %d s: the features of label %d have not come, and "
+                "there are no others after %s:%d:%d",
+                *learner.labels,
+                now - learner.idle_since,
+                learner.offsets[learner.labels],
+                *learner.features,
+                learner.offsets[learner.features],
+            )
+        if limit is None or now <= learner.idle_since + limit or not self._is_at_end(learner):
+            return
+        learner.join.give_up()
+        # What is predicted from now on depends on it.
+        if self._save(learner.key):
+            self._send(learner, learner.advance)
+            self._begin(learner, learner.labels)
+        else:
+            self._drop(learner.key)
+
+    def _is_at_end(self, learner: LateLearner) -> bool:
+        """Say whether the broker has no features beyond those that came."""
+        position = self._consumer.position(learner.features)
+        try:
+            end = self._consumer.bound(learner.features, "latest")
+        except UnavailableError:
+            return False
+        return position is not None and position[0] >= end
+
     # --- partitions ----------------------------------------------------------------------------
 
     def _begin_waiting(self) -> None:
@@ -312,13 +403,23 @@ class Worker:
         if self._refused is not None and not self.assignment.waiting():
             self._refused = self.metrics.trouble = None
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
-        self.metrics.partitions = len(self.assignment.states) - sum(
-            map(len, self.assignment.waiting().values())
+        topic, states = self.options.topic, self.assignment.states
+        self.metrics.partitions = sum(
+            place[0] == topic and state is State.BEGUN for place, state in states.items()
         )
 
     def _begin_all(self, key: Key, places: list[Place]) -> None:
         """Begin partitions of one model, which is loaded where it is not here."""
+        if self.options.labels and len({p for p in self.assignment.states if p[1] == key[1]}) < 2:
+            self._consumer.check_counts()
+            return  # the group is about to agree anew
         learner = self._learners.get(key) or self._take_over(key)
+        if (
+            isinstance(learner, LateLearner)
+            and (offset := learner.lowest) is not None
+            and self._consumer.bound(learner.features, "earliest") > offset
+        ):
+            self._skip_features(learner, offset)
         later = self.options.single and learner.checkpoint is not None
         first = {
             place: first_offset(
@@ -328,7 +429,7 @@ class Worker:
             if place not in learner.offsets
         }
         if first:
-            learner.offsets.update(first)
+            learner.start(first)
             if not self._save(key):  # so that "latest" is decided once
                 for place in first:
                     del learner.offsets[place]
@@ -336,7 +437,7 @@ class Worker:
                 return
         for place in places:
             self._begin(learner, place)
-            self.metrics.rebalances += 1
+            self.metrics.rebalances += place[0] == self.options.topic
 
     def _begin(self, learner: Learner, place: Place) -> None:
         self._consumer.begin(place, learner.offsets[place], learner.leader_epochs.get(place, -1))
@@ -356,13 +457,13 @@ class Worker:
     def _take_over(self, key: Key) -> Learner:
         identity = self._consumer.identity()
         epoch, checkpoint = self.folder.claim(key, identity)
-        learner = Learner(
-            self.model.clone(),
-            self.codec,
-            Metrics(*key),
-            {},
-            predictions=self.options.predictions,
-            dead_letters=self.options.dead_letters,
+        options, made = self.options, (self.model.clone(), self.codec, Metrics(*key))
+        learner = (
+            LateLearner(*made, options)
+            if options.labels
+            else Learner(
+                *made, {}, predictions=options.predictions, dead_letters=options.dead_letters
+            )
         )
         learner.epoch, learner.identity = epoch, identity
         if checkpoint is not None:
@@ -371,7 +472,7 @@ class Worker:
                 name = checkpoint.id
                 log.warning("%s: checkpoint %s names no topic, it is %s now", key, name, identity)
                 learner.since_checkpoint = 1  # so that the next one names it
-        learner.metrics.counts_of(learner.model)
+        learner.note()
         log.info(
             "%s: epoch %d, checkpoint %s, offsets %s",
             *(key, epoch, learner.checkpoint, learner.offsets),
@@ -453,6 +554,7 @@ class Worker:
                 learner.metrics.state(),
                 identity=learner.identity,
                 leader_epochs=learner.leader_epochs,
+                join=learner.join_state(),
             )
         except FencedError as error:
             log.warning("%s: %s", key, error)

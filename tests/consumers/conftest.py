@@ -17,10 +17,10 @@ def member():
     made = []
 
     def make(options, topic="t"):
-        assignment = Assignment(single=False)
+        assignment = Assignment(topic, single=False)
         made.append(
             consumer.GroupConsumer(
-                topic,
+                [topic],
                 {"group_id": "g", **options},
                 assignment,
                 leave=lambda places, **_: assignment.lose(places),

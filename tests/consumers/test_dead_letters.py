@@ -59,7 +59,8 @@ records = st.builds(
     byte_strings,
     headers,
     st.none() | st.integers(-1, 2**63 - 1),
-    st.just(-1),  # a letter has no room for the leader epoch
+    st.just(-1),  # a letter has no room for the leader epoch, nor for whose clock it was
+    st.just(False),
 )
 
 

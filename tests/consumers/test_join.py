@@ -13,9 +13,9 @@ from drift.consumers.join import (
     Join,
     JoinOptions,
     LabelMessage,
-    replay,
 )
-from drift.errors import ConfigurationError, ParameterError
+from drift.errors import ParameterError
+from drift.experiments import replay
 from drift.models import LBP
 
 IDS = st.one_of(st.none(), st.integers(0, 7), st.sampled_from(["a", "1", "2"]))
@@ -43,8 +43,8 @@ def logs(draw):
     options = JoinOptions(
         max_age=draw(st.sampled_from([0, 3.5, 20, 100])),
         grace=draw(st.sampled_from([0, 1, 10, 100])),
-        most=draw(st.sampled_from([1, 2, 5, 100])),
-        most_bytes=draw(st.sampled_from([1, 12, 1000])),
+        pending=draw(st.sampled_from([1, 2, 5, 100])),
+        pending_bytes=draw(st.sampled_from([1, 12, 1000])),
     )
     return features, labels, options
 
@@ -76,12 +76,14 @@ def twin(features, labels, options, given_up=()):  # noqa: C901, PLR0912 - one l
                 continue
             at = max(one.time for one in features[:read])
             kept.append([message.offset, at, message.id, message.features, message.size])
-            while len(kept) > options.most or (
-                sum(one[4] for one in kept if one[3] is not None) > options.most_bytes
+            while len(kept) > options.pending or (
+                sum(one[4] for one in kept if one[3] is not None) > options.pending_bytes
             ):
                 counts["evicted"] += kept.pop(0)[3] is not None
         [found] = [one for one in kept if one[2] == label.id] or [None]
-        if found is None:
+        if label.id is None:
+            counts["refused"] += 1
+        elif found is None:
             counts["orphan"] += 1
         elif found[3] is None:
             counts["duplicate"] += 1
@@ -90,6 +92,10 @@ def twin(features, labels, options, given_up=()):  # noqa: C901, PLR0912 - one l
             learnt.append((found[3], label.label, label.weight))
             found[3] = None
     return kept, counts, learnt, labels[-1].offset + 1 if labels else 0
+
+
+def _prediction(model, x):
+    return model.predict_one(x), model.decision_function_one(x), model.predict_proba_one(x)
 
 
 def learn(model, learnt):
@@ -102,7 +108,7 @@ def learn(model, learnt):
 def test_what_is_learnt_is_what_lists_learn(given_logs):
     features, labels, options = given_logs
     model, plain = LBP(5), LBP(5)
-    join, _ = replay(model, features, labels, options)
+    join, _ = replay(model, features, labels, options=options)
     kept, counts, learnt, offset = twin(features, labels, options)
     learn(plain, learnt)
     assert encode(model) == encode(plain)
@@ -112,8 +118,8 @@ def test_what_is_learnt_is_what_lists_learn(given_logs):
         (o, i) for o, _, i, *_ in kept
     ]
     assert join.pending == sum(one[3] is not None for one in kept)
-    assert len(join._kept) <= options.most
-    assert join._bytes == sum(one.size for one in join._kept.values()) <= options.most_bytes
+    assert len(join._kept) <= options.pending
+    assert join._bytes == sum(one[4] for one in kept if one[3] is not None) <= options.pending_bytes
 
 
 @given(logs(), st.lists(st.integers(0, 60), max_size=5), st.lists(st.integers(0, 25), max_size=4))
@@ -121,7 +127,7 @@ def test_neither_restarts_nor_fetches_change_anything(  # noqa: C901 - a driver 
     given_logs, restarts, fetches
 ):
     features, labels, options = given_logs
-    whole, _ = replay(LBP(5), features, labels, options)
+    whole, _ = replay(LBP(5), features, labels, options=options)
     join, learnt, steps = Join(options), [], 0
 
     def restarted(join):
@@ -156,7 +162,9 @@ def test_neither_restarts_nor_fetches_change_anything(  # noqa: C901 - a driver 
                 if again:
                     break
     assert join.state() == whole.state()
-    assert len(learnt) == sum(whole.counts[kind] for kind in ("learnt", "duplicate", "orphan"))
+    assert len(learnt) == sum(
+        whole.counts[kind] for kind in ("learnt", "duplicate", "orphan", "refused")
+    )
     assert [offset for _, offset in learnt] == sorted({offset for _, offset in learnt})
 
 
@@ -170,7 +178,7 @@ def test_a_replay_makes_the_decisions_and_predictions_of_the_worker(given_logs, 
             data.draw(st.lists(st.sampled_from(features), max_size=2)) if features else ()
         ):
             one = message.offset, join.labels
-            predicted[one] = worker.predict_one(message.features)
+            predicted[one] = _prediction(worker, message.features)
         join.begin(label)
         while join.waits:
             if not rest or data.draw(st.booleans()):
@@ -182,7 +190,7 @@ def test_a_replay_makes_the_decisions_and_predictions_of_the_worker(given_logs, 
             learn(worker, [(outcome.features, label.label, label.weight)])
     model = LBP(5)
     again, same = replay(
-        model, features, labels, options, given_up=join.given_up, predictions=predicted
+        model, features, labels, predicted, options=options, given_up=join.given_up
     )
     assert again.state() == join.state()
     assert encode(model) == encode(worker)
@@ -197,7 +205,7 @@ def test_a_label_before_its_features_waits_for_the_grace():
     features = [FeatureMessage(n, 1000 * n, f"id{n}", {"x": n}) for n in range(10)]
     late = LabelMessage(0, 2000, "id7", label=True)
     for grace, kind, read in ((5, "learnt", 8), (4, "learnt", 8), (3, "orphan", 7)):
-        join, _ = replay(LBP(5), features, [late], JoinOptions(grace=grace))
+        join, _ = replay(LBP(5), features, [late], options=JoinOptions(grace=grace))
         assert (+join.counts, join.features) == (Counter({kind: 1}), read)
 
 
@@ -205,18 +213,15 @@ def test_of_a_repeated_id_the_first_counts_and_its_label_once():
     features = [FeatureMessage(n, n, "a", {"x": 1.0 + n}) for n in range(3)]
     labels = [LabelMessage(n, 9, name, label=True) for n, name in enumerate("aab")]
     model = LBP(5)
-    join, _ = replay(model, features, [*labels, LabelMessage(3, 9, "z", label=True)], JoinOptions())
+    join, _ = replay(model, features, [*labels, LabelMessage(3, 9, "z", label=True)])
     assert [x for x, _ in model.supports] == [{"x": 1.0}]
     assert join.counts == Counter({"learnt": 1, "duplicate": 1, "repeated": 2})
     assert join.labels == 2  # where the features of "b" may still come
 
 
-def test_other_options_are_refused():
-    state = Join(JoinOptions(grace=5)).state()
-    with pytest.raises(ConfigurationError, match=r"'grace': 5.*'grace': 6"):
-        Join.restore(state, JoinOptions(grace=6))
-    with pytest.raises(ParameterError, match="most must be at least 1, not 0"):
-        JoinOptions(most=0)
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ParameterError, match="pending must be at least 1, not 0"):
+        JoinOptions(pending=0)
     with pytest.raises(ParameterError, match="no label was begun"):
         Join(JoinOptions()).finish()
     Join(JoinOptions()).give_up()

@@ -68,6 +68,11 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         if key is None and old.signature is not None:
             raise CheckpointError("it is signed: give the file of its key, --key-file")
         check_signature(old, key)
+    if offset is not None and "join" in old.header:
+        raise CheckpointError(
+            f"{partition.path}: it goes on in two logs, which one offset does not say: adopt it "
+            "without, or start with another folder and group"
+        )
     offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
     new = {"epoch": epoch, "sequence": 1, "offsets": offsets, "identity": {}, "leader_epochs": []}
     partition.write(epoch, 1, seal(old.header | new, old.payload, key))

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from drift import __version__
+from drift.consumers._json import library
 from drift.consumers.checkpoints import state
 from drift.consumers.checkpoints.file_format import (
     VERSION,
@@ -48,6 +49,8 @@ _KERNELS = ("Linear", "Polynomial", "RBF")
 #: Fields of the header that the checkpoint has as they are.
 _AS_THEY_ARE = ("epoch", "sequence", "metrics", "time", "identity")
 
+_loads, _dumps = library()
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -74,6 +77,8 @@ class Checkpoint:
         ``topic_id``, ``cluster_id``.
     leader_epochs
         Leader epoch of the last message learnt, by topic and partition; -1 where it is not known.
+    join
+        State of `drift.consumers.join.Join`, where labels have a topic of their own; else None.
 
     Examples
     --------
@@ -92,6 +97,7 @@ class Checkpoint:
     time: float = field(default_factory=clock.time)
     identity: Mapping[str, str] = field(default_factory=dict)
     leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    join: Mapping[str, Any] | None = None
 
     @property
     def id(self) -> str:
@@ -150,6 +156,10 @@ def to_bytes(
         "metrics": dict(checkpoint.metrics),
         "versions": _versions(),
     }
+    if checkpoint.join is not None:  # behind the model, so that the header stays small
+        join = _dumps(checkpoint.join)
+        header["join"] = len(join)
+        payload += join
     return seal(header, payload, key)
 
 
@@ -197,9 +207,24 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
     """
     description = describe(data)
     check_signature(description, key)
+    payload, _ = _parts(description)
     if description.header["payload"] == "drift":
-        state.decode(description.payload, description.version)
+        state.decode(payload, description.version)
     return description
+
+
+def _parts(description: Description) -> tuple[bytes, Any]:
+    """Return the model's bytes, and the state of the join."""
+    size, payload = description.header.get("join"), description.payload
+    if size is None:
+        return payload, None
+    if type(size) is not int or not 0 < size <= len(payload):
+        raise CheckpointError(f"the header's join is {size!r:.40}, not a number of bytes it has")
+    split = len(payload) - size
+    try:
+        return payload[:split], _loads(payload[split:])
+    except (ValueError, RecursionError) as problem:
+        raise CheckpointError(f"the state of its labels is no JSON: {problem}") from problem
 
 
 def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = False) -> Checkpoint:
@@ -235,11 +260,13 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     description = describe(data)
     check_signature(description, key)
     header = description.header
+    payload, join = _parts(description)
     return Checkpoint(
-        _model(description, allow_pickle=allow_pickle),
+        _model(description, payload, allow_pickle=allow_pickle),
         _numbers(header["offsets"]),
         leader_epochs=_numbers(header["leader_epochs"]),
         configuration=_configuration(description),
+        join=join,
         **{name: header[name] for name in _AS_THEY_ARE},
     )
 
@@ -256,8 +283,8 @@ def _configuration(description: Description) -> dict[str, Any]:
     }
 
 
-def _model(description: Description, *, allow_pickle: bool) -> Any:
-    kind, payload = description.header["payload"], description.payload
+def _model(description: Description, payload: bytes, *, allow_pickle: bool) -> Any:
+    kind = description.header["payload"]
     if kind == "drift":
         return state.decode(payload, description.version)
     if kind != "pickle":

@@ -6,7 +6,8 @@ r"""The file of a checkpoint, whatever the model in it.
     u32       version of this format: 2, and 1 before kernels had normalize="rows"
     u32, u64  sizes of the header and of the payload, little-endian
     header    JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
-    payload   the model: of drift.consumers.checkpoints.state, or a pickle
+    payload   the model: of drift.consumers.checkpoints.state, or a pickle; and behind it, as JSON
+              of so many bytes as "join" of the header says, the state of labels that come later
     32 bytes  HMAC-SHA256 of everything before, if the header says that it is signed
     32 bytes  SHA-256 of everything before
 

@@ -298,6 +298,7 @@ class CheckpointFolder:
         *,
         identity: Mapping[str, str] | None = None,
         leader_epochs: Mapping[tuple[str, int], int] | None = None,
+        join: Mapping[str, Any] | None = None,
     ) -> Checkpoint:
         """Write a checkpoint, which is there as a whole or not at all.
 
@@ -317,6 +318,8 @@ class CheckpointFolder:
             What tells the topic from another one of its name.
         leader_epochs
             Leader epoch of the last message learnt, by topic and partition.
+        join
+            The state of labels that come later.
 
         Returns
         -------
@@ -343,6 +346,7 @@ class CheckpointFolder:
             metrics or {},
             identity=identity or {},
             leader_epochs=leader_epochs or {},
+            join=join,
         )
         data = container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
         reached("checkpoint.encoded")
@@ -357,8 +361,9 @@ class CheckpointFolder:
 
 def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:
     topic, number = partition
+    topics = {topic, checkpoint.configuration.get("labels")}
     for other, of in checkpoint.offsets:
-        if other != topic or number not in {None, of}:
+        if other not in topics or number not in {None, of}:
             raise CheckpointError(f"it is of {other}:{of}, and lies in the folder of {partition}")
 
 

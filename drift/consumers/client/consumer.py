@@ -25,7 +25,7 @@ except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from drift.consumers.assignment import Assignment
 
@@ -72,6 +72,7 @@ def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[
                 Message(
                     Position(r.topic, r.partition, r.offset),
                     *(r.key, r.value, r.headers, r.timestamp, r.leader_epoch),
+                    r.timestamp_type == 1,
                 )
                 for r in records
             ],
@@ -135,8 +136,8 @@ class GroupConsumer:
 
     Parameters
     ----------
-    topic
-        The topic to learn.
+    topics
+        The topic to learn, and that of the labels where they have their own.
     options
         Options of kafka-python: ``group_id``, ``bootstrap_servers``, security, timeouts, ...
     assignment
@@ -150,26 +151,28 @@ class GroupConsumer:
 
     def __init__(
         self,
-        topic: str,
+        topics: Sequence[str],
         options: Mapping[str, Any],
         assignment: Assignment,
         leave: _Leave,
         largest: int = workarounds.LARGEST,
     ) -> None:
-        self.topic = topic
+        self.topics = topics
         self.assignment = assignment
         self._leave = leave
         self._subscribed = self._waiting = False
-        self.consumer = connect(
-            {
-                "max_poll_records": 500,
-                # Partitions that are added are seen within a minute, and not within five.
-                "metadata_max_age_ms": 60_000,
-                **options,
-                "auto_offset_reset": "none",
-            },
-            largest,
-        )
+        self._largest = largest
+        self._options = {
+            "max_poll_records": 500,
+            # Partitions that are added are seen within a minute, and not within five.
+            "metadata_max_age_ms": 60_000,
+            **options,
+            "auto_offset_reset": "none",
+        }
+        if len(topics) > 1:  # gives one member the same partitions of each
+            self._options["partition_assignment_strategy"] = [RangePartitionAssignor]
+        self.consumer = connect(self._options, largest)
+        self._second: Any = None  # reads what was read before
 
     @property
     def longest_silence(self) -> float:
@@ -215,17 +218,50 @@ class GroupConsumer:
 
     def _subscribe(self) -> bool:
         """Join the group once there is the topic: kafka-python looks for it every five minutes."""
-        partitions = self.consumer.partitions_for_topic(self.topic)
-        if partitions:
-            listener = _Listener(self.consumer, self.assignment, self._leave)
-            self.consumer.subscribe([self.topic], listener=listener)
-            self._subscribed = True
-        elif not self._waiting:
-            self._waiting = True
-            log.warning(
-                "there is no topic %s, or this user may not see it: waiting for it", self.topic
+        for topic in self.topics:
+            if not self.consumer.partitions_for_topic(topic):
+                if not self._waiting:
+                    self._waiting = True
+                    log.warning(
+                        "there is no topic %s, or this user may not see it: waiting for it", topic
+                    )
+                return False
+        self.check_counts()
+        listener = _Listener(self.consumer, self.assignment, self._leave)
+        self.consumer.subscribe(list(self.topics), listener=listener)
+        self._subscribed = True
+        return True
+
+    def check_counts(self) -> None:
+        """Refuse topics of which one has more partitions than the other."""
+        counts = {t: len(self.consumer.partitions_for_topic(t) or ()) for t in self.topics}
+        if len(set(counts.values())) > 1:
+            said = " and ".join(f"{topic} has {count}" for topic, count in counts.items())
+            raise ConsumerError(
+                f"{said} partitions: a label is in the partition of its features, so that both "
+                "need as many. Stop the workers to add partitions, and add them to both"
             )
-        return self._subscribed
+
+    def again(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
+        """Read once more what was read before, from an offset on: a fetch, and where it ends."""
+        partition = kafka.TopicPartition(*place)
+        if self._second is None:
+            alone = {k: v for k, v in self._options.items() if k != "group_instance_id"}
+            self._second = connect({**alone, "group_id": None}, self._largest)
+        found: list[Message] = []
+        with asking():
+            if self._second.assignment() != {partition}:
+                self._second.assign([partition])
+                self._second.seek(partition, offset)
+            elif self._second.position(partition) != offset:
+                self._second.seek(partition, offset)
+            try:
+                for _, messages in read(self._second, 1.0):
+                    found += messages
+            except GONE as error:
+                raise Gap({place: offset}) from error
+            end: int = self._second.position(partition)
+        return found, end
 
     # --- partitions ----------------------------------------------------------------------------
 
@@ -243,6 +279,11 @@ class GroupConsumer:
         """Let nothing more come of partitions, and have them begun anew."""
         for place in self.assignment.hold(places):
             self.consumer.pause(kafka.TopicPartition(*place))
+
+    def block(self, place: tuple[str, int]) -> None:
+        """Let nothing more come of labels until they are begun again."""
+        self.consumer.pause(kafka.TopicPartition(*place))
+        self.assignment.block(place)
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""
@@ -284,13 +325,12 @@ class GroupConsumer:
             log.info("metadata: %s", error)
 
     def identity(self) -> dict[str, str]:
-        """What tells the topic from another one of its name, as far as the broker has said it."""
+        """What tells the topics from others of their names, as far as the broker has said it."""
         cluster = self.consumer._cluster  # noqa: SLF001
-        topic_id = cluster.topic_id(self.topic)
-        known = {
-            "topic_id": topic_id if topic_id and topic_id.int else None,  # 0 where there are none
-            "cluster_id": cluster.cluster_id,
-        }
+        ids = [cluster.topic_id(topic) for topic in self.topics]
+        known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
+        known = {name: one if one and one.int else None for name, one in known.items()}  # 0: none
+        known["cluster_id"] = cluster.cluster_id
         return {name: str(value) for name, value in known.items() if value}
 
     def lag(self, place: tuple[str, int], offset: int) -> int | None:
@@ -312,7 +352,8 @@ class GroupConsumer:
 
     def close(self) -> None:
         """Leave the group and close the client; an outage then is no error any more."""
-        try:
-            self.consumer.close(timeout_ms=5000)
-        except KafkaError as error:
-            log.warning("close: %s", error)
+        for consumer in filter(None, (self.consumer, self._second)):
+            try:
+                consumer.close(timeout_ms=5000)
+            except KafkaError as error:
+                log.warning("close: %s", error)

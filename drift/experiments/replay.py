@@ -1,0 +1,154 @@
+"""What a worker has learnt by labels that come later, learnt once more from the two logs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift.consumers.codec import JsonCodec
+from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
+from drift.errors import MessageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from drift.consumers.records import Message
+    from drift.types import Features, Label
+
+__all__ = ["Replayed", "read_logs", "replay"]
+
+
+class Replayed(NamedTuple):
+    """A prediction: its label, its score where the model has one, and those of the classes."""
+
+    label: Label
+    score: float | None
+    probabilities: dict[Label, float] | None
+
+
+def read_logs(
+    features: Iterable[Message], labels: Iterable[Message], codec: Any = None
+) -> tuple[list[FeatureMessage], list[LabelMessage]]:
+    """Return what `replay` takes from the messages of two partitions.
+
+    Parameters
+    ----------
+    features, labels
+        The messages, as `drift.consumers.client.topics.Reader` reads them.
+    codec
+        What the worker reads them with; None for `JsonCodec`.
+    """
+    codec = JsonCodec() if codec is None else codec
+    read: list[FeatureMessage] = []
+    for message in features:
+        at = message.position.offset, message.timestamp or 0
+        try:
+            example = codec.decode(message.value, message.headers)
+        except MessageError:
+            read.append(FeatureMessage(*at, None, None))
+        else:
+            size = len(message.value or b"")
+            read.append(FeatureMessage(*at, example.id, example.features, size))
+    known: list[LabelMessage] = []
+    for message in labels:
+        at = message.position.offset, message.timestamp or 0
+        try:
+            example = codec.decode_label(message.value, message.headers)
+        except MessageError:
+            known.append(LabelMessage(*at, None, None))
+        else:
+            known.append(LabelMessage(*at, example.id, example.label, example.weight))
+    return read, known
+
+
+def replay(  # noqa: PLR0913
+    model: Any,
+    features: Iterable[FeatureMessage],
+    labels: Iterable[LabelMessage],
+    predictions: Iterable[tuple[int, int]] = (),
+    *,
+    options: JoinOptions | None = None,
+    given_up: Iterable[tuple[int, int]] = (),
+) -> tuple[Join, dict[tuple[int, int], Replayed]]:
+    """Learn the two logs of a partition as a worker does, and predict what it predicted.
+
+    Parameters
+    ----------
+    model
+        What learns them: as the worker's was before it learnt.
+    features, labels
+        The logs, as `read_logs` has them. A label at their end whose features may still come is
+        not learnt.
+    predictions
+        What the worker predicted, as its predictions say: their ``offset`` and ``labels_learnt``.
+    options
+        How long features and labels wait; None for the defaults.
+    given_up
+        Labels that the worker gave up, as its checkpoint has them.
+
+    Returns
+    -------
+    join
+        The state of the join at the end.
+    predicted
+        Each of `predictions` whose features there are.
+
+    Examples
+    --------
+    >>> from drift.models import LBP
+    >>> features = [FeatureMessage(n, 1000 * n, n, {"x": 1.0 + n}) for n in range(3)]
+    >>> labels = [LabelMessage(0, 1_500, id=1, label=True), LabelMessage(1, 1_600, 0, False)]
+    >>> join, predicted = replay(LBP(9), features, labels, [(2, 1)])
+    >>> join.counts["learnt"], predicted[2, 1].label
+    (2, True)
+    """
+    log = list(features)
+    by_offset = {message.offset: message for message in log}
+    wanted = sorted(set(predictions), key=lambda one: one[1], reverse=True)
+    decided, join = set(given_up), Join(options or JoinOptions())
+    predicted: dict[tuple[int, int], Replayed] = {}
+
+    def predict(upto: float) -> None:
+        while wanted and wanted[-1][1] <= upto:
+            one = wanted.pop()
+            if one[0] in by_offset and by_offset[one[0]].features is not None:
+                predicted[one] = _prediction(model, by_offset[one[0]].features)
+
+    rest = iter(log)
+    for label in labels:
+        predict(label.offset)
+        join.begin(label)
+        if not _ready(join, label, rest, decided):
+            break
+        outcome = join.finish()
+        if outcome.features is not None:
+            weight = {} if label.weight is None else {"w": label.weight}
+            model.learn_one(outcome.features, label.label, **weight)
+    else:
+        predict(math.inf)
+    return join, predicted
+
+
+def _ready(
+    join: Join, label: LabelMessage, rest: Iterator[FeatureMessage], decided: set[tuple[int, int]]
+) -> bool:
+    """Read features until a label needs no more; say whether there were as many."""
+    while join.waits:
+        if (label.offset, join.features) in decided:
+            join.give_up()
+            continue
+        message = next(rest, None)
+        if message is None:
+            return False
+        join.read(message)
+    return True
+
+
+def _prediction(model: Any, features: Features) -> Replayed:
+    label = model.predict_one(features)
+    score = getattr(model, "decision_function_one", None)
+    try:
+        probabilities = model.predict_proba_one(features)
+    except NotImplementedError:  # as River has it for those that know none
+        probabilities = None
+    return Replayed(label, None if score is None else score(features), probabilities)
