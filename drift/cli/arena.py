@@ -21,6 +21,7 @@ class Arena(Experiment):
     streams: tuple[str, ...] | None = option("Some of the streams; else all.", None)
     models: tuple[str, ...] | None = option("Some of the models; else all.", None)
     quick: bool = option("A few of them, 1,000 rows each: about a minute.", default=False)
+    tables: bool = option("Run nothing: tables and page of what the folder has.", default=False)
     time_limit: float = option(
         "Seconds of processor time after which a run ends.", 600.0, least=0.0
     )

@@ -1,5 +1,11 @@
 import csv
+import os
+import random
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -7,10 +13,13 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.errors import ParameterError
+from drift.experiments import RunFolder
 from drift.experiments.arena import ArenaResults, arena, experiment
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.streams import ROWS, STREAMS
 
+#: Tables without times and memory.
+TIMELESS = ("errors.csv", "pairs_real.csv", "pairs_generated.csv", "losses.csv")
 ARENA = {"streams": ["phishing", "segments"], "models": ["Tracker", "PA"], "jobs": 1}
 
 
@@ -74,9 +83,43 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     (part / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     resumed = arena(part, quick=True, **ARENA)
     assert isinstance(resumed, ArenaResults)
+    assert [row["error"] for row in ArenaResults.of(RunFolder(part)).rows] == [
+        row["error"] for row in resumed.rows
+    ]
     assert len(resumed.records) == len(whole.records)
-    for name in ("errors.csv", "pairs_real.csv", "pairs_generated.csv", "losses.csv"):
+    for name in TIMELESS:
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+@pytest.mark.slow
+def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
+    rng = random.Random(0)
+    command = [sys.executable, "-c", "from drift.cli import main; main()", "arena", "--quick"]
+    command += ["--streams", "phishing,segments,checkerboard", "--models", "Tracker,PA,naive Bayes"]
+    killed, whole, log = tmp_path / "killed", tmp_path / "whole", tmp_path / "log"
+
+    def begun(folder):
+        with log.open("ab") as file:
+            own = [*command, "--jobs", "2", "--output", str(folder)]
+            return subprocess.Popen(own, stdout=file, stderr=file, start_new_session=True)
+
+    def count():
+        runs = killed / "runs.jsonl"
+        return runs.read_bytes().count(b"\n") if runs.exists() else 0
+
+    for _ in range(10):
+        goal, end, process = count() + rng.randint(0, 6), time.monotonic() + 300, begun(killed)
+        while count() < goal and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(rng.random() / 2)  # in the middle of runs, or of writing one
+        os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait(60) == -signal.SIGKILL, log.read_text()
+    assert 0 < count() < 54
+    for folder in (killed, whole):
+        assert begun(folder).wait(600) == 0, log.read_text()
+    assert count() == 54
+    for name in TIMELESS:
+        assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
 
 
 def test_tables_and_page(tmp_path):
@@ -109,7 +152,7 @@ def rows(errors, delay=None):
     return [
         {"stream": stream, "model": model, "delay": delay, "status": "ok", "rows": 9}
         | {"unpredicted": 0, "error": error, "kappa": None, "log_loss": None}
-        | {"microseconds": 2.0, "memory": 10}
+        | {"microseconds": 2.0, "memory": 10, "windows": []}
         for model, own in errors.items()
         for stream, error in own.items()
     ]
@@ -125,6 +168,61 @@ def test_losses_by_hand():
     found = ArenaResults(rows(errors), 1.0).losses()
     assert [(row["stream"], row["rival"]) for row in found] == [("weather", "ARF"), ("spam", "PA")]
     assert [row["gap"] for row in found] == pytest.approx([0.2, 0.05])
+
+
+def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
+    errors = {
+        "Tracker": {"rcv1 GCAT": 0.2, "rcv1 shifts": 0.4, "spam": 0.1},
+        "no change": {"rcv1 GCAT": 0.5, "rcv1 shifts": 0.7, "spam": 0.3},
+        "ARF": {"rcv1 GCAT": 0.3, "spam": 0.3},
+    }
+    pairs = {row["other"]: row for row in ArenaResults(rows(errors), 1.0).pairs(real=True)}
+    assert pairs["ARF"]["n"] == 2
+    assert pairs["ARF"]["median_difference"] == pytest.approx((-0.1 - 0.2) / 2)
+    beside = [pairs["ARF"][name] for name in ("error", "theirs", "no_change")]
+    assert beside == pytest.approx([(0.2 + 0.1) / 2, 0.3, (0.5 + 0.3) / 2])
+    assert pairs["no change"]["error"] == pytest.approx((0.3 + 0.1) / 2)
+
+
+def test_delays_are_compared_behind_the_first_labels():
+    windows = [
+        {"start": 0, "rows": 900, "unpredicted": 900, "error": None},
+        {"start": 900, "rows": 100, "unpredicted": 50, "error": 1.0},
+        {"start": 1000, "rows": 100, "unpredicted": 0, "error": 0.5},
+        {"start": 1100, "rows": 50, "unpredicted": 25, "error": 0.2},
+    ]
+    errors = {"Tracker": {"spam": 0.4}, "PA": {"spam": 0.3}}
+    records = [{**row, "windows": windows} for row in rows(errors, "100")]
+    records[1]["status"] = "time limit"
+    results = ArenaResults(records, 1.0)
+    assert results.settled("spam", "Tracker", "100") == pytest.approx((50 + 5) / 125)
+    assert results.settled("spam", "Tracker") is None
+    assert results.settled("spam", "PA", "100") is None
+
+
+def test_costs_are_of_streams_that_all_have_ended_on():
+    errors = {
+        "Tracker": {"spam": 0.1, "a9a": 0.2, "weather": 0.3, "checkerboard": 0.5},
+        "PA": {"spam": 0.2, "a9a": 0.3, "weather": 0.1, "checkerboard": 0.1},
+        "ARF": {"spam": 0.1, "a9a": 0.1, "checkerboard": 0.1},
+        "SRP": {"checkerboard": 0.1},
+    }
+    records = rows(errors)
+    records[0]["microseconds"] = 8.0
+    results = ArenaResults(records, 1.0)
+    streams, costs = results.costs(real=True)
+    assert streams == ["a9a", "spam"]
+    assert [(row["model"], row["error"]) for row in costs] == [
+        ("ARF", 0.1),
+        ("Tracker", pytest.approx(0.15)),
+        ("PA", 0.25),
+    ]
+    assert costs[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
+    assert results.costs(real=False)[0] == ["checkerboard"]
+    figure = results.figures["arena-cost"]
+    named = [{text.get_text() for text in panel.texts} for panel in figure.axes]
+    assert named == [{"Tracker", "PA", "ARF"}, {"Tracker", "PA", "ARF", "SRP"}]
+    assert [panel.get_xscale() for panel in figure.axes] == ["log", "log"]
 
 
 def test_copies_of_a_source_count_once():
@@ -153,3 +251,9 @@ def test_the_command(tmp_path):
     assert result.exit_code == 0, result.output
     assert "Where drift loses" in result.output
     assert "arena.md" in result.output
+    runs = (tmp_path / "runs.jsonl").read_bytes()
+    (tmp_path / "arena.md").unlink()
+    again = CliRunner().invoke(app, [*command, "--tables", "--output", str(tmp_path)])
+    assert again.exit_code == 0, again.output
+    assert "Where drift loses" in (tmp_path / "arena.md").read_text()
+    assert (tmp_path / "runs.jsonl").read_bytes() == runs

@@ -43,6 +43,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     streams: Iterable[str] | None = None,
     models: Iterable[str] | None = None,
     quick: bool = False,
+    tables: bool = False,
     time_limit: float = 600.0,
     jobs: int = -1,
     backend: str = "loky",
@@ -61,6 +62,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         left out with a warning.
     quick
         A few of them, and 1,000 rows each: about a minute.
+    tables
+        Run nothing: make tables, figure and page of all that the folder has.
     time_limit
         Seconds of processor time after which a run ends, and is recorded as such.
     jobs, backend, address, progress
@@ -95,7 +98,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     families = _chosen("model", models, MODELS, _QUICK_MODELS if quick else None)
     records: list[Record] = []
     with held(output) as folder:
-        for name in wanted:
+        for name in () if tables else wanted:
             try:
                 stream = STREAMS[name].make().head(_QUICK_ROWS if quick else None)
             except DriftError as error:
@@ -104,7 +107,9 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             runs = list(_runs(stream, STREAMS[name], families, time_limit))
             where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
             records += run_all(runs, folder=folder, progress=progress, **where)
-        results = ArenaResults(records, perf_counter() - started)
+        results = (
+            ArenaResults.of(folder) if tables else ArenaResults(records, perf_counter() - started)
+        )
         results.save(folder)
     return results
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.arena.results import OWN
+from drift.experiments.arena.results import OWN, SETTLED
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.rows import BASELINES
 
@@ -18,24 +18,28 @@ if TYPE_CHECKING:
 __all__ = ["losses", "page"]
 
 _ABOUT = """\
-Made by `drift arena`; not written by hand. Streams and models are a list that was fixed before the
-first run. Every model predicts each example, then learns it. Errors are in percent, of at most
-20,000 rows, of Electricity all. The Tracker and every other model run with their defaults; *tuned*
-is the best of a grid in hindsight, which nobody has beforehand. A dash: the run did not end
-well."""
+Tables made by `drift arena`. Streams and models are a list that was fixed before the first run.
+Every model predicts each example, then learns it. Errors are in percent, of at most 20,000 rows,
+of Electricity all; a row that a model has no prediction for counts in none. The Tracker and every
+other model run with their defaults; *tuned* is the best of a grid in hindsight, which nobody has
+beforehand. A dash: the run did not end well."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_PAIRS = """\
-Differences of errors in points, negative where the Tracker is better. Streams of one source count
-once. *p* is Wilcoxon's signed-rank test, *Holm* the same corrected for the number of rows;
-*better*, *same* and *worse* are what the Bayesian signed-rank test says, with half a point as the
-same."""
+Streams of one source count once. *Median* is that of the differences of errors, in points, negative
+where the Tracker is better. *p* is Wilcoxon's signed-rank test, *Holm* the same corrected for the
+number of rows; *better*, *same* and *worse* are what the Bayesian signed-rank test says of the
+Tracker, with half a point as the same."""
 _ABOUT_COSTS = """\
-Means over the streams on which every model of the table ended well; time an example and memory are
-geometric means."""
-_ABOUT_DELAYS = """\
-Mean error when labels come as many examples later, over the streams on which all runs of a row
-ended well."""
+Means over the streams on which every model ended well, of those models that did on half of the
+streams; time an example and memory are geometric means."""
+_ABOUT_DELAYS = f"""\
+Mean error when labels come 100 or 1,000 examples later, over the streams on which all runs of a row
+ended well. Only rows behind the first {SETTLED:,} count, whatever the delay: before the first label
+comes, some models say nothing, and would gain by it. *Silent* are the rows of a stream, on average,
+that a model has no prediction for, most of them among the first."""
+_FIGURE = """\
+![Error against time](img/arena-cost.svg)"""
 
 
 def page(results: ArenaResults) -> str:
@@ -62,6 +66,7 @@ def page(results: ArenaResults) -> str:
         "### Generated streams",
         _errors(results, generated),
         f"## Error and cost\n\n{_ABOUT_COSTS}",
+        _FIGURE,
         _costs(results),
         f"## Delayed labels\n\n{_ABOUT_DELAYS}",
         _delays(results),
@@ -105,13 +110,15 @@ def _pairs(results: ArenaResults, *, real: bool) -> str:
     rows = []
     for row in results.pairs(real=real):
         shares = [row[name] for name in ("p_better", "p_equivalent", "p_worse")]
+        means = [_percent(row[name]) for name in ("error", "theirs", "no_change")]
         rows.append(
-            [row["other"], row["n"], f"{100 * row['median_difference']:+.2f}"]
+            [row["other"], row["n"], *means, f"{100 * row['median_difference']:+.2f}"]
             + [row["wins"], row["losses"], f"{row['wilcoxon']:.2g}", f"{row['holm']:.2g}"]
             + ["-" if share is None else f"{share:.2f}" for share in shares]
         )
-    headings = ["model", "streams", "median", "wins", "losses", "p", "Holm", "better", "same"]
-    return _table([*headings, "worse"], rows) if rows else "Too few streams."
+    headings = ["model", "streams", OWN, "its error", BASELINES[0], "median", "wins", "losses"]
+    tests = ["p", "Holm", "better", "same", "worse"]
+    return _table([*headings, *tests], rows) if rows else "Too few streams."
 
 
 def _errors(results: ArenaResults, streams: Sequence[str]) -> str:
@@ -130,42 +137,37 @@ def _errors(results: ArenaResults, streams: Sequence[str]) -> str:
 
 
 def _costs(results: ArenaResults) -> str:
-    plain = [row for row in results.rows if row["delay"] is None]
-    models = [model for model in results.models if not model.endswith(", tuned")]
-    ended = {
-        model: {stream for stream in results.streams if results.error(stream, model) is not None}
-        for model in models
-    }
-    models = [model for model in models if len(ended[model]) * 2 >= len(results.streams)]
-    common = set(results.streams).intersection(*(ended[model] for model in models))
-    rows = []
-    for model in models:
-        own = [row for row in plain if row["model"] == model and row["stream"] in common]
-        if own:
-            error = float(np.mean([row["error"] for row in own]))
-            cost = [_geometric([row[name] for row in own]) for name in ("microseconds", "memory")]
-            rows.append((error, [model, _percent(error), f"{cost[0]:.1f}", f"{cost[1] / 1e6:.3f}"]))
+    streams, rows = results.costs()
+    cells = [
+        [
+            *(row["model"], _percent(row["error"]), f"{row['microseconds']:.1f}"),
+            f"{row['memory'] / 1e6:.3f}",
+        ]
+        for row in rows
+    ]
+    about = f"Over {len(streams)} streams.\n\n"
     headings = ["model", "error %", "µs an example", "MB"]
-    about = f"Over {len(common)} streams.\n\n"
-    return about + _table(headings, [row for _, row in sorted(rows)]) if rows else "None in common."
-
-
-def _geometric(values: Iterable[float]) -> float:
-    return float(np.exp(np.mean(np.log(np.maximum(list(values), 1e-3)))))
+    return about + _table(headings, cells) if rows else "None in common."
 
 
 def _delays(results: ArenaResults) -> str:
     delays = list(dict.fromkeys(row["delay"] for row in results.rows))
+    asked = {(row["stream"], row["model"], row["delay"]): row for row in results.rows}
     rows = []
     for model in results.models:
-        errors = [
-            [results.error(stream, model, delay) for delay in delays] for stream in results.streams
-        ]
-        ended = [row for row in errors if None not in row]
+        places = [[(stream, model, delay) for delay in delays] for stream in results.streams]
+        errors = {place[0][0]: [results.settled(*one) for one in place] for place in places}
+        ended = {stream: row for stream, row in errors.items() if None not in row}
         if ended:
-            means = np.mean(np.array(ended, dtype=float), axis=0).tolist()
-            rows.append((means[-1], [model, len(ended), *map(_percent, means)]))
-    headings = ["model", "streams", *("0" if delay is None else delay for delay in delays)]
+            means = np.mean(np.array(list(ended.values()), dtype=float), axis=0).tolist()
+            silent = [
+                np.mean([asked[stream, model, delay]["unpredicted"] for stream in ended])
+                for delay in delays
+            ]
+            counts = [f"{one:.0f}" for one in silent]
+            rows.append((means[-1], [model, len(ended), *map(_percent, means), *counts]))
+    names = ["0" if delay is None else delay for delay in delays]
+    headings = ["model", "streams", *names, *(f"silent, {name}" for name in names)]
     return _table(headings, [row for _, row in sorted(rows)]) if rows else "None."
 
 

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from drift.errors import MissingExtraError
+from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
+from drift.experiments.comparison.results import frame
+from drift.experiments.comparison.rows import BASELINES, RUNS, run_rows
 from drift.experiments.comparison.statistics import pairs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
     from rich.console import RenderableType
 
     from drift.experiments.folder import Record, RunFolder
 
-__all__ = ["OWN", "ArenaResults"]
+__all__ = ["OWN", "SETTLED", "ArenaResults"]
 
 #: The model that the others are held against.
 OWN = "Tracker"
+#: Rows before which the longest of the delays lets no label come.
+SETTLED = 1_000
 _COLUMNS = (
     *("stream", "model", "delay", "runs", "status", "rows", "unpredicted"),
     *("error", "kappa", "log_loss", "microseconds", "memory"),
@@ -49,6 +60,28 @@ class ArenaResults:
 
     records: list[Record]
     seconds: float
+
+    @classmethod
+    def of(cls, folder: RunFolder) -> ArenaResults:
+        """Take what a folder has, in the arena's order; of equal runs of other code the last.
+
+        Parameters
+        ----------
+        folder
+            Which `drift.experiments.arena.arena` has run in, to its end or not.
+        """
+        which = ("stream", "model", "delay", "seed", "fold")
+        runs = {tuple(one[name] for name in which): one for one in folder.read().values()}
+        streams, models = list(STREAMS), [*MODELS, *BASELINES]
+
+        def place(record: Record) -> tuple[int, ...]:
+            family, _, setting = record["model"].partition(" @ ")
+            numbers = (record["delay"], setting, record["seed"])
+            own = (-1 if number in {None, ""} else int(number) for number in numbers)
+            delay, *rest = own
+            return (streams.index(record["stream"]), delay, models.index(family), *rest)
+
+        return cls(sorted(runs.values(), key=place), 0.0)
 
     def __repr__(self) -> str:
         return f"<ArenaResults: {len(self.records)} runs>"
@@ -92,6 +125,63 @@ class ArenaResults:
             if row["status"] == "ok" and row["error"] is not None
         }
 
+    def settled(self, stream: str, model: str, delay: str | None = None) -> float | None:
+        """Error over the windows behind the first `SETTLED` rows; None where it has not ended well.
+
+        Before the first label comes there is nothing to know, and a model that says nothing there
+        gains by it. Behind there all are asked the same.
+        """
+        return self._settled.get((stream, model, delay))
+
+    @cached_property
+    def _settled(self) -> dict[tuple[str, str, str | None], float]:
+        found: dict[tuple[str, str, str | None], list[float]] = defaultdict(list)
+        for record in self.records:
+            known = [
+                (part["error"], part["rows"] - part["unpredicted"])
+                for part in record["windows"]
+                if part["start"] >= SETTLED and part["error"] is not None
+            ]
+            if record["status"] == "ok" and known:
+                errors, counts = zip(*known, strict=True)
+                place = record["stream"], record["model"], record["delay"]
+                found[place].append(float(np.average(errors, weights=counts)))
+        return {place: sum(errors) / len(errors) for place, errors in found.items()}
+
+    def costs(self, *, real: bool | None = None) -> tuple[list[str], list[Record]]:
+        """Return streams, and error, time and memory of the models at their defaults over those.
+
+        The models are those that ended well on half of the streams or more, and the streams those
+        on which all of them did: ``model``, mean ``error``, geometric means of ``microseconds`` and
+        ``memory``; the smallest error first.
+
+        Parameters
+        ----------
+        real
+            Whether to take real streams, or generated ones; None: both.
+        """
+        streams = [s for s in self.streams if real in {None, bool(STREAMS[s].source)}]
+        ended = {
+            model: {stream for stream in streams if self.error(stream, model) is not None}
+            for model in self.models
+            if not model.endswith(", tuned")
+        }
+        ended = {model: own for model, own in ended.items() if len(own) * 2 >= len(streams)}
+        common = set(streams).intersection(*ended.values())
+        found = []
+        for model in ended if common else ():
+            own = [
+                row
+                for row in self.rows
+                if (row["model"], row["delay"]) == (model, None) and row["stream"] in common
+            ]
+            row: Record = {"model": model, "error": sum(one["error"] for one in own) / len(own)}
+            for name in ("microseconds", "memory"):
+                sizes = np.maximum([one[name] for one in own], 1e-3)
+                row[name] = float(np.exp(np.log(sizes).mean()))
+            found.append(row)
+        return sorted(common), sorted(found, key=lambda row: row["error"])
+
     @cached_property
     def streams(self) -> list[str]:
         """Names of the streams, in the arena's order."""
@@ -107,23 +197,28 @@ class ArenaResults:
         """Compare `OWN` with each model, on real streams or on generated ones.
 
         Streams of one source count once, with their mean error. See `pairs_of`, which corrects for
-        the number of these pairs alone.
+        the number of these pairs alone; beside it stand the mean errors of both and of no change.
         """
-        found = []
-        own = [row for row in self.rows if row["delay"] is None]
-        for other in self.models:
-            both = [
-                {**row, "stream": STREAMS[row["stream"]].source or row["stream"], "fold": None}
-                for row in own
-                if row["model"] in {OWN, other} and bool(STREAMS[row["stream"]].source) is real
+        found: list[Record] = []
+        streams = [s for s in self.streams if bool(STREAMS[s].source) is real]
+        for other in (model for model in self.models if model != OWN):
+            shared = {
+                s: errors
+                for s in streams
+                if None not in (errors := [self.error(s, name) for name in (OWN, other)])
+            }
+            rows: list[Record] = [
+                {"model": name, "stream": STREAMS[s].source or s, "fold": None, "error": error}
+                | {"status": "ok"}
+                for s, errors in shared.items()
+                for name, error in zip((OWN, other), errors, strict=True)
             ]
-            common = [
-                {row["stream"] for row in both if row["model"] == name and row["status"] == "ok"}
-                for name in (OWN, other)
-            ]
-            shared = [row for row in both if row["stream"] in common[0] & common[1]]
-            shared.sort(key=lambda row: row["model"] != OWN)
-            found += pairs_of(shared)
+            names = {"error": OWN, "theirs": other, "no_change": BASELINES[0]}
+            means = {
+                key: _by_source({s: self.error(s, name) for s in shared})
+                for key, name in names.items()
+            }
+            found += [pair | means for pair in pairs_of(rows)]
         return _corrected(found)
 
     def losses(self, least: float = 0.005) -> list[Record]:
@@ -145,8 +240,35 @@ class ArenaResults:
                 found.append(row | {"gap": own - rivals[best]})
         return sorted(found, key=lambda row: -row["gap"])
 
+    @property
+    def runs(self) -> DataFrame:
+        """One row a run, with the columns of `ComparisonResults.runs`.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        groups: dict[str | None, list[Record]] = defaultdict(list)
+        for record in self.records:
+            groups[record["delay"]].append(record)
+        return frame([row for group in groups.values() for row in run_rows(group)], RUNS)
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Error against time, by the name of its file.
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        """
+        from drift.experiments.arena.plots import against_cost  # noqa: PLC0415 - optional
+
+        return {"arena-cost": against_cost(self)}
+
     def save(self, folder: RunFolder) -> None:
-        """Write the tables, the ones without times and memory apart, and the page."""
+        """Write the tables, the ones without times and memory apart, the figure and the page."""
         from drift.experiments.arena.page import page  # noqa: PLC0415 - it imports this module
 
         timeless = [name for name in _COLUMNS if name not in {"microseconds", "memory"}]
@@ -155,6 +277,9 @@ class ArenaResults:
         for real, name in ((True, "real"), (False, "generated")):
             folder.write_table(f"pairs_{name}.csv", self.pairs(real=real))
         folder.write_table("losses.csv", self.losses())
+        with suppress(MissingExtraError):  # no pandas, no Parquet
+            folder.write_frame("runs", self.runs)
+        folder.write_figures(lambda: self.figures)
         folder.write_text("arena.md", page(self))
 
 
@@ -168,6 +293,16 @@ def _mean(group: list[Record]) -> Record:
     for name in ("rows", "unpredicted"):
         found[name] = round(found[name])
     return found
+
+
+def _by_source(errors: Mapping[str, float | None]) -> float | None:
+    """Mean error over the sources of streams; None where one is not known."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for stream, error in errors.items():
+        if error is None:
+            return None
+        found[STREAMS[stream].source or stream].append(error)
+    return float(np.mean([np.mean(own) for own in found.values()])) if found else None
 
 
 def _best(name: str, settings: Iterable[Record]) -> Record | None:

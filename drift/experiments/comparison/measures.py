@@ -78,9 +78,11 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
     truth, predicted, probabilities = outcome
     if not truth:
         return found
+    # River adds up over a set of the labels: of strings, that is in another order in each process.
+    number = {label: i for i, label in enumerate(sorted({*truth, *predicted}, key=repr))}
     matrix = metrics.ConfusionMatrix()
     for label, prediction in zip(truth, predicted, strict=True):
-        matrix.update(label, prediction)
+        matrix.update(number[label], number[prediction])
     for name, metric in (
         ("kappa", metrics.CohenKappa(matrix)),
         ("balanced_accuracy", metrics.BalancedAccuracy(matrix)),

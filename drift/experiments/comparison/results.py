@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from drift.experiments.folder import Record, RunFolder
     from drift.streams.stream import Stream
 
-__all__ = ["ComparisonResults"]
+__all__ = ["ComparisonResults", "frame"]
 
 #: Columns of whole numbers, some of which are missing.
 _INTEGERS = ("seed", "fold", "unrecovered")
@@ -125,12 +125,12 @@ class ComparisonResults(JupyterMixin):
     @cached_property
     def runs(self) -> pd.DataFrame:
         """One row a run."""
-        return _frame(self.run_rows, RUNS)
+        return frame(self.run_rows, RUNS)
 
     @cached_property
     def windows(self) -> pd.DataFrame:
         """One row a run and window."""
-        return _frame(self.window_rows, WINDOWS)
+        return frame(self.window_rows, WINDOWS)
 
     @cached_property
     def drifts(self) -> pd.DataFrame:
@@ -140,22 +140,22 @@ class ComparisonResults(JupyterMixin):
             for name, stream in self.streams.items()
             for drift in stream.drifts
         ]
-        return _frame(rows, ("stream", "row", "width"))
+        return frame(rows, ("stream", "row", "width"))
 
     @cached_property
     def recoveries(self) -> pd.DataFrame:
         """One row a run and drift; none of no change and majority."""
-        return _frame(recovery_rows(self.records), (*RUN, "row", "before", "rows", "excess"))
+        return frame(recovery_rows(self.records), (*RUN, "row", "before", "rows", "excess"))
 
     @cached_property
     def tests(self) -> pd.DataFrame:
         """One row a pair of models."""
-        return _frame(self.test_rows, TESTS)
+        return frame(self.test_rows, TESTS)
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row a stream and model: means over its runs, the smallest error first."""
-        return _frame(self.summary_rows, SUMMARY)
+        return frame(self.summary_rows, SUMMARY)
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -212,10 +212,11 @@ class ComparisonResults(JupyterMixin):
         return compared(self.summary_rows, self.run_rows)
 
 
-def _frame(rows: list[Record], columns: Iterable[str]) -> pd.DataFrame:
+def frame(rows: list[Record], columns: Iterable[str]) -> pd.DataFrame:
+    """Make a data frame of rows, with columns of whole numbers that may be missing."""
     try:
         import pandas as pd  # noqa: PLC0415 - optional
     except ImportError as error:
         raise MissingExtraError("pandas", "compare") from error
-    frame = pd.DataFrame(rows, columns=list(columns))
-    return frame.astype({name: "Int64" for name in _INTEGERS if name in frame})
+    found = pd.DataFrame(rows, columns=list(columns))
+    return found.astype({name: "Int64" for name in _INTEGERS if name in found})

@@ -56,7 +56,7 @@ def run_rows(records: Iterable[Record]) -> list[Record]:
     found = []
     for record in records:
         row = dict.fromkeys(RUNS) | {name: record[name] for name in RUNS if name in record}
-        row |= _against(record, errors[_place(record)])
+        row |= _against(record, errors.get(_place(record), {}))
         row["auc"] = _mean_auc(record["windows"])
         taken = [drift["rows"] for drift in recovery_rows([record])]
         known = [rows for rows in taken if rows is not None]
