@@ -186,7 +186,7 @@ class _Collector:
         )
         gauges = (
             ("partitions", "Partitions that the worker learns", worker.partitions),
-            ("broker_connections", "Brokers that the worker is connected to", worker.connections),
+            ("broker_connections", "Brokers that the worker is connected to", worker.connections()),
             ("checkpoint_failing", "The last checkpoint failed", worker.trouble is not None),
             ("alive", "What /livez says", worker.is_alive()),
             ("ready", "What /readyz says", not worker.problems()),

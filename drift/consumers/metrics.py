@@ -288,8 +288,8 @@ class WorkerMetrics:
         Assignments of partitions.
     partitions : int
         Partitions that are being learnt.
-    connections : int
-        Brokers that are connected.
+    connections : callable
+        Returns the number of brokers that are connected, also while the worker waits for them.
     polled : float
         When it last asked for messages, as `time.monotonic` has it.
     silence : float
@@ -322,7 +322,8 @@ class WorkerMetrics:
 
     def __init__(self) -> None:
         self.poll_seconds = 0.0
-        self.rebalances = self.partitions = self.connections = 0
+        self.rebalances = self.partitions = 0
+        self.connections: Callable[[], int] = int
         self.polled, self.silence = time.monotonic(), 300.0
         self.trouble: str | None = None
         self.models: list[Metrics] = []
@@ -341,7 +342,7 @@ class WorkerMetrics:
         """
         silent = round(time.monotonic() - self.polled)
         found = [] if self.is_alive() else [f"no poll for {silent} s"]
-        found += [] if self.connections else ["no broker is connected"]
+        found += [] if self.connections() else ["no broker is connected"]
         found += [] if self.partitions else ["no partition is assigned"]
         return found if self.trouble is None else [*found, f"no checkpoint: {self.trouble}"]
 

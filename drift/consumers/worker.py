@@ -136,6 +136,7 @@ class Worker:
             raise
         # A worker that is silent for longer is out of the group.
         self.metrics.silence = self._consumer.longest_silence
+        self.metrics.connections = self._consumer.connections
         self._patience = min(_PATIENCE, self.metrics.silence / 4)
 
     # --- life ----------------------------------------------------------------------------------
@@ -229,7 +230,6 @@ class Worker:
         now = time.monotonic()
         self.metrics.poll_seconds += now - started
         self.metrics.polled = now
-        self.metrics.connections = self._consumer.connections()
         waited = now - self._empty
         if self.assignment.states:
             if waited > _LONG:

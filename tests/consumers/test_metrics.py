@@ -169,7 +169,7 @@ def samples(text):
 
 def test_prometheus_gets_every_count():
     worker = worker_of_two()
-    worker.connections, worker.trouble = 2, "No space left on device"
+    worker.connections, worker.trouble = lambda: 2, "No space left on device"
     with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
     other = ('ne"w\\s\n', "all")
@@ -279,7 +279,7 @@ def test_probes_say_what_is_wrong():
     with Exporter(worker, port):
         assert probe("livez") == (200, "ok\n")
         assert probe("readyz") == (503, "no broker is connected; no partition is assigned\n")
-        worker.connections = 1
+        worker.connections = lambda: 1
         assert probe("readyz") == (503, "no partition is assigned\n")
         worker.partitions = 2
         assert probe("readyz") == (200, "ok\n")

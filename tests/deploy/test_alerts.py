@@ -1,0 +1,299 @@
+"""Each panel and each alert, evaluated by Prometheus over workers in trouble, 120 times as fast.
+
+The broker has compose.yaml's settings, the workers have worker.toml, Prometheus has prometheus.yml.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+
+pytest.importorskip("kafka")
+
+from kafka import KafkaAdminClient, KafkaProducer  # after the check that there is a client
+
+from tests.deploy.files import DEPLOY, load, queries
+from tools.kafka import broker as tool
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("prometheus") is None, reason="apt-get install prometheus has what it takes"
+    ),
+    pytest.mark.skipif(
+        not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker"
+    ),
+]
+
+#: How much faster time goes for Prometheus; seconds that anything may take here.
+FASTER, PATIENCE = 120, 60
+EXAMPLE = b'{"features": {"a": 1, "b": %d}, "label": %s, "id": %d}'
+#: For a worker whose labels come later, on a topic of their own.
+LATE = {"group": "late", "labels": "clicks.labels", "timestamps": "create"}
+
+
+def hastened(text):
+    """Return settings, rules or a query with each duration as much shorter."""
+
+    def shorter(match):
+        seconds = int(match[1]) * {"s": 1, "m": 60}[match[2]]
+        return f"{1000 * seconds // FASTER}ms"
+
+    return re.sub(r"\b(\d+)([sm])\b", shorter, text)
+
+
+class Broker(tool.Broker):
+    """The broker of compose.yaml, on ports that are free here, which forgets a worker quickly."""
+
+    def _configuration(self, data):
+        environment = load("compose.yaml")["services"]["kafka"]["environment"]
+        settings = {
+            name.removeprefix("KAFKA_").lower().replace("_", "."): value
+            for name, value in environment.items()
+        }
+        settings |= {
+            "log.dirs": data,
+            "group.min.session.timeout.ms": 1000,
+            "broker.session.timeout.ms": 2000,
+            "broker.heartbeat.interval.ms": 300,
+        }
+        text = "".join(f"{name}={value}\n" for name, value in settings.items())
+        text = text.replace("//kafka:", "//127.0.0.1:").replace("localhost:", "127.0.0.1:")
+        for before, port in zip((9092, 9093, 9094), tool.free_ports(3), strict=True):
+            text = text.replace(f":{before}", f":{port}")
+        return text
+
+
+class Prometheus:
+    """Prometheus with the rules and settings of `deploy`, asked over HTTP."""
+
+    def __init__(self, folder, targets):
+        settings = (DEPLOY / "prometheus.yml").read_text("utf-8")
+        settings = re.sub(r"targets: .*", f"targets: {targets}", settings)
+        (folder / "prometheus.yml").write_text(hastened(settings), encoding="utf-8")
+        rules = (DEPLOY / "alerts.yml").read_text("utf-8")
+        (folder / "alerts.yml").write_text(hastened(rules), encoding="utf-8")
+        (port,) = tool.free_ports(1)
+        self.address = f"127.0.0.1:{port}"
+        options = {
+            "config.file": folder / "prometheus.yml",
+            "storage.tsdb.path": folder / "data",
+            "web.listen-address": self.address,
+        }
+        command = ["prometheus", *(f"--{name}={value}" for name, value in options.items())]
+        self.process = started(command, folder / "prometheus.log")
+
+    def ask(self, what, **parameters):
+        address = f"http://{self.address}/api/v1/{what}?{urlencode(parameters)}"
+        with urlopen(address, timeout=10) as answer:
+            return json.load(answer)["data"]
+
+    def answers(self):
+        try:
+            return self.ask("rules")["groups"]
+        except OSError:
+            return False
+
+    def firing(self):
+        return {
+            alert["labels"]["alertname"]
+            for alert in self.ask("alerts")["alerts"]
+            if alert["state"] == "firing"
+        }
+
+    def values(self, query):
+        found = self.ask("query", query=hastened(query))["result"]
+        return [float(series["value"][1]) for series in found]
+
+
+class Workers:
+    """Two workers of `drift consume` with the settings of `deploy`, and one of late labels."""
+
+    def __init__(self, folder, address):
+        self.slow, self.checkpoints = folder / "slow", folder / "checkpoints"
+        codec = f'[codec]\nclass = "tests.deploy.slow:SlowCodec"\nfile = "{self.slow}"\n'
+        self.config = folder / "worker.toml"
+        text = (DEPLOY / "worker.toml").read_text("utf-8")
+        self.config.write_text(text + codec, encoding="utf-8")
+        self.address, self.folder = address, folder
+        self.ports = tool.free_ports(3)
+        self.processes = [self.start(0), self.start(1), self.start(2, "clicks", **LATE)]
+
+    def start(self, number, topic="orders", **others):
+        kafka = {
+            "BOOTSTRAP_SERVERS": self.address,
+            "GROUP_INSTANCE_ID": f"worker-{number}",
+            "SESSION_TIMEOUT_MS": 2000,
+            "HEARTBEAT_INTERVAL_MS": 400,
+            "MAX_POLL_INTERVAL_MS": 3000,
+            "RECONNECT_BACKOFF_MAX_MS": 300,
+        }
+        options = {
+            "config": self.config,
+            "model": "RBP",
+            "budget": 20,
+            "checkpoints": self.checkpoints / topic,
+            "checkpoint-seconds": 0.3,
+            "metrics-port": self.ports[number],
+            "metrics-address": "127.0.0.1",
+            **others,
+        }
+        environment = {f"DRIFT_KAFKA_{name}": str(value) for name, value in kafka.items()}
+        return started(
+            [sys.executable, "-c", "from drift.cli import main; main()", "consume", topic]
+            + [text for name, value in options.items() for text in (f"--{name}", str(value))],
+            self.folder / f"worker-{number}.log",
+            {**os.environ, **environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+        )
+
+
+def started(command, log, environment=None):
+    with log.open("a", encoding="utf-8") as output:
+        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=output)
+
+
+def until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what()
+        time.sleep(0.1)
+
+
+class Alerts:
+    """Which alerts fire, and which have."""
+
+    def __init__(self, prometheus):
+        self.prometheus = prometheus
+        self.seen = []
+
+    def fire(self, *names):
+        for name in names:
+            until(
+                lambda name=name: name in self.prometheus.firing(),
+                lambda name=name: f"{name} does not fire, {self.prometheus.firing()} do",
+            )
+            self.seen.append(name)
+
+    def resolve(self):
+        until(
+            lambda: not self.prometheus.firing(), lambda: f"{self.prometheus.firing()} still fire"
+        )
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with Broker(tmp_path / "broker") as broker:
+        yield broker
+
+
+@pytest.fixture
+def workers(broker, tmp_path):
+    create_topics(broker, {"orders.predicted": 4, "orders.dead": 1})
+    workers = Workers(tmp_path, broker.address)
+    yield workers
+    for process in workers.processes:
+        process.kill()
+        process.wait(30)
+
+
+@pytest.fixture
+def prometheus(workers, tmp_path):
+    prometheus = Prometheus(tmp_path, [f"127.0.0.1:{port}" for port in workers.ports])
+    yield prometheus
+    prometheus.process.kill()
+    prometheus.process.wait(30)
+
+
+@pytest.fixture
+def send(broker):
+    producer = KafkaProducer(bootstrap_servers=broker.address)
+
+    def send(count, *poison):
+        examples = [EXAMPLE % (n % 7, [b"true", b"false"][n % 2], n) for n in range(count)]
+        for value in (*poison, *examples):
+            producer.send("orders", value)
+        for value in examples[:50]:
+            producer.send("clicks", value)
+            producer.send("clicks.labels", value)
+        producer.flush()
+
+    yield send
+    producer.close()
+
+
+def create_topics(broker, partitions):
+    admin = KafkaAdminClient(bootstrap_servers=broker.address)
+    admin.create_topics(
+        {name: {"num_partitions": n, "replication_factor": 1} for name, n in partitions.items()},
+        wait_for_metadata=True,
+    )
+    admin.close()
+
+
+def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values(
+    broker, workers, prometheus, send
+):
+    alerts = Alerts(prometheus)
+    until(prometheus.answers, lambda: "Prometheus does not answer")
+    alerts.fire("DriftNobodyLearns")  # as there is no topic
+    create_topics(broker, {"orders": 4, "clicks": 1, "clicks.labels": 1})
+    alerts.resolve()
+
+    def every_panel_has_values():
+        send(40)
+        found = [prometheus.values(query) for _, query in queries()]
+        return all(values and all(v == v for v in values) for values in found)
+
+    until(
+        every_panel_has_values,
+        lambda: {title: prometheus.values(query) for title, query in queries()},
+    )
+    assert prometheus.firing() == set()
+    assert prometheus.values("sum(drift_ready)") == [3]
+    assert prometheus.values("sum(drift_partitions)") == [5]
+
+    # Poison, and more messages than slow workers can learn.
+    workers.slow.write_text("0.3", encoding="utf-8")
+    send(6000, b"{", b"[]")
+    alerts.fire("DriftDeadLetters", "DriftFallsBehind")
+    workers.slow.unlink()
+    alerts.resolve()
+
+    # A file where the folder of checkpoints was.
+    aside = workers.checkpoints.with_name("aside")
+    workers.checkpoints.rename(aside)
+    workers.checkpoints.touch()
+    send(400)
+    alerts.fire("DriftCheckpointsFail")
+    workers.checkpoints.unlink()
+    aside.rename(workers.checkpoints)
+    alerts.resolve()
+
+    # A message that takes longer than a worker may be silent.
+    workers.slow.write_text("5", encoding="utf-8")
+    send(4)
+    alerts.fire("DriftNotPolling")
+    workers.slow.unlink()
+    alerts.resolve()
+
+    workers.processes[0].kill()
+    alerts.fire("DriftWorkerDown")
+    workers.processes.append(workers.start(0))
+    alerts.resolve()
+
+    broker.stop(kill=True)
+    alerts.fire("DriftBrokerAway")
+    broker.start()
+    alerts.resolve()
+
+    rules = load("alerts.yml")["groups"][0]["rules"]
+    assert sorted(alerts.seen) == sorted(rule["alert"] for rule in rules)

@@ -1,0 +1,162 @@
+"""What an operator deploys: valid by its schemas, and true of the worker."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from drift.cli import _settings
+from drift.cli._log import Secrets
+from drift.consumers.metrics import Exporter, Metrics, WorkerMetrics
+from tests.deploy.files import DEPLOY, load, metrics_in, queries
+
+WORKER = tomllib.loads((DEPLOY / "worker.toml").read_text("utf-8"))["worker"]
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def needs(program, package):
+    return pytest.mark.skipif(
+        shutil.which(program) is None, reason=f"{program} is not installed: {package}"
+    )
+
+
+promtool = needs("promtool", "apt-get install prometheus")
+
+
+def exported():
+    pytest.importorskip("prometheus_client")
+    worker = WorkerMetrics()
+    worker.models = [Metrics("orders", 0)]
+    with Exporter(worker) as exporter:
+        families = list(exporter.registry.collect())
+    return {family.name + "_total" * (family.type == "counter") for family in families}
+
+
+# --- by their schemas ----------------------------------------------------------------------------
+
+
+def test_the_compose_file_is_one():
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
+    schema = "--builtin-schema=vendor.compose-spec"
+    assert "ok" in run(sys.executable, "-m", "check_jsonschema", schema, DEPLOY / "compose.yaml")
+
+
+def test_the_kubernetes_objects_are_some():
+    pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    command = [sys.executable, "-m", "kubernetes_validate", "--strict"]
+    run(*command, DEPLOY / "kubernetes.yaml")
+    objects = load("kubernetes.yaml")
+    kinds = ["StatefulSet", "Service", "PodDisruptionBudget", "PersistentVolumeClaim"]
+    assert [one["kind"] for one in objects] == kinds
+
+
+@needs("systemd-analyze", "apt-get install systemd")
+def test_systemd_knows_every_setting(tmp_path):
+    unit = (DEPLOY / "drift@.service").read_text("utf-8")
+    file = tmp_path / "drift@.service"
+    file.write_text(unit.replace("/opt/drift/bin/drift", sys.executable), encoding="utf-8")
+    # It warns, and ends with 0, about what it does not know.
+    said = run("systemd-analyze", "verify", file).splitlines()
+    assert [line for line in said if "drift@" in line] == []
+
+
+@promtool
+def test_prometheus_takes_its_settings_and_alerts():
+    assert f"{len(load('alerts.yml')['groups'][0]['rules'])} rules" in run(
+        "promtool", "check", "config", DEPLOY / "prometheus.yml"
+    )
+
+
+@promtool
+def test_alerts_fire_where_they_should_and_nowhere_else(tmp_path):
+    tests = (DEPLOY.parent / "tests/deploy/alerts.yml").read_text("utf-8")
+    file = tmp_path / "alerts.yml"
+    file.write_text(tests.replace("RULES", str(DEPLOY / "alerts.yml")), encoding="utf-8")
+    run("promtool", "test", "rules", file)
+
+
+# --- by what they speak of -----------------------------------------------------------------------
+
+
+def test_alerts_and_panels_ask_for_what_workers_export():
+    rules = load("alerts.yml")["groups"][0]["rules"]
+    asked = metrics_in(" ".join(rule["expr"] for rule in rules))
+    shown = metrics_in(" ".join(query for _, query in queries()))
+    assert asked <= exported()
+    assert exported() - shown <= {"drift_alive"}
+    assert shown <= exported()
+
+
+def test_dashboard_and_settings_find_each_other():
+    compose, provider = load("compose.yaml"), load("grafana/provider.yaml")
+    mounts = dict(volume.split(":")[:2] for volume in compose["services"]["grafana"]["volumes"])
+    folder = provider["providers"][0]["options"]["path"]
+    assert mounts["./grafana/dashboard.json"].startswith(f"{folder}/")
+    (target,) = load("prometheus.yml")["scrape_configs"][0]["static_configs"]
+    workers = [name for name in compose["services"] if name.startswith("worker-")]
+    assert target["targets"] == [f"{name}:{WORKER['metrics_port']}" for name in workers]
+    assert load("grafana/datasource.yaml")["datasources"][0]["url"] == "http://prometheus:9090"
+
+
+def test_everything_that_is_mounted_is_there():
+    for service in load("compose.yaml")["services"].values():
+        for volume in service.get("volumes", ()):
+            source, target, *_ = volume.split(":")
+            assert source in load("compose.yaml")["volumes"] or (DEPLOY / source).is_file()
+            assert target.startswith("/")
+    (made,) = load("kustomization.yaml")["configMapGenerator"]
+    assert all((DEPLOY / name).is_file() for name in made["files"])
+    volumes = load("kubernetes.yaml")[0]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "settings", "configMap": {"name": made["name"]}} in volumes
+
+
+def worker_environments():
+    compose = load("compose.yaml")["services"]
+    (container,) = load("kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"]
+    yield from (compose[name]["environment"] for name in ("worker-1", "worker-2"))
+    yield {one["name"]: one.get("value", "drift-0") for one in container["env"]}
+
+
+def test_workers_are_told_what_they_understand():
+    pytest.importorskip("kafka")
+    for environment in worker_environments():
+        read = _settings.read(DEPLOY / "worker.toml", environment, {}, {}, None, Secrets())
+        assert read.kafka["bootstrap_servers"] == "kafka:9092"
+        assert read.consumer["group_instance_id"]
+        assert read.worker.checkpoints.startswith("/var/lib/drift/")
+
+
+def test_no_two_workers_share_a_name():
+    names = [one["DRIFT_KAFKA_GROUP_INSTANCE_ID"] for one in worker_environments()]
+    assert len(set(names)) == len(names)
+
+
+def test_the_topics_that_workers_need_are_made():
+    *_, script = load("compose.yaml")["services"]["topics"]["command"]
+    made = dict(re.findall(r"([\w.]+):(\d+)", script.partition(";")[0]))
+    assert made.keys() == {WORKER[name] for name in ("topic", "predictions", "dead_letters")}
+    # Predictions go to the partition of their number.
+    assert made[WORKER["predictions"]] == made[WORKER["topic"]]
+
+
+def test_the_probes_are_those_of_the_page():
+    (container,) = load("kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"]
+    assert container["ports"] == [{"name": "metrics", "containerPort": WORKER["metrics_port"]}]
+    for probe, path in {"livenessProbe": "/livez", "readinessProbe": "/readyz"}.items():
+        assert container[probe]["httpGet"] == {"path": path, "port": "metrics"}
+
+
+def test_the_image_is_that_of_one_user_everywhere():
+    text = (DEPLOY / "Dockerfile").read_text("utf-8")
+    (user,) = re.findall(r"^USER (\d+)$", text, re.MULTILINE)
+    assert f"--uid {user} " in text
+    security = load("kubernetes.yaml")[0]["spec"]["template"]["spec"]["securityContext"]
+    assert (str(security["runAsUser"]), str(security["fsGroup"])) == (user, user)
