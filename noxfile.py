@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import nox
 
 nox.options.default_venv_backend = "venv"
@@ -8,9 +10,11 @@ PYTHONS = nox.project.python_versions(nox.project.load_toml("pyproject.toml"))
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    session.install("ruff>=0.12")
+    session.install("ruff>=0.12", "check-jsonschema")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    workflows = map(str, sorted(Path(".github/workflows").glob("*.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
 
 
 @nox.session
