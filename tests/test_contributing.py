@@ -60,7 +60,7 @@ def test_the_shared_tests_find_and_pass_an_algorithm_that_follows_the_steps(tmp_
     folders = ["tests/models", "tests/test_architecture.py"]
     without_data = {name: value for name, value in os.environ.items() if name != "DRIFT_DATA"}
     result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", wanted, *folders],
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-k", wanted, *folders],
         cwd=tmp_path,
         env=without_data | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,

@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -44,6 +45,17 @@ KERNELS = {
     "rbf": (RBF(gamma=0.7), "rbf", dict(gamma=0.7)),
     "rbf-unit": (RBF(gamma=2.0, normalize="rows"), "rbf", dict(gamma=2.0, normalize="rows")),
 }
+
+
+@cache
+def with_gram(stream, kernel):
+    """Examples of a stream, a function, and their Gram matrix under a kernel, by its name."""
+    examples = list(stream())
+    _, name, parameters = KERNELS[kernel]
+    rows = [{k: float(v) for k, v in x.items() if v == v} for x, _ in examples]
+    gram = oracles.naive_gram(rows, name, **parameters)
+    gram.setflags(write=False)
+    return examples, gram
 
 
 def largest_self_kernel(kernel):

@@ -289,6 +289,8 @@ class MIRA(MulticlassTwin):
 
         for _ in range(200):
             middle = (low + high) / 2
+            if not low < middle < high:
+                break
             total = math.fsum(tau(middle).values())
             low, high = (middle, high) if total < 0 else (low, middle)
         found = tau(high)

@@ -20,7 +20,9 @@ def drifting_stream(n=200, seed=1):
     for t in range(n):
         topic = rng.random() < 0.5
         words = [f"w{min(int(rng.expovariate(0.15)), 39) + 20 * topic}" for _ in range(15)]
-        x = {word: float(words.count(word)) for word in words}
+        x = dict.fromkeys(words, 0.0)
+        for word in words:
+            x[word] += 1.0
         yield x, topic == ((t // 50) % 2 == 0)
 
 

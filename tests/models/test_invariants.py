@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from cases import CASES, KERNELS
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import naive_gram, naive_kernel
 from scipy.stats import chi2
@@ -23,22 +23,28 @@ number = st.integers(-2000, 2000).map(lambda thousandths: thousandths / 1000)
 point = st.dictionaries(st.sampled_from("abcdef"), st.integers(-3, 3) | number)
 streams = st.lists(st.tuples(point, st.booleans()), min_size=1, max_size=30)
 kernels = st.sampled_from(sorted(KERNELS))
+#: Drawing takes longer than learning: five times as many examples, and each for a fifth of the
+#: models, of which the first is drawn.
+each_for_a_fifth = settings(max_examples=5 * settings().max_examples)
+fifth = st.integers(0, 4)
 
 
 def having(parameter):
     return [name for name, c in MODELS.items() if parameter in inspect.signature(c).parameters]
 
 
-@pytest.mark.parametrize("name", having("budget"))
-@given(stream=streams, budget=st.integers(1, 5), kernel=kernels)
-def test_a_budget_is_never_exceeded(name, stream, budget, kernel):
-    fixed = {"cache": "fixed"} if name == "MIRA" else {}  # the cache that has a budget
-    one, many = (MODELS[name](budget=budget, kernel=KERNELS[kernel][0], **fixed) for _ in range(2))
-    for x, y in stream:
-        one.learn_one(x, y)
-        assert one.n_supports <= budget
-    many.learn_many([x for x, _ in stream], [y for _, y in stream])
-    assert many.n_supports <= budget
+@each_for_a_fifth
+@given(stream=streams, budget=st.integers(1, 5), kernel=kernels, first=fifth)
+def test_a_budget_is_never_exceeded(stream, budget, kernel, first):
+    for name in having("budget")[first::5]:
+        more = {"cache": "fixed"} if name == "MIRA" else {}  # the cache that has a budget
+        more |= {"budget": budget, "kernel": KERNELS[kernel][0]}
+        one, many = (MODELS[name](**more) for _ in range(2))
+        for x, y in stream:
+            one.learn_one(x, y)
+            assert one.n_supports <= budget, name
+        many.learn_many([x for x, _ in stream], [y for _, y in stream])
+        assert many.n_supports <= budget, name
 
 
 def test_the_budgeted_models_are_found():
@@ -97,26 +103,24 @@ def plain(model_class):
     return hooks == (KernelClassifier._score, KernelClassifier._output)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [c for c in CASES if plain(type(CASES[c].model(None, 3)))],
-)
-@given(stream=streams, kernel=kernels, probe=point)
-def test_a_score_is_the_sum_over_the_supports(case, stream, kernel, probe):
+@each_for_a_fifth
+@given(stream=streams, kernel=kernels, probe=point, first=fifth)
+def test_a_score_is_the_sum_over_the_supports(stream, kernel, probe, first):
     k, name, parameters = KERNELS[kernel]
-    model = CASES[case].model(k, 3)
-    for x, y in stream:
-        model.learn_one(x, y)
-    for x in (probe, stream[0][0], stream[-1][0]):
-        terms = [a * naive_kernel(name, held, x, **parameters) for held, a in model.supports]
-        # Terms of <a, b> may cancel to less than float32 columns know of it.
-        sizes = [
-            abs(a) * naive_kernel(name, positive(held), positive(x), **parameters)
-            for held, a in model.supports
-        ]
-        size = math.fsum(map(abs, terms if name == "rbf" else sizes))
-        expected = pytest.approx(math.fsum(terms), rel=0, abs=1e-5 * size)
-        assert model.decision_function_one(x) == expected
+    for case in [c for c in CASES if plain(type(CASES[c].model(None, 3)))][first::5]:
+        model = CASES[case].model(k, 3)
+        for x, y in stream:
+            model.learn_one(x, y)
+        for x in (probe, stream[0][0], stream[-1][0]):
+            terms = [a * naive_kernel(name, held, x, **parameters) for held, a in model.supports]
+            # Terms of <a, b> may cancel to less than float32 columns know of it.
+            sizes = [
+                abs(a) * naive_kernel(name, positive(held), positive(x), **parameters)
+                for held, a in model.supports
+            ]
+            size = math.fsum(map(abs, terms if name == "rbf" else sizes))
+            expected = pytest.approx(math.fsum(terms), rel=0, abs=1e-5 * size)
+            assert model.decision_function_one(x) == expected, case
 
 
 def positive(x):
@@ -144,23 +148,29 @@ def test_a_second_order_score_solves_the_ridge_system(name, stream, kernel, ridg
         assert model.decision_function_one(probe) == expected
 
 
-@pytest.mark.parametrize("case", CASES)
-@given(stream=streams, probes=st.lists(point, min_size=1, max_size=4), kernel=kernels)
-def test_predicting_changes_nothing(case, stream, probes, kernel):
-    model, silent = (CASES[case].model(KERNELS[kernel][0], 3) for _ in range(2))
-    for x, y in stream:
-        before = pickle.dumps(model)
-        for probe in probes:
-            model.predict_one(probe)
-            model.predict_proba_one(probe)
-            model.decision_function_one(probe)
-        model.predict_many(probes)
-        model.predict_proba_many(probes)
-        model.decision_function_many(probes)
-        assert pickle.dumps(model) == before
-        model.learn_one(x, y)
-        silent.learn_one(x, y)
-    assert pickle.dumps(model) == pickle.dumps(silent)
+@each_for_a_fifth
+@given(
+    stream=streams,
+    probes=st.lists(point, min_size=1, max_size=4),
+    kernel=kernels,
+    first=fifth,
+)
+def test_predicting_changes_nothing(stream, probes, kernel, first):
+    for case in [*CASES][first::5]:
+        model, silent = (CASES[case].model(KERNELS[kernel][0], 3) for _ in range(2))
+        for x, y in stream:
+            before = pickle.dumps(model)
+            for probe in probes:
+                model.predict_one(probe)
+                model.predict_proba_one(probe)
+                model.decision_function_one(probe)
+            model.predict_many(probes)
+            model.predict_proba_many(probes)
+            model.decision_function_many(probes)
+            assert pickle.dumps(model) == before, case
+            model.learn_one(x, y)
+            silent.learn_one(x, y)
+        assert pickle.dumps(model) == pickle.dumps(silent), case
 
 
 class Window:

@@ -50,38 +50,37 @@ BAD_FEATURES = [
 ]
 
 
-@pytest.mark.covering(2)
-@pytest.mark.parametrize(("x", "error", "message"), BAD_FEATURES)
 @pytest.mark.usefixtures("tolerance")
-def test_bad_features(model, x, error, message):
+def test_bad_features(model):
     before = pickle.dumps(model)
-    for call in (
-        lambda: model.learn_one(x, True),
-        lambda: model.predict_one(x),
-        lambda: model.predict_proba_one(x),
-        lambda: model.decision_function_one(x),
-    ):
-        with pytest.raises(error, match=message):
-            call()
-        assert pickle.dumps(model) == before
+    for x, error, message in BAD_FEATURES:
+        for call in (
+            lambda x: model.learn_one(x, True),
+            model.predict_one,
+            model.predict_proba_one,
+            model.decision_function_one,
+        ):
+            with pytest.raises(error, match=message):
+                call(x)
+            assert pickle.dumps(model) == before
 
 
 NO_LABELS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
 BAD_LABELS = ["spam", 2, -2, [1], {"a": 1}, np.array([1]), np.array([1, 2])]
 
 
-@pytest.mark.parametrize("y", [*BAD_LABELS, *NO_LABELS])
-def test_bad_labels(model, y):
+def test_bad_labels(model):
     if isinstance(model, MulticlassKernelClassifier):
         pytest.skip("learns any label that names a class: see test_multiclass")
     before = pickle.dumps(model)
-    missing = any(y is one for one in NO_LABELS)
-    told = "without a label" if missing else r"bool, 0/1 and -1/.1.*OneVsRest"
-    with pytest.raises(LabelError, match=told):
-        model.learn_one({"f0": 1.0}, y)
-    with pytest.raises(LabelError, match=f"^row 1: .*{told}"):
-        model.learn_many([{"f0": 1.0}, {"f1": 1.0}], [True, y])
-    assert pickle.dumps(model) == before
+    for y in BAD_LABELS + NO_LABELS:
+        missing = any(y is one for one in NO_LABELS)
+        told = "without a label" if missing else r"bool, 0/1 and -1/.1.*OneVsRest"
+        with pytest.raises(LabelError, match=told):
+            model.learn_one({"f0": 1.0}, y)
+        with pytest.raises(LabelError, match=f"^row 1: .*{told}"):
+            model.learn_many([{"f0": 1.0}, {"f1": 1.0}], [True, y])
+        assert pickle.dumps(model) == before
 
 
 @pytest.mark.parametrize("make", [RBP, MRBP, lambda: OneVsRest(RBP())])
@@ -108,29 +107,29 @@ def test_labels_of_two_kinds(model):
         Perceptron().learn_many([{}, {}], [0, -1])
 
 
-@pytest.mark.parametrize(
-    ("X", "error", "message"),
-    [
-        (np.array([[1.0, 0.0], [0.0, np.inf]]), FeatureError, "row 1: feature 1 is inf"),
-        (np.array([["a", "b"], ["c", "d"]]), FeatureTypeError, "numbers, not <U1"),
-        (np.array([1.0, 2.0]), ParameterError, "two dimensions"),
-        ([{"a": 1.0}, {"b": "Rome"}], FeatureTypeError, "row 1: feature 'b' is 'Rome'"),
-        (pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, np.inf]}), FeatureError, "row 1: feature 'b'"),
-        (pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), FeatureTypeError, "row 0: feature 'b'"),
-        ("text", FeatureTypeError, "a batch is a DataFrame"),
-    ],
-)
-def test_a_batch_with_a_bad_row_is_not_learnt_at_all(model, X, error, message):
+BAD_BATCHES = [
+    (np.array([[1.0, 0.0], [0.0, np.inf]]), FeatureError, "row 1: feature 1 is inf"),
+    (np.array([["a", "b"], ["c", "d"]]), FeatureTypeError, "numbers, not <U1"),
+    (np.array([1.0, 2.0]), ParameterError, "two dimensions"),
+    ([{"a": 1.0}, {"b": "Rome"}], FeatureTypeError, "row 1: feature 'b' is 'Rome'"),
+    (pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, np.inf]}), FeatureError, "row 1: feature 'b'"),
+    (pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), FeatureTypeError, "row 0: feature 'b'"),
+    ("text", FeatureTypeError, "a batch is a DataFrame"),
+]
+
+
+def test_a_batch_with_a_bad_row_is_not_learnt_at_all(model):
     before = pickle.dumps(model)
-    for call in (
-        lambda: model.learn_many(X, [True, False]),
-        lambda: model.predict_learn_many(X, [True, False]),
-        lambda: model.predict_many(X),
-        lambda: model.predict_proba_many(X),
-    ):
-        with pytest.raises(error, match=message):
-            call()
-        assert pickle.dumps(model) == before
+    for X, error, message in BAD_BATCHES:
+        for call in (
+            lambda X: model.learn_many(X, [True, False]),
+            lambda X: model.predict_learn_many(X, [True, False]),
+            model.predict_many,
+            model.predict_proba_many,
+        ):
+            with pytest.raises(error, match=message):
+                call(X)
+            assert pickle.dumps(model) == before
 
 
 def test_lengths_that_differ(model):

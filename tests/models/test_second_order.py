@@ -44,6 +44,7 @@ class Ridge:
         return u @ self.w, TIE * np.sum(np.abs(self.dual * (self.Z @ z))), 1.0 / spread
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("make", [SOP, lambda kernel: LBSOP(20, kernel=kernel)])
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.usefixtures("tolerance")

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from cases import CASES, KERNELS
-from oracles import naive_gram
+from cases import CASES, KERNELS, with_gram
 from oracles_structured import Tagger, tagging_argmax, tagging_kernel
 from river import evaluate, metrics
 from scipy import sparse
@@ -41,13 +40,6 @@ def drawn(n, seed=7):
     return [rng.choice([0, 1, 1.0, 3, 0.25, 10.0 ** rng.uniform(-2, 2)]) for _ in range(n)]
 
 
-def points(stream, kernel):
-    examples = list(stream)
-    _, name, parameters = KERNELS[kernel]
-    rows = [{k: float(v) for k, v in x.items() if v == v} for x, _ in examples]
-    return examples, naive_gram(rows, name, **parameters)
-
-
 # --- what a weight means -----------------------------------------------------------------------
 
 
@@ -56,7 +48,7 @@ def points(stream, kernel):
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("case", CASES)
 def test_agrees_with_its_twin(case, kernel, stream, tolerance):
-    examples, gram = points(STREAMS[stream](), kernel)
+    examples, gram = with_gram(STREAMS[stream], kernel)
     k, weights = KERNELS[kernel][0], drawn(len(examples))
     trace = steps(CASES[case].twin(gram, k, 9), examples, weights)
     assert_same(CASES[case].model(k, 9), trace, examples, tolerance, weights)
@@ -67,7 +59,7 @@ def test_agrees_with_its_twin(case, kernel, stream, tolerance):
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("case", MULTICLASS)
 def test_a_multiclass_model_agrees_with_its_twin(case, kernel, stream, tolerance):
-    examples, gram = points(CLASSES[stream](), kernel)
+    examples, gram = with_gram(CLASSES[stream], kernel)
     make_model, make_twin = MULTICLASS[case]
     model, twin = make_model(KERNELS[kernel][0]), make_twin(gram)
     for t, ((x, y), twin.w) in enumerate(zip(examples, drawn(len(examples)), strict=True)):
@@ -90,7 +82,7 @@ def test_a_structured_model_agrees_with_its_twin(tolerance):
 
 @pytest.mark.parametrize("case", ["Perceptron", "LBP", "Forgetron", "SOP", "ROMMA-noise"])
 def test_each_class_of_several_learns_as_its_own_twin(case, tolerance):
-    examples, gram = points(CLASSES["words"](), "default")
+    examples, gram = with_gram(CLASSES["words"], "default")
     model, twins = OneVsRest(CASES[case].model(None, 9)), {}
     for t, ((x, y), w) in enumerate(zip(examples, drawn(len(examples)), strict=True)):
         scores = model.decision_function_one(x)

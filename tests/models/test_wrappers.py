@@ -4,12 +4,12 @@ import copy
 import math
 import pickle
 import random
+from collections import Counter, defaultdict
 
 import numpy as np
 import oracles_multiclass
 import pytest
-from cases import CASES, KERNELS
-from oracles import naive_gram
+from cases import CASES, KERNELS, with_gram
 from river import checks
 from streams import drifting_stream, random_stream
 from test_multiclass import CASES as MULTICLASS
@@ -32,13 +32,6 @@ from drift.models import (
 BINARY = ["Perceptron", "SPA", "RBP", "LBP", "Forgetron", "PassiveAggressive", "SOP", "LBSOP"]
 
 
-def points(stream, kernel):
-    examples = list(stream)
-    _, name, parameters = KERNELS[kernel]
-    rows = [{k: float(v) for k, v in x.items() if v == v} for x, _ in examples]
-    return examples, naive_gram(rows, name, **parameters)
-
-
 # --- one versus rest ---------------------------------------------------------------------------
 
 
@@ -47,7 +40,7 @@ def points(stream, kernel):
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("stream", ["words", "degenerate"])
 def test_each_class_learns_as_its_own_twin(case, kernel, stream, tolerance):
-    examples, gram = points(CLASSES[stream](), kernel)
+    examples, gram = with_gram(CLASSES[stream], kernel)
     k = KERNELS[kernel][0]
     model = OneVsRest(CASES[case].model(k, 9))
     twins = {}
@@ -120,12 +113,17 @@ def test_a_refusal_changes_nothing(make):
 # --- averages ----------------------------------------------------------------------------------
 
 
+def brief_stream():
+    return drifting_stream(90)
+
+
 class AveragedTwin:
-    """Keeps every hypothesis, a list of dicts from example to coefficient by label."""
+    """Adds up every hypothesis, a dict from example to coefficient by label."""
 
     def __init__(self, twin):
         self.twin = twin
-        self.past = []
+        self.n_past = 0
+        self.sums, self.sizes = defaultdict(Counter), defaultdict(Counter)
 
     def hypothesis(self):
         if hasattr(self.twin, "alpha"):
@@ -142,20 +140,20 @@ class AveragedTwin:
         return np.linalg.solve(self.twin.ridge * np.eye(len(held)) + gram, self.twin.alpha)
 
     def step(self, t, y):
-        self.past.append(self.hypothesis())
+        self.n_past += 1
+        for s, c in self.hypothesis().items():
+            self.sums[s].update(c)
+            self.sizes[s].update({label: abs(a) for label, a in c.items()})
         self.twin.step(t, y)
 
     def scores(self, t, labels):
-        held = self.hypothesis()
         total = dict.fromkeys(labels, 0.0)
         size = 0.0
-        for past in self.past:
-            for s, c in past.items():
-                if s in held:
-                    for label, a in c.items():
-                        total[label] += a * self.twin.K[s][t]
-                        size += abs(a * self.twin.K[s][t])
-        n = max(len(self.past), 1)
+        for s in self.hypothesis():
+            for label, a in self.sums[s].items():
+                total[label] += a * self.twin.K[s][t]
+            size += self.sizes[s].total() * abs(self.twin.K[s][t])
+        n = max(self.n_past, 1)
         return {label: v / n for label, v in total.items()}, size / n
 
 
@@ -163,7 +161,7 @@ class AveragedTwin:
 @pytest.mark.parametrize("case", [*BINARY, "Forgetron-basic", "VotedPerceptron"])
 @pytest.mark.parametrize("kernel", ["default", "linear"])
 def test_the_average_of_a_binary_model_is_that_of_all_hypotheses(case, kernel, tolerance):
-    examples, gram = points(drifting_stream(90), kernel)
+    examples, gram = with_gram(brief_stream, kernel)
     k = KERNELS[kernel][0]
     model, twin = Averaged(CASES[case].model(k, 9)), AveragedTwin(CASES[case].twin(gram, k, 9))
     for t, (x, y) in enumerate(examples):
@@ -179,7 +177,7 @@ def test_the_average_of_a_binary_model_is_that_of_all_hypotheses(case, kernel, t
 @pytest.mark.parametrize("case", MULTICLASS)
 @pytest.mark.parametrize("stream", ["words", "digits", "drifting"])
 def test_the_average_of_a_multiclass_model_is_that_of_all_hypotheses(case, stream, tolerance):
-    examples, gram = points(CLASSES[stream](), "default")
+    examples, gram = with_gram(CLASSES[stream], "default")
     make_model, make_twin = MULTICLASS[case]
     model, twin = Averaged(make_model(None)), AveragedTwin(make_twin(gram))
     for t, (x, y) in enumerate(examples):
