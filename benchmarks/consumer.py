@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 import uuid
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,6 +56,7 @@ class Contender(NamedTuple):
     workers: int = 1
     publishes: bool = True
     checkpoints: bool = True
+    labels: str | None = None
 
 
 class Meeting(NamedTuple):
@@ -71,6 +73,7 @@ CONTENDERS = {
     "one worker, nothing published": Contender("one", publishes=False),
     "one worker, two partitions": Contender("two", partitions=2),
     "two workers, two partitions": Contender("two", partitions=2, workers=2),
+    "one worker, labels of a second topic": Contender("features", labels="labels"),
 }
 
 
@@ -110,6 +113,7 @@ def work(
             group=where["group"],
             start="earliest",
             predictions="out" if contender.publishes else None,
+            labels=contender.labels,
             **rarely,
         ),
         consumer={"heartbeat_interval_ms": 300},
@@ -135,7 +139,7 @@ def work(
     while taken() < share * where["count"]:
         worker.step(1.0)
         points.append((time.monotonic(), taken()))
-    worker._sender.flush()
+    worker._producer.flush()
     points.append((time.monotonic(), taken()))
     cpu = time.process_time() - cpu
     shares = clock.shares() if clock else {}
@@ -222,16 +226,25 @@ def report(
 def fill(broker: Broker, count: int) -> str:
     """Make the topics; return the name of the stream that is in them."""
     stream, codec = stories(), JsonCodec()
-    values = [codec.encode(Example(x, y)) for x, y in stream.examples()]
-    repeated = [values[i % len(values)] for i in range(count)]
+    examples = list(islice(cycle(stream.examples()), count))
+    repeated = [codec.encode(Example(x, y)) for x, y in examples]
+    values = {
+        "one": repeated,
+        "two": repeated,
+        "out": [],
+        "features": [codec.encode(Example(x, id=n)) for n, (x, _) in enumerate(examples)],
+        "labels": [json.dumps({"id": n, "label": y}).encode() for n, (_, y) in enumerate(examples)],
+    }
     admin = KafkaAdminClient(bootstrap_servers=broker.address)
-    for topic, partitions in (("one", 1), ("two", 2), ("out", 2)):
-        admin.create_topics(
-            {topic: {"num_partitions": partitions, "replication_factor": 1}},
-            wait_for_metadata=True,
-        )
-        for partition in range(partitions if topic != "out" else 0):
-            produce(broker.address, topic, repeated, partition)
+    for topic, sent in values.items():
+        wanted = {
+            "num_partitions": 2 if topic in {"two", "out"} else 1,
+            "replication_factor": 1,
+            "configs": {"message.timestamp.type": "LogAppendTime"},
+        }
+        admin.create_topics({topic: wanted}, wait_for_metadata=True)
+        for partition in range(wanted["num_partitions"]):
+            produce(broker.address, topic, sent, partition)
     admin.close()
     return stream.name
 
@@ -256,6 +269,13 @@ def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> d
     each = middle[two]["cpu"]
     cores = min(2, (os.cpu_count() or 1) * each / (each + middle[two]["broker"]))
     allowed = cores * middle[one]["cpu"] / each
+    late = [
+        b["rate"] / a["rate"]
+        for a, b in zip(
+            rounds["one worker"], rounds["one worker, labels of a second topic"], strict=True
+        )
+    ]
+    print(f"labels of a second topic: {statistics.median(late):.2f} of the rate of one")
     print(f"two workers on two partitions: {times:.2f} times one, {allowed:.2f} by their CPU time")
     print(f"checkpoints: {middle['one worker']['checkpoints']:.1%} of one worker's time")
     print("CPU time of one worker by step:")

@@ -10,13 +10,18 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
-@pytest.mark.parametrize("single", [False, True], ids=["each partition", "single"])
-def test_faults_lose_and_double_nothing(tmp_path, single):
+@pytest.mark.parametrize("form", ["each partition", "single", "late"])
+def test_faults_lose_and_double_nothing(tmp_path, form):
+    how = {form: True} if form != "each partition" else {}
     with tool.Broker(tmp_path / "kafka") as broker:
-        report = run(broker, tmp_path / "run", seed=1, seconds=5, examples=6_000, single=single)
+        report = run(broker, tmp_path / "run", seed=1, seconds=5, examples=6_000, **how)
     assert report.holds, "\n".join(report.lines())
     findings = report.findings
-    assert findings.examples > 5_000
+    if form == "late":
+        assert min(findings.labels[kind] for kind in ("orphan", "duplicate", "refused")) > 50
+        assert findings.labels["learnt"] > 2_000
+    else:
+        assert findings.examples > 5_000
+        assert findings.examples + findings.unlabelled + findings.poison == report.messages
     assert findings.poison > 50
-    assert findings.examples + findings.unlabelled + findings.poison == report.messages
     assert {"abort", "broker kill", "damaged files", "zombie"} <= report.faults.keys()

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift.consumers import CheckpointFolder
 from drift.consumers.checkpoints.state import encode
 from drift.errors import MessageError
+from tests.consumers.twin_late import Twin
 from tests.faults.examples import PARTITIONS, codec
 from tests.faults.runner import model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from drift.consumers import CheckpointFolder
+    from drift.consumers import WorkerOptions
     from drift.consumers.checkpoints.checkpoint import Checkpoint
 
-__all__ = ["Findings", "check", "check_single", "read"]
+__all__ = ["Findings", "check", "check_late", "check_single", "read"]
 
 
 class Expected(NamedTuple):
@@ -45,6 +47,7 @@ class Findings:
         self.doubled = 0
         self.predictions_again = 0
         self.letters_again = 0
+        self.labels: Counter[str] = Counter()
         self.failures: list[str] = []
 
 
@@ -168,6 +171,109 @@ def check_single(
     return findings
 
 
+def check_late(
+    options: WorkerOptions,
+    topic: str,
+    log: list[Any],
+    folder: CheckpointFolder,
+    outputs: tuple[list[Any], ...],
+) -> Findings:
+    """Compare with a plain loop over both logs, and each prediction with the model that made it.
+
+    Parameters
+    ----------
+    options
+        How long features and labels wait.
+    topic, log, folder
+        As of `check`.
+    outputs
+        Records of the topics of predictions, dead letters, labels and orphans.
+    """
+    findings = Findings()
+    folder = CheckpointFolder(folder.path)  # the worker has added its settings of labels
+    predictions, letters, labels, orphans = outputs
+    wanted: dict[str, dict[str, Any]] = {}
+    poison: dict[tuple[str, int, int], bytes | None] = {}
+    lost: dict[tuple[str, int, int], bytes | None] = {}
+    for partition in range(PARTITIONS):
+        parts = [
+            [(r.offset, r.timestamp, r.value) for r in records if r.partition == partition]
+            for records in (log, labels)
+        ]
+        twin = Twin(*parts, options, codec=codec())
+        findings.labels += twin.counts
+        findings.examples += len(twin.learnt)
+        place = topic, partition
+        newest = folder.newest(place)
+        if newest is None or newest.join is None:
+            findings.failures.append(f"{place}: no checkpoint")
+            continue
+        ends = {place: _end(log, partition), (options.labels, partition): _end(labels, partition)}
+        _check_offsets(findings, newest, ends)
+        if encode(newest.model) != encode(twin.model(model())):
+            findings.failures.append(f"{place}: the model is not that of a plain loop")
+        try:
+            twin.assert_joined(newest.join)
+        except AssertionError as problem:
+            findings.failures.append(f"{place}: what waits is not what a loop has: {problem!s:.80}")
+        _check_count(findings, newest, len(twin.learnt))
+        _check_late_predictions(findings, topic, partition, twin, predictions)
+        for offset, _, value, example in twin.features:
+            if example is None:
+                poison[topic, partition, offset] = value
+            else:
+                wanted[f"{topic}:{partition}:{offset}"] = {"id": example.id}
+        name = str(options.labels)
+        poison |= {(name, partition, offset): value for offset, value in twin.refused}
+        lost |= {(name, partition, offset): value for offset, value in twin.orphans}
+    findings.unlabelled = len(wanted)
+    _check_predictions(findings, wanted, predictions)
+    for name, records, of in (("dead letters", letters, poison), ("orphans", orphans, lost)):
+        _check_kept(findings, name, records, of)
+    findings.poison = len(poison)
+    return findings
+
+
+def _check_late_predictions(
+    findings: Findings, topic: str, partition: int, twin: Twin, records: list[Any]
+) -> None:
+    """Predict each message that was predicted by the model that it says."""
+    features = {offset: example.features for offset, _, _, example in twin.features if example}
+    made: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        body = json.loads(record.value)
+        if (body["topic"], body["partition"]) == (topic, partition):
+            made[body["labels_learnt"]].append(body)
+    wrong = 0
+    for after, learner in twin.models(model(), made):
+        for body in made[after]:
+            x = features.get(body["offset"])
+            wrong += x is None or (body["predicted"], body["score"]) != (
+                learner.predict_one(x),
+                learner.decision_function_one(x),
+            )
+    if wrong:
+        findings.failures.append(f"{topic}:{partition}: {wrong} predictions are not the model's")
+
+
+def _check_kept(
+    findings: Findings,
+    name: str,
+    records: list[Any],
+    wanted: dict[tuple[str, int, int], bytes | None],
+) -> None:
+    got = {}
+    for record in records:
+        facts = {key: value.decode() for key, value in dict(record.headers).items()}
+        place = facts["drift.topic"], int(facts["drift.partition"]), int(facts["drift.offset"])
+        got[place] = record.value
+    findings.letters_again += len(records) - len(got)
+    findings.lost += len(wanted.keys() - got.keys())
+    if got != wanted:
+        wrong = sorted(p for p in got.keys() | wanted.keys() if got.get(p, 0) != wanted.get(p, 0))
+        findings.failures.append(f"{name} are not those of a loop: {len(wrong)}, {wrong[:3]}")
+
+
 def _end(log: list[Any], partition: int) -> int:
     return max((r.offset + 1 for r in log if r.partition == partition), default=0)
 
@@ -221,18 +327,9 @@ def _check_predictions(
 def _check_letters(
     findings: Findings,
     topic: str,
-    wanted: dict[tuple[int, int], bytes | None],
+    poison: dict[tuple[int, int], bytes | None],
     records: list[Any],
 ) -> None:
-    findings.poison = len(wanted)
-    got = {}
-    for record in records:
-        facts = dict(record.headers)
-        if facts["drift.topic"].decode() == topic:
-            place = int(facts["drift.partition"]), int(facts["drift.offset"])
-            got[place] = record.value
-    findings.letters_again = len(records) - len(got)
-    findings.lost += len(wanted.keys() - got.keys())
-    if got != wanted:
-        wrong = sorted(p for p in got.keys() | wanted.keys() if got.get(p, 0) != wanted.get(p, 0))
-        findings.failures.append(f"dead letters are not the poison: {wrong[:3]}")
+    findings.poison = len(poison)
+    wanted = {(topic, *place): value for place, value in poison.items()}
+    _check_kept(findings, "dead letters", records, wanted)

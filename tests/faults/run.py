@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints import checkpoint
 from drift.errors import CheckpointError
-from tests.faults.check import Findings, check, check_single, read
+from tests.faults.check import Findings, check, check_late, check_single, read
 from tests.faults.examples import GIVEN_UP, PARTITIONS, Feed, give_up
 from tests.faults.group import Group
 from tests.faults.plan import Fault, plan
-from tests.faults.runner import SESSION, folder
+from tests.faults.runner import SESSION, folder, worker_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,6 +67,7 @@ class Report:
     seconds: float = 0.0
     catching_up: float = 0.0
     single: bool = False
+    late: bool = False
 
     @property
     def holds(self) -> bool:
@@ -90,6 +91,8 @@ class Report:
             f"them; sent more than once: {found.predictions_again:,} predictions, "
             f"{found.letters_again:,} dead letters"
         )
+        if self.late:
+            yield "labels: " + ", ".join(f"{k} {n:,}" for k, n in sorted(found.labels.items()))
         yield f"lost {found.lost}, doubled {found.doubled}"
         yield from (f"FAILED: {failure}" for failure in found.failures)
         if self.holds:
@@ -102,7 +105,14 @@ class Report:
 
 class _Test:
     def __init__(
-        self, broker: Broker | str, root: Path, seed: int, examples: int, *, single: bool
+        self,
+        broker: Broker | str,
+        root: Path,
+        seed: int,
+        examples: int,
+        *,
+        single: bool,
+        late: bool,
     ) -> None:
         self.broker = None if isinstance(broker, str) else broker
         self.address = broker if isinstance(broker, str) else broker.address
@@ -110,7 +120,10 @@ class _Test:
         self.long = False
         name = f"drift-faults-{uuid.uuid4().hex[:8]}"
         self.topics = {"topic": name, "predictions": f"{name}-out", "dead_letters": f"{name}-dead"}
-        self.report = Report(Findings(), single=single)
+        if late:
+            self.topics |= {"labels": f"{name}-labels", "orphans": f"{name}-orphans"}
+        self.logs = [name, *([self.topics["labels"]] if late else [])]
+        self.report = Report(Findings(), single=single, late=late)
         #: Of the models: partitions, or all of them.
         self.places = [(name, p) for p in ([None] if single else range(PARTITIONS))]
         self.folder = folder(root, single=single)
@@ -126,7 +139,14 @@ class _Test:
             "address": self.address,
             "single": self.report.single,
         }
-        feed = Feed(self.address, self.topics["topic"], self.n, 0.95 * seconds, self.seed)
+        feed = Feed(
+            self.address,
+            self.topics["topic"],
+            self.n,
+            0.95 * seconds,
+            self.seed,
+            self.topics.get("labels"),
+        )
         group = Group(self.root, options, self.seed)
         try:
             self._wait_for_all(group)
@@ -149,13 +169,21 @@ class _Test:
         from kafka import KafkaAdminClient  # noqa: PLC0415 - an extra
 
         admin = KafkaAdminClient(bootstrap_servers=self.address)
-        counts = dict(zip(self.topics.values(), (PARTITIONS, 1, 1), strict=True))
+        clock = {"message.timestamp.type": "LogAppendTime"}
         admin.create_topics(
-            {t: {"num_partitions": n, "replication_factor": 1} for t, n in counts.items()},
+            {
+                topic: {
+                    "num_partitions": PARTITIONS if topic in self.logs else 1,
+                    "replication_factor": 1,
+                    "configs": clock,
+                }
+                for topic in self.topics.values()
+            },
             wait_for_metadata=True,
         )
         admin.close()
-        give_up(self.address, self.topics["topic"])
+        for topic in self.logs:
+            give_up(self.address, topic)
 
     def _wait_for_all(self, group: Group) -> None:
         """Let the group form, so that the faults find it at work."""
@@ -335,10 +363,12 @@ class _Test:
             failures.append(f"the producer failed: {feed.error}")
         log, *outputs = (read(self.address, topic) for topic in self.topics.values())
         self.report.messages = len(log)
-        numbers = {int(dict(record.headers)["number"]) for record in log}
+        numbers = {int(dict(r.headers)["number"]) for r in log if r.headers}
         if numbers != set(range(self.n)):
             failures.append(f"the log has {len(numbers)} of {self.n} messages")
         compare = check_single if self.report.single else check
+        if self.report.late:
+            compare = partial(check_late, worker_options({**self.topics, "group": "any"}))
         self.report.findings = compare(self.topics["topic"], log, self.folder, tuple(outputs))
         self.report.findings.failures[:0] = failures
         self._check_sharpness()
@@ -352,6 +382,7 @@ def run(
     seconds: float = 60,
     examples: int = 50_000,
     single: bool = False,
+    late: bool = False,
     tell: Callable[[float, int], None] = lambda _seconds, _done: None,
 ) -> Report:
     """Run one fault test.
@@ -370,8 +401,10 @@ def run(
         Messages, poison included.
     single
         One model over all partitions, in one worker at a time.
+    late
+        Labels on a topic of their own, some time after the features.
     tell
         Is told how far it is: seconds, and messages that are in checkpoints.
     """
     root.mkdir(parents=True, exist_ok=True)
-    return _Test(broker, root, seed, examples, single=single).run(seconds, tell)
+    return _Test(broker, root, seed, examples, single=single, late=late).run(seconds, tell)

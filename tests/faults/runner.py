@@ -18,9 +18,9 @@ from drift.consumers.crash_points import CHECKPOINT_POINTS, install
 from drift.errors import DriftError, UnavailableError
 from drift.models import RBP
 from tests.faults.diary import Diary, NumberedCodec
-from tests.faults.examples import CODEC, codec
+from tests.faults.examples import CODEC, GRACE, codec
 
-__all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model"]
+__all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model", "worker_options"]
 
 #: Session timeout, seconds.
 SESSION = 2.0
@@ -42,6 +42,21 @@ def model() -> RBP:
 def configuration() -> dict[str, Any]:
     """Return what its checkpoints have to agree on."""
     return {"model": "RBP", "budget": 200, "seed": 11}
+
+
+def worker_options(options: dict[str, Any]) -> WorkerOptions:
+    """Return what a worker is told; of labels that come later few are waited for, and not long."""
+    names = ("topic", "group", "predictions", "dead_letters", "labels", "orphans", "single")
+    return WorkerOptions(
+        **{name: options[name] for name in names if name in options},
+        start="earliest",
+        checkpoint_every=400,
+        checkpoint_seconds=1.0,
+        grace=GRACE,
+        max_age=30.0,
+        pending=1_000,
+        pending_bytes=1 << 20,
+    )
 
 
 def folder(path: Path, *, single: bool = False) -> CheckpointFolder:
@@ -104,13 +119,7 @@ def main(text: str) -> None:
             "reconnect_backoff_ms": 50,
             "reconnect_backoff_max_ms": 500,
         },
-        WorkerOptions(
-            **{name: options[name] for name in ("topic", "group", "predictions", "dead_letters")},
-            start="earliest",
-            single=single,
-            checkpoint_every=400,
-            checkpoint_seconds=1.0,
-        ),
+        worker_options(options),
         codec=NumberedCodec(**CODEC) if single else codec(),
         consumer={
             "session_timeout_ms": int(1000 * SESSION),
