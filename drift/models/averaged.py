@@ -10,7 +10,7 @@ from drift.models._store.guard import alone
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.labels import probabilities
 from drift.models._template.multiclass import MulticlassKernelClassifier, TwoOrMore, softmax
-from drift.models._template.river import ONE, Calibrated, ModelWrapper, OnlineClassifier
+from drift.models._template.river import ONE, Calibrated, ModelWrapper, Scored
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Averaged"]
 
 
-class Averaged(Calibrated, ModelWrapper, OnlineClassifier):
+class Averaged(Calibrated, ModelWrapper, Scored):
     """A model's average: it learns as the model does, and scores with the mean of its hypotheses.
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis

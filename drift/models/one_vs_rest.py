@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_class, check_classes
 from drift.models._store.guard import alone
 from drift.models._store.rows import BEST, Classes
 from drift.models._template.multiclass import softmax
-from drift.models._template.river import Calibrated, Guarded, ModelWrapper, OnlineClassifier
+from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OneVsRest"]
 
 
-class OneVsRest(Calibrated, Guarded, ModelWrapper, OnlineClassifier):
+class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     """One binary model for each class, trained to tell it from all others.
 
     The prediction is the class whose model gives the highest raw score, the first met among equals;
@@ -76,7 +76,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, OnlineClassifier):
 
     def __init__(self, model: KernelClassifier) -> None:
         # River has a pipeline pass for what its last step is.
-        if not issubclass(type(model), OnlineClassifier) or not model._learns_signs:
+        if not issubclass(type(model), Scored) or not model._learns_signs:
             raise ParameterError(
                 f"model must be a binary classifier of drift.models, not {type(model).__name__}: "
                 "put transformers in front of OneVsRest; multiclass models need no wrapper, "

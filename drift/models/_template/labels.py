@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from drift.errors import LabelError
 from drift.models._store.class_labels import UNSEEN, refuse_real
 from drift.models._store.features import is_missing
-from drift.models._template.river import OnlineClassifier
+from drift.models._template.river import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple
     return kind, labels if kind == "-1/+1" else (0, 1)  # 1 may turn out to go with 0 or with -1
 
 
-class BinaryLabels(OnlineClassifier):
+class BinaryLabels(Scored):
     """Predicts in the kind of label that was learnt: bool, 0/1 or -1/+1; bool before that."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["ONE", "Calibrated", "Guarded", "ModelWrapper", "OnlineClassifier"]
+__all__ = ["ONE", "Calibrated", "Guarded", "ModelWrapper", "OnlineClassifier", "Scored"]
 
 #: The weight of examples without one: the very object, which says so in no time.
 ONE = 1.0
@@ -86,19 +86,8 @@ class Calibrated(Part):
 class OnlineClassifier(base.MiniBatchClassifier, Part):
     """What every model shares, whatever its scores and labels are.
 
-    A score is a float, or an array of one float for each class. While a thread works on a model,
-    any other gets RuntimeError.
+    While a thread works on a model, any other gets RuntimeError.
     """
-
-    #: See `drift.models._template.binary`.
-    _shares_supports: ClassVar[bool] = False
-
-    #: Whether there is a `_learn_sign`, which `OneVsRest` needs.
-    _learns_signs: ClassVar[bool] = False
-
-    #: When a model of one class in `OneVsRest`, over the store of all, does not learn an example:
-    #: compiled code passes over the rows of a batch that no class learns.
-    _scan_rule: Rule = Rule(math.inf)
 
     #: Weight of the example that is being learnt, for the hooks: not 1 while `_weigh` runs.
     _weight: float = 1.0
@@ -108,9 +97,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     #: What keeps other threads out of the model, and takes back an update that fails.
     _guard: Held
 
-    #: What turns scores into probabilities; it learns from the score before each update.
-    _calibration: Calibration
-
     @abstractmethod
     def _read(self, x: Features) -> None:
         """Take an example as the point, or refuse it; the hypothesis stays as it is."""
@@ -118,10 +104,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     @abstractmethod
     def _score(self) -> Any:
         """Score of the point that was read last, as predictions and updates need it."""
-
-    def _output(self) -> Any:
-        """Score of the point as it is shown: of the sign of `_score`."""
-        return self._score()
 
     @abstractmethod
     def _learn(self, x: Features, y: Label) -> Label:
@@ -182,10 +164,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
             self._read(x)
             scores.append(self._score())
         return scores
-
-    def _output_rows(self, table: Table) -> list[Any]:
-        """Score of each row, as `_output` gives it."""
-        return self._score_rows(table)
 
     @alone
     def clone(
@@ -296,10 +274,10 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
         """Give every label its probability.
 
-        It is the logistic function, or of several classes the softmax, of the scores over their
-        running root mean square, times a slope that is learnt with every example by a gradient step
-        on the log loss. The slope is positive and there is no intercept: the label predicted is the
-        most probable one.
+        Of scores it is the logistic function, or of several classes the softmax, over their running
+        root mean square, times a slope that is learnt with every example by a gradient step on the
+        log loss. The slope is positive and there is no intercept: the label predicted is the most
+        probable one. What `Tracker`, which has no scores, says instead is in its own docstring.
 
         Parameters
         ----------
@@ -398,24 +376,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         return table
 
     @alone
-    def decision_function_many(self, X: Any) -> NDArray[Any]:
-        """Score of each row, as `decision_function_one` gives it.
-
-        Parameters
-        ----------
-        X
-            As for `learn_many`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Scores; classes in the order in which they were first met.
-        """
-        import numpy as np  # noqa: PLC0415
-
-        return np.array(self._output_rows(self._table(X)), dtype=np.float64)
-
-    @alone
     def predict_many(self, X: Any) -> Any:
         """Predict the label of each row.
 
@@ -451,3 +411,46 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         rows = [self._probabilities(score) for score in self._score_rows(table)]
         labels = rows[0] if rows else self.predict_proba_one({})
         return table.frame({label: [row[label] for row in rows] for label in labels})
+
+
+class Scored(OnlineClassifier):
+    """A model whose prediction is the sign of a score, or the class of the largest of several."""
+
+    #: See `drift.models._template.binary`.
+    _shares_supports: ClassVar[bool] = False
+
+    #: Whether there is a `_learn_sign`, which `OneVsRest` needs.
+    _learns_signs: ClassVar[bool] = False
+
+    #: When a model of one class in `OneVsRest`, over the store of all, does not learn an example:
+    #: compiled code passes over the rows of a batch that no class learns.
+    _scan_rule: Rule = Rule(math.inf)
+
+    #: What turns scores into probabilities; it learns from the score before each update.
+    _calibration: Calibration
+
+    def _output(self) -> Any:
+        """Score of the point as it is shown: of the sign of `_score`."""
+        return self._score()
+
+    def _output_rows(self, table: Table) -> list[Any]:
+        """Score of each row, as `_output` gives it."""
+        return self._score_rows(table)
+
+    @alone
+    def decision_function_many(self, X: Any) -> NDArray[Any]:
+        """Score of each row, as `decision_function_one` gives it.
+
+        Parameters
+        ----------
+        X
+            As for `learn_many`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Scores; classes in the order in which they were first met.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        return np.array(self._output_rows(self._table(X)), dtype=np.float64)
