@@ -8,6 +8,7 @@ from oracles_tracker_parts import GOLDEN, Linear, SecondOrderGate, dot, first, h
 LINEAR = [("sgd", 0.3), ("sgd", 3.0), ("adagrad", 0.25), ("kalman", 1.0)]
 GATES = [0.1]
 SURPRISE, CLIP, VOTE, DRAWN, NAMES = 0.25, 1e-3, 0.2, 16, 4096
+MAPS = [(slope, floor) for slope in (1, 2, 4) for floor in (0.0, 0.1, 0.2, 0.4)]
 
 
 class Tracker:
@@ -42,6 +43,7 @@ class Tracker:
         self.gates = np.full((len(GATES) + 1, self.n_members), 1 / self.n_members)
         self.filter = SecondOrderGate(self.n_members)
         self.weights, self.votes, self.last = np.full(n, 1 / n), np.full(n, 1 / n), np.full(2, 0.5)
+        self.maps = np.array([1 / 2] + [1 / 22] * 11)
         self.losses, self.errors = [], np.zeros(n)  # a row of losses for each example
         self.log_loss = self.mistakes = self.total = 0.0
         self.mean_loss, self.mean_count = 0.7, 1.0
@@ -166,8 +168,16 @@ class Tracker:
 
     def proba(self, x):
         self.look(x)
-        seen = self.mixed[: len(self.classes)]
-        return dict(zip(self.classes, seen / seen.sum(), strict=True))
+        return dict(zip(self.classes, self.maps @ self.mapped(), strict=True))
+
+    def mapped(self):
+        """Probabilities of the classes met under each map."""
+        powers = [self.mixed[: len(self.classes)] ** slope for slope, _ in MAPS]
+        n = max(len(self.classes), 1)
+        return [
+            (1 - f) * power / power.sum() + f / n
+            for power, (_, f) in zip(powers, MAPS, strict=True)
+        ]
 
     # --- with it ---
 
@@ -206,6 +216,9 @@ class Tracker:
         if known:
             self.turn_gates(k, w)
             self.weights = self.shared(self.weights * factors)
+        if k < len(self.classes) > 1:
+            maps = self.maps * np.array(self.mapped())[:, k] ** w
+            self.maps = (1 - 3e-4) * maps / maps.sum() + 3e-4 / len(maps)
         self.votes = self.shared(self.votes * np.exp(-VOTE * w * (self.choices != k)))
         self.last = self.shared(self.last * np.exp(-VOTE * w * (self.candidates != k)))
         self.losses.append((known, w * losses))

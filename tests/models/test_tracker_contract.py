@@ -6,8 +6,10 @@ import random
 
 import pandas as pd
 import pytest
+from oracles_tracker import Tracker as Twin
 from river import checks
 from streams import random_stream
+from test_multiclass import clusters
 from test_threads import IN_USE, in_thread
 
 from drift.errors import LabelError, ParameterError
@@ -74,6 +76,27 @@ def test_no_weight_is_too_large(share):
     assert sum(row.weight for row in model.experts) == pytest.approx(1.0)
 
 
+def forget_maps(model):
+    """Make a model that of a version which had no maps of probabilities."""
+    state = model.__getstate__()
+    del state["_core"]["maps"]
+    model.__setstate__(state)
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_state_without_maps_shows_the_mixture():
+    model, twin = Tracker(9), Twin(9)
+    for x, y in clusters(list("abc"), 60):
+        model.learn_one(x, y)
+        twin.learn(x, y)
+    shown = model.predict_proba_one(x)
+    forget_maps(model)
+    mixed = model.predict_proba_one(x)
+    twin.look(x)
+    assert list(mixed.values()) == pytest.approx(twin.mixed[:3] / twin.mixed[:3].sum(), abs=1e-4)
+    assert mixed != pytest.approx(shown, abs=1e-3)
+
+
 def test_a_weight_scales_steps():
     """Far from any supports, the score of one linear step is in proportion to the weight."""
     gains = []
@@ -81,6 +104,7 @@ def test_a_weight_scales_steps():
         model = Tracker(4, scale="sparse")
         model.learn_one({"a": 1.0}, "no", 0.001)
         model.learn_one({"b": 1.0}, "yes", w)
+        forget_maps(model)
         chance = model.predict_proba_one({"b": 1.0})["yes"]
         gains.append(math.log(chance / (1 - chance)))
     assert 1.7 < gains[1] / gains[0] < 2.1
@@ -112,9 +136,8 @@ def test_memory_does_not_follow_the_stream(scale):
 
 
 def test_a_vote_has_no_score():
-    assert not hasattr(Tracker(), "decision_function_one")
-    with pytest.raises(AttributeError, match="take predict_proba_many"):
-        _ = Tracker().decision_function_many
+    assert not hasattr(Tracker, "decision_function_one")
+    assert not hasattr(Tracker, "decision_function_many")
 
 
 def test_experts_are_a_table_of_what_each_would_have_done():

@@ -6,20 +6,24 @@
 #ifndef DRIFT_MIXTURE_H
 #define DRIFT_MIXTURE_H
 
+#include "tracker_softmax.h"
+
 #define DRIFT_CLIP 1e-3 /* least probability that a member gives a class */
 #define DRIFT_TIE 1e-6 /* scores and probabilities within this are equal, */
 #define DRIFT_VOTE_TIE 1e-9 /* and votes within that */
 #define DRIFT_VOTE 0.2 /* what a mistake takes from a logarithmic weight in the vote */
 #define DRIFT_INSERTION 0.25 /* share of the mean loss above which an example becomes a support */
 #define DRIFT_MEMORY 0.999 /* of that mean */
-#define DRIFT_SEEN 6.0 /* scores that gates see are clipped here, */
-#define DRIFT_LARGEST 30.0 /* and here those that become a probability of two classes */
+#define DRIFT_SEEN 6.0 /* scores that gates see are clipped here */
+#define DRIFT_MAP_SHARE 3e-4 /* of the weights of the maps that goes round */
 
 /* Of the gate of second order: what an example adds to the variances of its weights, and their most. */
 #define DRIFT_WALK 1e-5
 #define DRIFT_MOST 0.1
 
-enum { DRIFT_FIRST_ORDER = 1, DRIFT_GATES = 2, DRIFT_LINEARS = 4, DRIFT_USUAL = 20 };
+enum { DRIFT_FIRST_ORDER = 1, DRIFT_GATES = 2, DRIFT_LINEARS = 4, DRIFT_USUAL = DRIFT_USUAL_MEMBERS - DRIFT_GATES };
+enum { DRIFT_SLOPES = 3, DRIFT_FLOORS = 4, DRIFT_MAPS = DRIFT_SLOPES * DRIFT_FLOORS };
+static const double drift_floors[DRIFT_FLOORS] = {0.0, 0.1, 0.2, 0.4};
 static const double drift_gate_rates[DRIFT_FIRST_ORDER] = {0.1};
 
 typedef struct {
@@ -29,7 +33,7 @@ typedef struct {
     double share;
     /* What is learnt: by member, of the gates, and sums. */
     double *weights, *majority, *errors, *losses, *path, *switches, *gates, *covariance;
-    double trust[2], total, log_loss, mistakes, mean_loss, mean_of;
+    double trust[2], maps[DRIFT_MAPS], total, log_loss, mistakes, mean_loss, mean_of;
     int64_t n_learnt;
     /* Of the example read last. */
     double *score, *softmax, *p, *next, *mixed, *margin, *gain;
@@ -37,70 +41,7 @@ typedef struct {
     int ballot[2], prediction;
 } DriftMixture;
 
-/* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series. */
-static inline double drift_power_of_e(double x) {
-    double shifted = x * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */
-    double whole = shifted - 6755399441055744.0;
-    double r = (x - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10;
-    double sum = 1.0;
-    union { double real; int64_t bits; } power, exponent;
-    for (int k = 13; k > 0; k--) sum = 1.0 + sum * r * inverse[k];
-    exponent.real = shifted;
-    power.bits = (int64_t)((uint64_t)(exponent.bits + 1023) << 52);
-    return sum * power.real;
-}
-
-/* log(x) for a normal x > 0: x = 2**n m with m about 1, and 11 terms of the series of the inverse tangent. */
-static inline double drift_log(double x) {
-    union { double real; int64_t bits; } whole = {x}, rest;
-    int64_t shifted = whole.bits - 0x3FE6A09E667F3BCD; /* sqrt(1/2) */
-    double f, square, sum = 1.0 / 21;
-    rest.bits = (shifted & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD;
-    f = (rest.real - 1.0) / (rest.real + 1.0);
-    square = f * f;
-    for (int k = 19; k > 0; k -= 2) sum = sum * square + 1.0 / k;
-    return 2.0 * f * sum + (double)((int32_t)(shifted >> 32) >> 20) * 0.693147180559945309417;
-}
-
-static inline double drift_clipped(double x, double most) { return x > most ? most : x < -most ? -most : x; }
-
 static inline int drift_classes(const DriftMixture *m) { return m->rows > 1 ? m->rows : 2; }
-
-/* Probabilities by class and member from scores by row and member. */
-static DRIFT_INLINE void drift_softmax_of(double *__restrict softmax, const double *__restrict score, int rows, int n) {
-    double top[DRIFT_LANES], sum[DRIFT_LANES];
-    if (rows == 1) {
-        for (int e = 0; e < n; e++) {
-            softmax[n + e] = 1.0 / (1.0 + drift_power_of_e(-drift_clipped(score[e], DRIFT_LARGEST)));
-            softmax[e] = 1.0 - softmax[n + e];
-        }
-        return;
-    }
-    for (int first = 0; first < n; first += DRIFT_LANES) {
-        int count = n - first < DRIFT_LANES ? n - first : DRIFT_LANES;
-        for (int e = 0; e < count; e++) top[e] = score[first + e];
-        for (int r = 1; r < rows; r++)
-            for (int e = 0; e < count; e++)
-                if (score[r * n + first + e] > top[e]) top[e] = score[r * n + first + e];
-        memset(sum, 0, sizeof sum);
-        for (int r = 0; r < rows; r++)
-            for (int e = 0; e < count; e++) {
-                double x = score[r * n + first + e] - top[e];
-                double value = drift_power_of_e(x > -700.0 ? x : -700.0);
-                softmax[r * n + first + e] = value;
-                sum[e] += value;
-            }
-        for (int r = 0; r < rows; r++)
-            for (int e = 0; e < count; e++) softmax[r * n + first + e] /= sum[e];
-    }
-}
-
-DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double *__restrict score, int rows, int n) {
-    if (n == DRIFT_USUAL + DRIFT_GATES)
-        drift_softmax_of(softmax, score, rows, DRIFT_USUAL + DRIFT_GATES);
-    else
-        drift_softmax_of(softmax, score, rows, n);
-}
 
 /* The first place whose value is within `tie` of the largest one's. */
 static int drift_first(const double *values, int n, int step, double tie) {
@@ -173,6 +114,38 @@ static void drift_reweigh(double *weights, const double *own, int n, double w, d
 static void drift_next_weights(DriftMixture *m, int number, double w) {
     memcpy(m->next, m->weights, (size_t)m->members * sizeof *m->next);
     if (drift_was_scored(m, number)) drift_reweigh(m->next, m->p + number * m->members, m->members, w, m->share);
+}
+
+/* Sums of the mixture's probabilities of the classes met, and of their squares and fourth powers. */
+static void drift_sum_powers(const DriftMixture *m, double *sums) {
+    for (int s = 0; s < DRIFT_SLOPES; s++) sums[s] = 0.0;
+    for (int c = 0; c < m->known; c++) {
+        double power = m->mixed[c];
+        for (int s = 0; s < DRIFT_SLOPES; s++, power *= power) sums[s] += power;
+    }
+}
+
+/* The probability of a class that was met under each map. */
+static void drift_map(const DriftMixture *m, const double *sums, int number, double *mapped) {
+    double power = m->mixed[number];
+    for (int s = 0; s < DRIFT_SLOPES; s++, power *= power)
+        for (int f = 0; f < DRIFT_FLOORS; f++)
+            mapped[s * DRIFT_FLOORS + f] = (1.0 - drift_floors[f]) * (power / sums[s]) + drift_floors[f] / m->known;
+}
+
+/* That probability as it is shown. */
+static double drift_chance(const DriftMixture *m, const double *sums, int number) {
+    double mapped[DRIFT_MAPS], sum = 0.0;
+    drift_map(m, sums, number, mapped);
+    for (int i = 0; i < DRIFT_MAPS; i++) sum += m->maps[i] * mapped[i];
+    return sum;
+}
+
+static void drift_learn_maps(DriftMixture *m, int number, double w) {
+    double sums[DRIFT_SLOPES], mapped[DRIFT_MAPS];
+    drift_sum_powers(m, sums);
+    drift_map(m, sums, number, mapped);
+    drift_reweigh(m->maps, mapped, DRIFT_MAPS, w, DRIFT_MAP_SHARE);
 }
 
 /* Minus the gradient of a member's log loss in its score of a row. */
@@ -274,6 +247,7 @@ static void drift_weigh(DriftMixture *m, int number, double w, double loss) {
         if (m->n_learnt) drift_follow(m);
         drift_learn_gates(m, number, w);
         memcpy(m->weights, m->next, (size_t)n * sizeof *m->weights);
+        if (number < m->known && m->known > 1) drift_learn_maps(m, number, w);
     }
     for (int e = 0; e < n; e++) m->next[e] = loss;
     if (scored) drift_losses(m->next, m->p + number * n, n, w);

@@ -75,6 +75,8 @@ cdef class TrackerCore(Scaling):
             self.m.gates[e] = 1.0 / scored
         for e in range(scored):
             self.m.covariance[e * scored + e] = SECOND_ORDER[0]
+        for e in range(DRIFT_MAPS):
+            self.m.maps[e] = MAPS[e]
         self.m.trust[0] = self.m.trust[1] = 0.5
         self.m.mean_loss, self.m.mean_of, self.m.rows = 0.7, 1.0, 1
         self.cells = self.cells_of(0)
@@ -216,11 +218,10 @@ cdef class TrackerCore(Scaling):
     def score(self):
         """Number of the class that is predicted, -1 before any was met, and each one's probability."""
         cdef int c
-        cdef double total = 0.0
+        cdef double[DRIFT_SLOPES] sums
         self.say()
-        for c in range(self.m.known):
-            total += self.m.mixed[c]
-        return self.m.prediction, [self.m.mixed[c] / total for c in range(self.m.known)]
+        drift_sum_powers(&self.m, sums)
+        return self.m.prediction, [drift_chance(&self.m, sums, c) for c in range(self.m.known)]
 
     def predict(self, x):
         """Return the number of the class that is predicted; -1 before anything was learnt."""
@@ -554,6 +555,7 @@ cdef class TrackerCore(Scaling):
             "gates": array_at(self.m.gates, DRIFT_GATES * scored).reshape(DRIFT_GATES, scored),
             "covariance": array_at(self.m.covariance, scored * scored).reshape(scored, scored),
             "trust": array_at(self.m.trust, 2),
+            "maps": array_at(self.m.maps, DRIFT_MAPS),
             "factors": array_at(self.factors, self.n_experts),
             "mean": array_at(self.mean, self.n_names),
             "variance": array_at(self.variance, self.n_names),
@@ -601,6 +603,7 @@ cdef class TrackerCore(Scaling):
         copy_to(self.m.gates, state["gates"])
         copy_to(self.m.covariance, state["covariance"])
         copy_to(self.m.trust, state["trust"])
+        copy_to(self.m.maps, state["maps"])
         copy_to(self.factors, state["factors"])
         copy_to(self.mean, state["mean"])
         copy_to(self.variance, state["variance"])

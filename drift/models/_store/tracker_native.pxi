@@ -15,7 +15,7 @@ cdef extern from *:
     """
     enum: FEW_NAMES, DENSE_NAMES
     double SPARSE_SHARE, RATE, LEAST
-    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_DRAWS
+    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_DRAWS, DRIFT_SLOPES, DRIFT_MAPS
     double DRIFT_TIE
     const uint64_t drift_step
     const double *drift_linear_rates
@@ -31,6 +31,7 @@ cdef extern from *:
         double *gates
         double *covariance
         double *trust
+        double *maps
         int64_t n_learnt
         double *score
         double *softmax
@@ -43,6 +44,8 @@ cdef extern from *:
     int drift_classes(const DriftMixture *) nogil
     void drift_softmax(double *, const double *, int, int) nogil
     void drift_say(DriftMixture *) nogil
+    void drift_sum_powers(const DriftMixture *, double *) nogil
+    double drift_chance(const DriftMixture *, const double *, int) nogil
     double drift_loss(const DriftMixture *, int) nogil
     bint drift_inserts(const DriftMixture *, double) nogil
     void drift_next_weights(DriftMixture *, int, double) nogil

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._store.check import distinct
-from drift.models._tracker.plan import N_GATES, N_LINEAR
+from drift.models._tracker.plan import MAPS, N_GATES, N_LINEAR
 from drift.models._tracker.scaling import DENSE_NAMES
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS
 
 if TYPE_CHECKING:
     from drift.models._tracker.plan import Plan
 
-__all__ = ["check_tracker"]
+__all__ = ["check_tracker", "with_maps"]
 
 _MOST = 2**31 - 1
 _NUMBERS = ("squares", "norms", "total", "log_loss", "mistakes", "mean_loss", "mean_of")
@@ -25,6 +25,11 @@ _COUNTS = ("n_examples", "n_values", "n_learnt")
 def _check(holds: Any, problem: str) -> None:
     if not holds:
         raise ValueError(f"the state of a tracker is inconsistent: {problem}")
+
+
+def with_maps(state: dict[str, Any]) -> dict[str, Any]:
+    """Add what older versions had not, maps of probabilities: the one that changes nothing."""
+    return {"maps": np.eye(len(MAPS))[0]} | state
 
 
 def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
@@ -60,6 +65,7 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
         "mean": (np.float64, (len(names),)),
         "variance": (np.float64, (len(names),)),
         "trust": (np.float64, (2,)),
+        "maps": (np.float64, (len(MAPS),)),
     }
     for name in ("weights", "majority", "errors", "losses", "path", "switches"):
         shapes[name] = np.float64, (plan.n_members,)

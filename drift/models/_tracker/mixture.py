@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.models._store.undo import Part
-from drift.models._tracker.plan import CLIP, GATES, INSERTION, MEMORY, N_GATES, SECOND_ORDER, VOTE
+from drift.models._tracker.plan import (
+    CLIP,
+    FLOORS,
+    GATES,
+    INSERTION,
+    MAP_SHARE,
+    MAPS,
+    MEMORY,
+    N_GATES,
+    SECOND_ORDER,
+    SLOPES,
+    VOTE,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,10 +70,13 @@ class Said(NamedTuple):
     known: int
 
     @property
-    def chances(self) -> list[float]:
-        """Probability of each class that was met."""
-        chances = self.mixture[: self.known]
-        return (chances / chances.sum()).tolist() if self.known else []
+    def mapped(self) -> Array:
+        """Probability by map and class that was met."""
+        powers = self.mixture[: self.known] ** np.array(SLOPES)[:, np.newaxis]
+        powers /= powers.sum(axis=1, keepdims=True)
+        floors = np.array(FLOORS)[:, np.newaxis]
+        maps: Array = (1.0 - floors) * powers[:, np.newaxis] + floors / self.known
+        return maps.reshape(-1, self.known)
 
 
 def first(values: Array, tie: float) -> Any:
@@ -115,6 +130,7 @@ class Mixture(Part):
             "trust",
             "gates",
             "covariance",
+            "maps",
             "errors",
             "losses",
             "path",
@@ -130,6 +146,7 @@ class Mixture(Part):
         self.trust = np.full(2, 0.5)  # in the largest probability, and in that majority
         self.gates = np.full((N_GATES, n_scored), 1.0 / n_scored)
         self.covariance = SECOND_ORDER[0] * np.eye(n_scored)  # of the last gate's weights
+        self.maps = np.array(MAPS)
         self.errors, self.losses = np.zeros(n), np.zeros(n)
         #: Cost of the cheapest sequence of members that ends with each one, and its switches.
         self.path, self.switches = np.full(n, math.log(n)), np.zeros(n)
@@ -155,6 +172,11 @@ class Mixture(Part):
         prediction = int(ballots[int(majority)]) if known else -1
         return Said(scores, softmax, p, mixture, choices, ballots, prediction, known)
 
+    def chances(self, said: Said) -> list[float]:
+        """Probability of each class that was met, as it is shown."""
+        chances: list[float] = (self.maps @ said.mapped).tolist() if said.known else []
+        return chances
+
     def learn(self, said: Said, number: int, w: float) -> bool:
         """Weigh the members by what they said; return whether the example is worth a support."""
         share, n = self.plan.share, self.plan.n_members
@@ -167,6 +189,8 @@ class Mixture(Part):
             self.weights = reweighed(self.weights, own, w, share)
         else:  # a third class, which no score stood for
             loss, losses = -math.log(CLIP), np.full(n, -math.log(CLIP))
+        if number < said.known > 1:
+            self.maps = reweighed(self.maps, said.mapped[:, number], w, MAP_SHARE)
         self.path = self.path + w * losses
         wrong, lost = said.choices != number, said.ballots != number
         slip = math.exp(-VOTE * min(w, 1000.0))

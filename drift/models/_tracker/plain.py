@@ -107,7 +107,7 @@ class TrackerCore(Part):
     def score(self) -> tuple[int, list[float]]:
         """Number of the class that is predicted, -1 before any was met, and all probabilities."""
         said = self._say()
-        return said.prediction, said.chances
+        return said.prediction, self.mixture.chances(said)
 
     def predict(self, x: Features) -> int:
         """Return the number of the class that is predicted; -1 before anything was learnt."""

@@ -7,14 +7,18 @@ from typing import NamedTuple
 __all__ = [
     "CLIP",
     "DRAWS",
+    "FLOORS",
     "GATES",
     "INSERTION",
     "KALMAN",
     "LINEAR",
+    "MAPS",
+    "MAP_SHARE",
     "MEMORY",
     "N_GATES",
     "N_LINEAR",
     "SECOND_ORDER",
+    "SLOPES",
     "VOTE",
     "Plan",
 ]
@@ -39,6 +43,11 @@ LINEAR = (0.3, 3.0, 0.25)
 KALMAN = (10.0, 0.003)
 #: Numbers of linear experts and of gates.
 N_LINEAR, N_GATES = len(LINEAR) + 1, len(GATES) + 1
+#: Maps from the mixture to the probabilities that are shown, one for each slope and floor: slope
+#: times the log-odds, mixed with equal chances by the share that is the floor. Of their weights a
+#: share goes round. At first half of them is with the identity, which is the first map.
+SLOPES, FLOORS, MAP_SHARE = (1, 2, 4), (0.0, 0.1, 0.2, 0.4), 3e-4
+MAPS = (0.5, *[0.5 / (len(SLOPES) * len(FLOORS) - 1)] * (len(SLOPES) * len(FLOORS) - 1))
 
 
 class Plan(NamedTuple):

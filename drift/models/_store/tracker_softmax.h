@@ -1,0 +1,73 @@
+/* Probabilities from scores: an exponential, a logarithm and the softmax of many members, for vectors. */
+
+#ifndef DRIFT_TRACKER_SOFTMAX_H
+#define DRIFT_TRACKER_SOFTMAX_H
+
+#define DRIFT_LARGEST 30.0 /* scores that become a probability of two classes are clipped here */
+
+enum { DRIFT_USUAL_MEMBERS = 22 }; /* of a tracker by default, for which there are loops of known length */
+
+/* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series. */
+static inline double drift_power_of_e(double x) {
+    double shifted = x * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */
+    double whole = shifted - 6755399441055744.0;
+    double r = (x - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10;
+    double sum = 1.0;
+    union { double real; int64_t bits; } power, exponent;
+    for (int k = 13; k > 0; k--) sum = 1.0 + sum * r * inverse[k];
+    exponent.real = shifted;
+    power.bits = (int64_t)((uint64_t)(exponent.bits + 1023) << 52);
+    return sum * power.real;
+}
+
+/* log(x) for a normal x > 0: x = 2**n m with m about 1, and 11 terms of the series of the inverse tangent. */
+static inline double drift_log(double x) {
+    union { double real; int64_t bits; } whole = {x}, rest;
+    int64_t shifted = whole.bits - 0x3FE6A09E667F3BCD; /* sqrt(1/2) */
+    double f, square, sum = 1.0 / 21;
+    rest.bits = (shifted & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD;
+    f = (rest.real - 1.0) / (rest.real + 1.0);
+    square = f * f;
+    for (int k = 19; k > 0; k -= 2) sum = sum * square + 1.0 / k;
+    return 2.0 * f * sum + (double)((int32_t)(shifted >> 32) >> 20) * 0.693147180559945309417;
+}
+
+static inline double drift_clipped(double x, double most) { return x > most ? most : x < -most ? -most : x; }
+
+/* Probabilities by class and member from scores by row and member. */
+static DRIFT_INLINE void drift_softmax_of(double *__restrict softmax, const double *__restrict score, int rows, int n) {
+    double top[DRIFT_LANES], sum[DRIFT_LANES];
+    if (rows == 1) {
+        for (int e = 0; e < n; e++) {
+            softmax[n + e] = 1.0 / (1.0 + drift_power_of_e(-drift_clipped(score[e], DRIFT_LARGEST)));
+            softmax[e] = 1.0 - softmax[n + e];
+        }
+        return;
+    }
+    for (int first = 0; first < n; first += DRIFT_LANES) {
+        int count = n - first < DRIFT_LANES ? n - first : DRIFT_LANES;
+        for (int e = 0; e < count; e++) top[e] = score[first + e];
+        for (int r = 1; r < rows; r++)
+            for (int e = 0; e < count; e++)
+                if (score[r * n + first + e] > top[e]) top[e] = score[r * n + first + e];
+        memset(sum, 0, sizeof sum);
+        for (int r = 0; r < rows; r++)
+            for (int e = 0; e < count; e++) {
+                double x = score[r * n + first + e] - top[e];
+                double value = drift_power_of_e(x > -700.0 ? x : -700.0);
+                softmax[r * n + first + e] = value;
+                sum[e] += value;
+            }
+        for (int r = 0; r < rows; r++)
+            for (int e = 0; e < count; e++) softmax[r * n + first + e] /= sum[e];
+    }
+}
+
+DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double *__restrict score, int rows, int n) {
+    if (n == DRIFT_USUAL_MEMBERS)
+        drift_softmax_of(softmax, score, rows, DRIFT_USUAL_MEMBERS);
+    else
+        drift_softmax_of(softmax, score, rows, n);
+}
+
+#endif
