@@ -6,7 +6,7 @@ from drift.streams import Documents
 TOPICS = ("a", "b", "c", "d")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def documents():
     """Two hundred stories that leave something to get wrong: words of their topic and others."""
     rng = np.random.default_rng(5)

@@ -18,17 +18,17 @@ CONTENDERS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def test_part(documents):
     return documents.head(60)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def swept(documents, test_part):
     return permuted(documents, None, CONTENDERS, test=test_part, permutations=3, jobs=1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def trained(documents, test_part):
     contenders = {
         "Perceptron": Setting("Perceptron", {"bias": True}, one_vs_rest=True),

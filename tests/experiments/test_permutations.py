@@ -16,7 +16,7 @@ CONTENDERS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def results(documents):
     return permuted(documents, "a", CONTENDERS, permutations=3, jobs=1)
 

@@ -26,7 +26,7 @@ CONTENDERS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def results(documents):
     return permuted(documents, "a", CONTENDERS, as_stream=True, permutations=2, jobs=1)
 

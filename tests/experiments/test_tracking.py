@@ -25,15 +25,26 @@ from drift.streams import RCV1_TARGETS, tracking_groups
 GRID = {"budgets": [6, 3], "decays": [0.5], "seeds": 2, "jobs": 1}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def results(documents):
     return track(documents, **GRID)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def of_the_paper(documents):
     """Stories under the names of the paper's."""
     return replace(documents, name="rcv1", topic_names=RCV1_TARGETS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tracked")
+
+
+@pytest.fixture(scope="module")
+def saved(folder, of_the_paper):
+    """Results that are in `folder`, too."""
+    return track(of_the_paper, output=folder, **GRID)
 
 
 def test_the_models_are_registered():
@@ -112,9 +123,8 @@ def test_the_table_has_a_row_a_setting(results):
     assert len(results.summary()) == 4 * 5
 
 
-def test_it_leaves_a_folder(tmp_path, of_the_paper):
-    results = track(of_the_paper, output=tmp_path, **GRID)
-    assert {path.name for path in tmp_path.iterdir()} == {
+def test_it_leaves_a_folder(folder, saved, of_the_paper):
+    assert {path.name for path in folder.iterdir()} == {
         "runs.jsonl",
         "table.csv",
         "chunks.csv",
@@ -125,11 +135,11 @@ def test_it_leaves_a_folder(tmp_path, of_the_paper):
         "error_over_time.png",
         "error_over_time.svg",
     }
-    with (tmp_path / "table.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == len(results.table())
-    with (tmp_path / "claims.csv").open() as file:
+    with (folder / "table.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(saved.table())
+    with (folder / "claims.csv").open() as file:
         assert [row["claim"] for row in csv.DictReader(file)] == list("aaabbbbccccddeff")
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["data"] == {"stream": "rcv1", "sha256": of_the_paper.sha256}
     assert manifest["parameters"] == {
         "budget": [3, 6],
@@ -143,9 +153,9 @@ def test_it_leaves_a_folder(tmp_path, of_the_paper):
     }
     assert set(manifest["versions"]) == {"python", "drift", "river", "numpy", "scipy"}
     # every run once; without shifts the only chunk is the stream itself
-    keys = {record["key"] for record in results.records + results.chunks}
-    assert set(RunFolder(tmp_path).read()) == keys
-    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == len(keys)
+    keys = {record["key"] for record in saved.records + saved.chunks}
+    assert set(RunFolder(folder).read()) == keys
+    assert len((folder / "runs.jsonl").read_text().splitlines()) == len(keys)
 
 
 def test_other_runs_in_the_folder_are_kept_but_not_reported(tmp_path, documents):
@@ -169,12 +179,12 @@ def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     assert len(RunFolder(tmp_path).read()) == 4
 
 
-def test_tables_without_rows_have_their_headings(tmp_path, of_the_paper):
+@pytest.mark.usefixtures("saved")
+def test_tables_without_rows_have_their_headings(tmp_path, folder, of_the_paper):
     few = {"shifts": [1], "models": ["LBP"], "budgets": [3], "jobs": 1}
-    track(of_the_paper, output=tmp_path / "without", **few)
-    track(of_the_paper, output=tmp_path / "with", **GRID)
+    track(of_the_paper, output=tmp_path, **few)
     for name in ("chunks.csv", "claims.csv"):
-        empty, full = (pd.read_csv(tmp_path / folder / name) for folder in ("without", "with"))
+        empty, full = (pd.read_csv(path / name) for path in (tmp_path, folder))
         assert len(empty) == 0 < len(full)
         assert list(empty) == list(full)
 
@@ -190,11 +200,10 @@ def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkey
     assert names == {"runs.jsonl", "table.csv", "chunks.csv", "claims.csv", "manifest.json"}
 
 
-def test_it_prints_the_tables(of_the_paper):
-    results = track(of_the_paper, **GRID)
+def test_it_prints_the_tables(saved):
     console = Console(width=120, record=True, file=None, quiet=False)
     with console.capture() as shown:
-        console.print(results)
+        console.print(saved)
     text = " ".join(shown.get().split())  # a narrow table breaks its title
     for part in ("rcv1: each model at its best", "decay 0.5", "afresh on each chunk", "(d)"):
         assert part in text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from cases import CASES, KERNELS
+from cases import CASES, KERNELS, with_gram
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import naive_gram
@@ -116,10 +116,8 @@ def test_the_twins_take_every_branch(case):
     branches = {}
     for stream in ("random", "degenerate"):
         for kernel in ("linear", "linear-unit", "rbf"):
-            examples = list(STREAMS[stream]())
-            points = [{k: float(v) for k, v in x.items() if v == v} for x, _ in examples]
-            drifts, name, parameters = KERNELS[kernel]
-            twin = CASES[case].twin(naive_gram(points, name, **parameters), drifts, 9)
+            examples, gram = with_gram(STREAMS[stream], kernel)
+            twin = CASES[case].twin(gram, KERNELS[kernel][0], 9)
             for t, (_, y) in enumerate(examples):
                 twin.step(t, 1 if y else -1)
             branches = {b: branches.get(b, 0) + n for b, n in twin.branches.items()}
