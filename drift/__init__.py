@@ -1,4 +1,4 @@
-"""Online kernel classifiers on a budget, for streams whose target moves.
+"""Classifiers that follow a stream which drifts, on a budget of memory and time.
 
 Importing the package is cheap: it loads neither numpy nor River. Take what you need from
 `drift.models`, `drift.kernels`, `drift.streams` and `drift.experiments`.

@@ -18,7 +18,7 @@ from drift.cli._command import as_click
 
 __all__ = ["app", "main"]
 
-_ABOUT = "Online kernel classifiers on a budget, for streams whose target shifts."
+_ABOUT = "Classifiers that follow a stream which drifts, on a budget of memory and time."
 _EXAMPLES = f"""\
 {_ABOUT}
 
