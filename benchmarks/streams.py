@@ -13,14 +13,16 @@ import pandas as pd
 from river.datasets import synth
 from scipy.sparse import csr_array
 
+from drift.experiments.arena.streams import ROWS
+from drift.experiments.arena.streams import STREAMS as ARENA
 from drift.streams import ShiftingStream, load, read_libsvm, tracking_groups
+from drift.streams import Stream as Examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-GENERATED_ROWS = 20_000
 #: Rows of a block when blocks are shuffled: a day of Electricity. Neighbours stay together but for
 #: one pair in 50, so what the label before tells stays; days, seasons, shifts and cycles do not.
 BLOCK = 50
@@ -147,47 +149,33 @@ def _data() -> str:
     return os.environ["DRIFT_DATA"]
 
 
-def _generated(parts: list[Any], noise: float = 0.0) -> Stream:
-    """Equal parts of generators, one after the other; a share of the labels drawn at random."""
-    length = GENERATED_ROWS // len(parts)
-    rows = [pair for part in parts for pair in part.take(length)]
-    names = tuple(map(str, rows[0][0]))
-    X = np.array([list(x.values()) for x, _ in rows], dtype=float)
-    y = np.array([int(label) for _, label in rows])
+def _generated(name: str, noise: float = 0.0) -> Stream:
+    """Return a stream of the arena's as arrays, with a share of the labels drawn at random."""
+    made = _GENERATORS[name]()
+    X = np.array([list(x.values()) for x, _ in made], dtype=float)
+    y = np.array([int(label) for _, label in made])
     rng = np.random.default_rng(0)
+    if name == "checkerboard":  # the points come from the same generator
+        rng.random(X.shape)
     y = np.where(rng.random(len(y)) < noise, rng.choice(np.unique(y), len(y)), y)
-    return Stream(X, y, names, tuple(range(length, len(y), length)))
+    names = tuple(map(str, made.examples[0][0]))
+    return Stream(X, y, names, tuple(drift.row for drift in made.drifts))
 
 
-def _checkerboard(noise: float = 0.0) -> Stream:
-    """Return a board of 4 x 4 squares that makes half a turn."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (GENERATED_ROWS, 2))
-    angle = np.linspace(0, np.pi, GENERATED_ROWS)
-    turned = np.stack(
-        [
-            np.cos(angle) * X[:, 0] - np.sin(angle) * X[:, 1],
-            np.sin(angle) * X[:, 0] + np.cos(angle) * X[:, 1],
-        ]
-    )
-    y = np.floor(2 * turned).astype(int).sum(axis=0) % 2
-    y = np.where(rng.random(len(y)) < noise, rng.integers(0, 2, len(y)), y)
-    return Stream(X, y, ("x", "y"))
+def _hyperplane() -> Examples:
+    """Return the arena's, but that no label is drawn at random."""
+    made = synth.Hyperplane(seed=1, n_drift_features=10, mag_change=0.001, noise_percentage=0)
+    return Examples.of(made, rows=ROWS)
 
 
-#: What River's generators make: abrupt shifts in four parts, or a drift that goes on throughout.
-_GENERATORS: dict[str, Callable[[], list[Any]]] = {
-    "sea": lambda: [synth.SEA(variant=k, seed=k) for k in range(4)],
-    "hyperplane": lambda: [
-        synth.Hyperplane(seed=1, n_drift_features=10, mag_change=0.001, noise_percentage=0)
-    ],
-    "moving-rbf": lambda: [
-        synth.RandomRBFDrift(1, 1, n_classes=4, change_speed=0.001, n_drift_centroids=50)
-    ],
-    "led": lambda: [
-        synth.LEDDrift(seed=k, irrelevant_features=True, n_drift_features=k) for k in (1, 3, 5, 7)
-    ],
-    "agrawal": lambda: [synth.Agrawal(classification_function=k, seed=k) for k in range(4)],
+#: Abrupt shifts in four parts, or a drift that goes on throughout.
+_GENERATORS: dict[str, Callable[[], Examples]] = {
+    "sea": ARENA["sea abrupt"].make,
+    "hyperplane": _hyperplane,
+    "moving-rbf": ARENA["moving rbf"].make,
+    "led": ARENA["led abrupt"].make,
+    "agrawal": ARENA["agrawal abrupt"].make,
+    "checkerboard": ARENA["checkerboard"].make,
 }
 
 #: Real streams, whole. The four of RCV1 go through one random permutation of the targets each.
@@ -206,12 +194,9 @@ REAL: dict[str, Callable[[], Stream]] = {
 }
 
 GENERATED: dict[str, Callable[[], Stream]] = {
-    f"{name}{'-noise' * (noise > 0)}": lambda make=make, noise=noise: _generated(make(), noise)
-    for name, make in _GENERATORS.items()
+    f"{name}{'-noise' * (noise > 0)}": lambda name=name, noise=noise: _generated(name, noise)
+    for name in _GENERATORS
     for noise in (0.0, 0.2)
-} | {
-    "checkerboard": _checkerboard,
-    "checkerboard-noise": lambda: _checkerboard(0.2),
 }
 
 STREAMS = REAL | GENERATED
