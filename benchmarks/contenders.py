@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from river import dummy, forest, linear_model, optim, tree
 
+from drift.experiments.arena.models import logistic, of_drift, plain
 from drift.experiments.river_models import resetting
 from drift.kernels import RBF, Kernel, Linear, Polynomial
-from drift.models import LBP, RBP, Forgetron, OneVsRest, PassiveAggressive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,38 +65,26 @@ class Neighbours:
         return np.array(predictions)
 
 
-def _tracker(multiclass: bool, budget: int) -> Any:  # noqa: FBT001, ARG001
-    from drift.models import Tracker  # noqa: PLC0415 - so that the rest runs without it
-
-    return Tracker(budget=budget)
+def _with_kernel(name: str, multiclass: bool, kernel: str, **parameters: Any) -> Any:  # noqa: FBT001
+    return of_drift(name, multiclass, kernel=KERNELS[kernel], **parameters)
 
 
-def _kernel_model(model: type[Any]) -> Callable[..., Any]:
-    def make(multiclass: bool, kernel: str, **parameters: Any) -> Any:  # noqa: FBT001
-        made = model(kernel=KERNELS[kernel], **parameters)
-        return OneVsRest(made) if multiclass and model is not PassiveAggressive else made
-
-    return make
-
-
-def _logistic_regression(multiclass: bool, rate: float, **adwin: bool) -> Any:  # noqa: FBT001
-    model = linear_model.SoftmaxRegression if multiclass else linear_model.LogisticRegression
-    made = model(optimizer=optim.SGD(rate))
-    return resetting(made) if adwin else made
+def _resetting(multiclass: bool, rate: float, adwin: bool) -> Any:  # noqa: FBT001, ARG001
+    return resetting(logistic(multiclass, rate))
 
 
 _BY_KERNEL = tuple({"kernel": kernel} for kernel in KERNELS)
 _BY_RATE = tuple({"rate": rate} for rate in RATES)
 
 FAMILIES = {
-    "Tracker": Family(_tracker, budgeted=True, raw=True),
-    "LBP": Family(_kernel_model(LBP), _BY_KERNEL, budgeted=True),
+    "Tracker": Family(partial(of_drift, "Tracker"), budgeted=True, raw=True),
+    "LBP": Family(partial(_with_kernel, "LBP"), _BY_KERNEL, budgeted=True),
     "RBP": Family(
-        _kernel_model(RBP), tuple(one | {"seed": 0} for one in _BY_KERNEL), budgeted=True
+        partial(_with_kernel, "RBP"), tuple(one | {"seed": 0} for one in _BY_KERNEL), budgeted=True
     ),
-    "Forgetron": Family(_kernel_model(Forgetron), _BY_KERNEL, budgeted=True),
+    "Forgetron": Family(partial(_with_kernel, "Forgetron"), _BY_KERNEL, budgeted=True),
     "PassiveAggressive": Family(
-        _kernel_model(PassiveAggressive),
+        partial(_with_kernel, "PassiveAggressive"),
         tuple(
             {"kernel": kernel, "aggressiveness": C}
             for kernel in ("default", "linear", "rbf1", "rbf4")
@@ -104,15 +92,15 @@ FAMILIES = {
         ),
         budgeted=True,
     ),
-    "LogisticRegression": Family(_logistic_regression, _BY_RATE),
+    "LogisticRegression": Family(logistic, _BY_RATE),
     "LogisticRegression, ADWIN": Family(
-        _logistic_regression, tuple(one | {"adwin": True} for one in _BY_RATE)
+        _resetting, tuple(one | {"adwin": True} for one in _BY_RATE)
     ),
     "HoeffdingAdaptiveTree": Family(
-        lambda multiclass: tree.HoeffdingAdaptiveTreeClassifier(seed=0), raw=True, slow=True
+        partial(plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True, slow=True
     ),
-    "ARF": Family(lambda multiclass: forest.ARFClassifier(seed=0), raw=True, slow=True),
+    "ARF": Family(partial(plain, "forest.ARFClassifier", seed=0), raw=True, slow=True),
     "Neighbours": Family(lambda multiclass, budget: Neighbours(budget), budgeted=True),
-    "no change": Family(lambda multiclass: dummy.NoChangeClassifier(), raw=True),
-    "majority": Family(lambda multiclass: dummy.PriorClassifier(), raw=True),
+    "no change": Family(partial(plain, "dummy.NoChangeClassifier"), raw=True),
+    "majority": Family(partial(plain, "dummy.PriorClassifier"), raw=True),
 }

@@ -12,7 +12,7 @@ from drift.kernels import RBF, Linear, Polynomial
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MODELS", "Family", "contenders_of"]
+__all__ = ["MODELS", "Family", "contenders_of", "logistic", "of_drift", "plain"]
 
 _BUDGET = 300
 
@@ -36,7 +36,8 @@ def _river(path: str, **parameters: Any) -> Any:
     return getattr(import_module(f"river.{module}"), name)(**parameters)
 
 
-def _plain(path: str, _multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+def plain(path: str, _multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+    """Return a model of River's for any number of classes."""
     return _river(path, **parameters)
 
 
@@ -46,7 +47,8 @@ def _binary(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT
     return _river("multiclass.OneVsRestClassifier", classifier=model) if multiclass else model
 
 
-def _logistic(multiclass: bool, rate: float = 0.01) -> Any:  # noqa: FBT001
+def logistic(multiclass: bool, rate: float = 0.01) -> Any:  # noqa: FBT001
+    """Return River's logistic regression, or softmax regression."""
     name = "SoftmaxRegression" if multiclass else "LogisticRegression"
     return _river(f"linear_model.{name}", optimizer=_river("optim.SGD", lr=rate))
 
@@ -56,7 +58,8 @@ def _bagging(path: str, _multiclass: bool) -> Any:  # noqa: FBT001
     return _river(path, model=tree, n_models=10, seed=0)
 
 
-def _of_drift(name: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+def of_drift(name: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+    """Return a model of drift's; of one that is binary, for more classes one for each."""
     models = import_module("drift.models")
     model = getattr(models, name)(**parameters)
     handles = name in {"Tracker", "MRBP", "PassiveAggressive"} or not multiclass
@@ -73,31 +76,29 @@ _BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10
 
 #: By name. "ADWIN" is added to those that begin afresh where it finds a change.
 MODELS: dict[str, Family] = {
-    "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
-    "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),
-    "LBP": Family(partial(_of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
-    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
-    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
-    "PassiveAggressive": Family(
-        partial(_of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL
-    ),
-    "logistic regression": Family(_logistic, _BY_RATE),
-    "logistic regression, ADWIN": Family(_logistic),
+    "Tracker": Family(partial(of_drift, "Tracker", budget=_BUDGET), raw=True),
+    "Tracker 100": Family(partial(of_drift, "Tracker", budget=100), raw=True),
+    "LBP": Family(partial(of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
+    "RBP": Family(partial(of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
+    "Forgetron": Family(partial(of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
+    "PassiveAggressive": Family(partial(of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL),
+    "logistic regression": Family(logistic, _BY_RATE),
+    "logistic regression, ADWIN": Family(logistic),
     "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
     "PA": Family(
         partial(_binary, "linear_model.PAClassifier"), tuple({"C": C} for C in (0.01, 0.1, 10.0))
     ),
     "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier")),
-    "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), raw=True),
-    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier")),
-    "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), raw=True),
+    "naive Bayes": Family(partial(plain, "naive_bayes.GaussianNB"), raw=True),
+    "neighbours": Family(partial(plain, "neighbors.KNNClassifier")),
+    "Hoeffding tree": Family(partial(plain, "tree.HoeffdingTreeClassifier"), raw=True),
     "Hoeffding adaptive tree": Family(
-        partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
+        partial(plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
     ),
-    "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
-    "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
+    "EFDT": Family(partial(plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
+    "ARF": Family(partial(plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
     "SRP": Family(
-        partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0), raw=True, ensemble=True
+        partial(plain, "ensemble.SRPClassifier", n_models=10, seed=0), raw=True, ensemble=True
     ),
     "leveraging bagging": Family(
         partial(_bagging, "ensemble.LeveragingBaggingClassifier"), raw=True, ensemble=True
