@@ -187,20 +187,21 @@ def growth(rows: list[dict[str, str]]) -> tuple[float, float, float]:
 def draw(rows: list[dict[str, str]], path: Path) -> None:
     """Draw memory, and the names that the model holds, over the examples."""
     # Not in the process that is measured.
-    from drift.experiments.plots import COLOURS, Canvas, finish, save  # noqa: PLC0415
+    from drift.experiments.plots import COLOURS, Canvas, examples, finish, save  # noqa: PLC0415
 
     figure = Canvas(figsize=(7, 4.6), layout="constrained")
     memory, names = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     for run in sorted({int(row["run"]) for row in rows}):
         part = [row for row in rows if int(row["run"]) == run]
-        examples = [int(row["examples"]) / 1e6 for row in part]
-        memory.plot(examples, [float(row["rss_mb"]) for row in part], color=COLOURS[1])
-        names.plot(examples, [int(row["names_held"]) for row in part], color=COLOURS[2])
+        learnt = [int(row["examples"]) for row in part]
+        memory.plot(learnt, [float(row["rss_mb"]) for row in part], color=COLOURS[1])
+        names.plot(learnt, [int(row["names_held"]) for row in part], color=COLOURS[2])
     memory.set_ylim(bottom=0)
     memory.set_ylabel("resident memory, MB")
     names.set_ylim(bottom=0)
     names.set_ylabel("names held")
-    names.set_xlabel("examples learnt, millions")
+    examples(names, max(int(row["examples"]) for row in rows))
+    names.yaxis.set_major_formatter("{x:,.0f}")
     title = f"A worker with RBP, B = {BUDGET}; each example brings a new name"
     finish(figure, title, [memory, names])
     path.parent.mkdir(parents=True, exist_ok=True)
