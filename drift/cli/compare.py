@@ -14,7 +14,7 @@ import click
 from drift._checks import suggest
 from drift._options import from_table, option
 from drift.cli._experiment import Experiment
-from drift.cli._named import build, imported, parse
+from drift.cli._named import build, parse
 from drift.cli._settings import load
 from drift.errors import ParameterError
 
@@ -176,27 +176,29 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
     ):
         model = models.OneVsRest(model)
     columns = {name for x, _ in stream for name in x}
-    return model if len(columns) > _WORDS else _river("preprocessing:StandardScaler") | model
+    return model if len(columns) > _WORDS else _river("preprocessing.StandardScaler") | model
 
 
-def _river(name: str, **parameters: Any) -> Any:
-    return imported(f"river.{name}")(**parameters)
+def _river(path: str, **parameters: Any) -> Any:
+    from drift.experiments.river_models import river  # noqa: PLC0415
+
+    return river(path, **parameters)
 
 
 def _linear() -> Any:
     # One for each class, as it takes no other labels than true and false.
-    each = _river("linear_model:LogisticRegression")
-    classes = _river("multiclass:OneVsRestClassifier", classifier=each)
-    return _river("preprocessing:StandardScaler") | classes
+    each = _river("linear_model.LogisticRegression")
+    classes = _river("multiclass.OneVsRestClassifier", classifier=each)
+    return _river("preprocessing.StandardScaler") | classes
 
 
 #: River's models by short names; linear ones and neighbours behind a scaler.
 _RIVER: dict[str, Callable[[], Any]] = {
-    "arf": lambda: _river("forest:ARFClassifier", seed=0),
-    "hat": lambda: _river("tree:HoeffdingAdaptiveTreeClassifier", seed=0),
-    "ht": lambda: _river("tree:HoeffdingTreeClassifier"),
-    "knn": lambda: _river("preprocessing:StandardScaler") | _river("neighbors:KNNClassifier"),
+    "arf": lambda: _river("forest.ARFClassifier", seed=0),
+    "hat": lambda: _river("tree.HoeffdingAdaptiveTreeClassifier", seed=0),
+    "ht": lambda: _river("tree.HoeffdingTreeClassifier"),
+    "knn": lambda: _river("preprocessing.StandardScaler") | _river("neighbors.KNNClassifier"),
     "lr": _linear,
-    "nb": lambda: _river("naive_bayes:GaussianNB"),
-    "srp": lambda: _river("ensemble:SRPClassifier", seed=0),
+    "nb": lambda: _river("naive_bayes.GaussianNB"),
+    "srp": lambda: _river("ensemble.SRPClassifier", seed=0),
 }

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["RIVALS", "resetting"]
+__all__ = ["RIVALS", "resetting", "river"]
 
 
-def _river(module: str) -> Any:
-    """Return a module of River; they take a second to import."""
-    return import_module(f"river.{module}")
+def river(path: str, **parameters: Any) -> Any:
+    """Make something of River's by its path; River takes a second to import.
+
+    Examples
+    --------
+    >>> from drift.experiments.river_models import river
+    >>> river("linear_model.PAClassifier", C=0.1).C
+    0.1
+    """
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(f"river.{module}"), name)(**parameters)
 
 
 def _logistic_regression(learning_rate: float = 0.01) -> Any:
-    optimizer = _river("optim").SGD(learning_rate)
-    return _river("linear_model").LogisticRegression(optimizer=optimizer)
+    optimizer = river("optim.SGD", lr=learning_rate)
+    return river("linear_model.LogisticRegression", optimizer=optimizer)
 
 
-def _perceptron() -> Any:
-    return _river("linear_model").Perceptron()
-
-
-def _passive_aggressive(C: float = 1.0) -> Any:
-    return _river("linear_model").PAClassifier(C=C)
-
-
-def _hoeffding_adaptive_tree(grace_period: int = 200, seed: int | None = None) -> Any:
-    return _river("tree").HoeffdingAdaptiveTreeClassifier(grace_period=grace_period, seed=seed)
-
-
-def _no_change() -> Any:
-    return _river("dummy").NoChangeClassifier()
-
-
-#: River's models by name, with those of their parameters that are numbers and River's defaults.
+#: River's models by name.
 RIVALS: dict[str, Callable[..., Any]] = {
     "River LogisticRegression": _logistic_regression,
-    "River Perceptron": _perceptron,
-    "River PAClassifier": _passive_aggressive,
-    "River HoeffdingAdaptiveTreeClassifier": _hoeffding_adaptive_tree,
-    "River NoChangeClassifier": _no_change,
+    "River Perceptron": partial(river, "linear_model.Perceptron"),
+    "River PAClassifier": partial(river, "linear_model.PAClassifier"),
+    "River HoeffdingAdaptiveTreeClassifier": partial(river, "tree.HoeffdingAdaptiveTreeClassifier"),
+    "River NoChangeClassifier": partial(river, "dummy.NoChangeClassifier"),
 }
 
 
@@ -74,7 +67,9 @@ def resetting(model: Any) -> Any:
     >>> model.predict_one({"a": 2.0}), model.model.n_supports
     (True, 1)
     """
-    detector = _river("drift").ADWIN()
-    return _river("drift").DriftRetrainingClassifier(
-        model, drift_detector=detector, train_in_background=False
+    return river(
+        "drift.DriftRetrainingClassifier",
+        model=model,
+        drift_detector=river("drift.ADWIN"),
+        train_in_background=False,
     )

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.experiments.comparison.contender import Contender
+from drift.experiments.river_models import river
 from drift.kernels import RBF, Linear, Polynomial
 
 if TYPE_CHECKING:
@@ -31,31 +32,26 @@ class Family(NamedTuple):
     ensemble: bool = False
 
 
-def _river(path: str, **parameters: Any) -> Any:
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(f"river.{module}"), name)(**parameters)
-
-
 def plain(path: str, _multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
     """Return a model of River's for any number of classes."""
-    return _river(path, **parameters)
+    return river(path, **parameters)
 
 
 def _binary(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
     """Return a binary model, for more classes one for each."""
-    model = _river(path, **parameters)
-    return _river("multiclass.OneVsRestClassifier", classifier=model) if multiclass else model
+    model = river(path, **parameters)
+    return river("multiclass.OneVsRestClassifier", classifier=model) if multiclass else model
 
 
 def logistic(multiclass: bool, rate: float = 0.01) -> Any:  # noqa: FBT001
     """Return River's logistic regression, or softmax regression."""
     name = "SoftmaxRegression" if multiclass else "LogisticRegression"
-    return _river(f"linear_model.{name}", optimizer=_river("optim.SGD", lr=rate))
+    return river(f"linear_model.{name}", optimizer=river("optim.SGD", lr=rate))
 
 
 def _bagging(path: str, _multiclass: bool) -> Any:  # noqa: FBT001
-    tree = _river("tree.HoeffdingTreeClassifier")
-    return _river(path, model=tree, n_models=10, seed=0)
+    tree = river("tree.HoeffdingTreeClassifier")
+    return river(path, model=tree, n_models=10, seed=0)
 
 
 def of_drift(name: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
@@ -141,4 +137,4 @@ def contenders_of(name: str, *, multiclass: bool, sparse: bool) -> dict[str, Con
 
 def _made(family: Family, multiclass: bool, *, scaled: bool, **setting: Any) -> Any:  # noqa: FBT001
     model = family.make(multiclass, **setting)
-    return _river("preprocessing.StandardScaler") | model if scaled else model
+    return river("preprocessing.StandardScaler") | model if scaled else model

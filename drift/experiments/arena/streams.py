@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.errors import ParameterError
+from drift.experiments.river_models import river
 from drift.streams import RCV1_TARGETS, ShiftingStream, load, read_stream
 from drift.streams.stream import Drift, Stream
 
@@ -39,9 +39,8 @@ class Entry(NamedTuple):
     needs_data: bool = False
 
 
-def _river(name: str) -> Stream:
-    data: Any = getattr(import_module("river.datasets"), name)
-    return Stream.of(data(), name, ROWS)
+def _bundled(name: str) -> Stream:
+    return Stream.of(river(f"datasets.{name}"), name, ROWS)
 
 
 @cache
@@ -69,7 +68,7 @@ def _file(name: str, target: str) -> Stream:
 
 
 def _synth(name: str, **parameters: Any) -> Any:
-    return getattr(import_module("river.datasets.synth"), name)(**parameters)
+    return river(f"datasets.synth.{name}", **parameters)
 
 
 def _abrupt(concepts: Sequence[Callable[[], Any]], noise: float = 0.0) -> Stream:
@@ -161,10 +160,10 @@ _REAL: dict[str, Entry] = {
         partial(_topics, "reuters21578", "earn", "acq", "money-fx", "crude"), "reuters"
     ),
     "spam": _text(partial(_file, "spam.svm.xz", "+1"), "spam"),
-    "phishing": Entry(partial(_river, "Phishing"), "phishing"),
-    "bananas": Entry(partial(_river, "Bananas"), "bananas"),
-    "segments": Entry(partial(_river, "ImageSegments"), "segments"),
-    "shuttle": Entry(partial(_river, "Shuttle"), "shuttle"),
+    "phishing": Entry(partial(_bundled, "Phishing"), "phishing"),
+    "bananas": Entry(partial(_bundled, "Bananas"), "bananas"),
+    "segments": Entry(partial(_bundled, "ImageSegments"), "segments"),
+    "shuttle": Entry(partial(_bundled, "Shuttle"), "shuttle"),
 }
 _GENERATED: dict[str, Callable[[], Stream]] = {
     "sea abrupt": partial(_abrupt, _sea(0, 1, 2, 3)),
