@@ -82,6 +82,14 @@ def pytest_collection_modifyitems(items):
                 item.add_marker("slow")
 
 
+@pytest.fixture
+def unrendered():
+    """Leave empty files of figures, which take longer to render than what a test is about."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.savefig", lambda _, path, **__: Path(path).touch())
+        yield
+
+
 @pytest.fixture(scope="session")
 def drift_data():
     """The folder of real data sets; tests that need it skip without."""

@@ -69,6 +69,7 @@ def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
     assert set(pd.read_csv(tmp_path / "out" / "drifts.csv")["row"]) == {50}
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(drift, tmp_path):
     (tmp_path / "c.toml").write_text("""
         [compare]

@@ -229,6 +229,7 @@ def test_a_sweep_is_one_curve():
     assert points["few 3"] == Setting("LBP", {"budget": 3}, series="few")
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_command(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     arguments = ["reproduce", "projectron-synthetic", "--rows", "200", "--permutations", "2"]

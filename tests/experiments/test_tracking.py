@@ -68,6 +68,7 @@ def test_copies_of_a_stream_count_once(results):
     assert {record["index"] for record in results.records if record["shifts"] == 3} == {0, 1, 3}
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
     lines = [f"{'+1' if i % 3 else '-1'} 1:{i % 5} 2:{1 + i % 3} 3:1\n" for i in range(60)]
     (tmp_path / "rcv1.svm").write_text("".join(lines))
@@ -81,6 +82,7 @@ def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
     assert (tmp_path / "out" / "claims.csv").read_text().splitlines() == [",".join(Claim._fields)]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, documents):
     few = {"shifts": [7], "models": ["lbsop", "RBSOP", "sop", "RBP"], "jobs": 1}
     results = track(documents, budgets=[3, 6], output=tmp_path, **few)
@@ -158,6 +160,7 @@ def test_it_leaves_a_folder(folder, saved, of_the_paper):
     assert len((folder / "runs.jsonl").read_text().splitlines()) == len(keys)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_other_runs_in_the_folder_are_kept_but_not_reported(tmp_path, documents):
     few = {"shifts": [1], "models": ["LBP"], "jobs": 1, "output": tmp_path}
     track(documents, budgets=[3], **few)
@@ -173,13 +176,14 @@ def test_the_seconds_are_those_from_start_to_end(documents, monkeypatch):
     assert track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1).seconds == 2.5
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     results = track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1)
     results.save(tmp_path)
     assert len(RunFolder(tmp_path).read()) == 4
 
 
-@pytest.mark.usefixtures("saved")
+@pytest.mark.usefixtures("saved", "unrendered")
 def test_tables_without_rows_have_their_headings(tmp_path, folder, of_the_paper):
     few = {"shifts": [1], "models": ["LBP"], "budgets": [3], "jobs": 1}
     track(of_the_paper, output=tmp_path, **few)
