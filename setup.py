@@ -20,7 +20,8 @@ setup(
         Extension(
             "drift.models._store.columns",
             sources=["drift/models/_store/columns.pyx"],
-            depends=[
+            depends=["drift/__init__.py"]
+            + [
                 path.as_posix()
                 for path in sorted(Path("drift/models/_store").iterdir())
                 if path.suffix in {".h", ".pxi"}

@@ -279,6 +279,24 @@ def test_without_the_extension_the_models_work_and_say_what_it_costs():
     assert "RuntimeWarning: drift.models runs without its compiled extension" in result.stderr
 
 
+@pytest.mark.parametrize("version", ["0.1.0", None])
+def test_an_extension_of_another_version_is_refused_with_the_remedy(version):
+    result = run(
+        "import sys, types\n"
+        "old = types.ModuleType('drift.models._store.columns')\n"
+        f"old.__dict__.update({{'__file__': 'columns.so'}}, **{{'__version__': {version!r}}})\n"
+        "if old.__version__ is None: del old.__version__\n"
+        "sys.modules[old.__name__] = old\n"
+        "try:\n"
+        "    import drift.models\n"
+        "    drift.models.LBP()\n"
+        "except RuntimeError as error:\n"
+        "    print(error)"
+    )
+    assert f"columns.so is that of drift {version or 'before 0.2.0'}, " in result.stdout
+    assert "pip install --force-reinstall" in result.stdout
+
+
 def test_workers_do_not_repeat_what_running_without_the_extension_costs(tmp_path):
     hidden = "import sys\nsys.modules['drift.models._store.columns'] = None\n"
     (tmp_path / "sitecustomize.py").write_text(hidden, encoding="utf-8")

@@ -8,6 +8,8 @@ from drift.models._store.rows import Classes, Rows, Rule
 from drift.models._store.undo import Part
 from drift.types import Features
 
+__version__: str
+
 class Guard:
     def hold(self) -> int: ...
     def release(self) -> None: ...

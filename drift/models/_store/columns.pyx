@@ -39,6 +39,7 @@ from drift.models._tracker.plan import MAPS, SECOND_ORDER
 
 cdef double largest_norm2 = LARGEST, same_share = SAME
 
+include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
 include "columns_guard.pxi"
 include "columns_calibration.pxi"

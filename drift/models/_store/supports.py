@@ -7,6 +7,7 @@ import warnings
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from drift import __version__
 from drift.errors import ParameterError
 from drift.models._store.features import content_of
 from drift.models._store.undo import store_class
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
     from drift.types import Features
 
 try:
+    from drift.models._store import columns
+
+    if (found := getattr(columns, "__version__", "before 0.2.0")) != __version__:
+        raise RuntimeError(
+            f"the compiled extension {columns.__file__} is that of drift {found}, the Python code "
+            f"that of drift {__version__}. Install drift again, from its source folder by: "
+            "pip install --force-reinstall --no-deps ."
+        )
     from drift.models._store.columns import Calibration, ColumnStore, Guard
 except ImportError:  # built without a C compiler
     import multiprocessing
