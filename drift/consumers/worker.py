@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.assignment import Assignment, State
 from drift.consumers.client.consumer import Gap, GroupConsumer, SingleAssignor
 from drift.consumers.client.producer import Producer, UnsentError
+from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
@@ -125,6 +126,7 @@ class Worker:
         if options.single:
             receiving.setdefault("partition_assignment_strategy", [SingleAssignor()])
         largest = getattr(self.codec, "max_bytes", LARGEST) + (1 << 20)  # with key and headers
+        self._receiving = receiving
         self._producer = Producer({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
         try:
             self._consumer = GroupConsumer(
@@ -170,6 +172,8 @@ class Worker:
         outputs = options.predictions, options.dead_letters, options.orphans
         try:
             self._producer.check(filter(None, outputs))
+            if options.labels:
+                refuse_compacted((options.topic, options.labels), self._receiving)
             while not self._stopping.is_set():
                 self.step()
             self._save_all()

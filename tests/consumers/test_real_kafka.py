@@ -4,11 +4,13 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.assignment import Assignment
+from drift.errors import ConsumerError
 from drift.models import LBP
 from drift.testing import consume, produce
 from tools.kafka import broker as tool
@@ -21,6 +23,7 @@ from drift.consumers.worker import Worker
 pytestmark = pytest.mark.kafka
 
 COUNT = 10_000
+LOG_TIME = {"message.timestamp.type": "LogAppendTime"}
 EXAMPLE = b'{"features": {"a": %d}, "label": %d}'
 
 
@@ -41,9 +44,9 @@ class Member(threading.Thread):
 
     def run(self):
         # The worker's own client: kafka-python 3.0.12 by itself may never get its partitions.
-        assignment = Assignment(single=False)
+        assignment = Assignment(self.topic, single=False)
         broker = GroupConsumer(
-            self.topic,
+            [self.topic],
             {"bootstrap_servers": self.address, "group_id": self.topic},
             assignment,
             leave=lambda places, **_: assignment.lose(places),
@@ -134,3 +137,60 @@ def test_the_commands_print_where_it_answers_and_leave_nothing(tmp_path):
         assert run("stop") == (0, "")
     assert not folder.exists()
     assert run("status") == (1, f"no broker answers in {folder}\n")
+
+
+def step(one, done):
+    for _ in range(300):
+        one.step(0.1)
+        if done():
+            break
+
+
+@pytest.fixture
+def two_logs(kafka_address):
+    """Two topics with the times of the log, and what makes workers of them."""
+    kafka = pytest.importorskip("kafka")
+    admin = kafka.KafkaAdminClient(bootstrap_servers=kafka_address)
+    name = f"drift-test-{uuid.uuid4().hex}"
+    topics = [name, f"{name}-labels"]
+
+    def make(folder, **configs):
+        wanted = {"num_partitions": 1, "replication_factor": 1, "configs": LOG_TIME | configs}
+        admin.create_topics({topic: dict(wanted) for topic in topics}, wait_for_metadata=True)
+        return Worker(
+            LBP(9),
+            CheckpointFolder(folder),
+            {"bootstrap_servers": kafka_address, "metadata_max_age_ms": 500},
+            WorkerOptions(topic=name, group=name, start="earliest", labels=topics[1]),
+        )
+
+    yield admin, topics, make
+    admin.delete_topics(topics)
+    admin.close()
+
+
+def test_labels_are_learnt_by_the_times_of_the_log_until_one_topic_grows(
+    kafka_address, two_logs, tmp_path
+):
+    admin, topics, make = two_logs
+    one = make(tmp_path)
+    produce(kafka_address, topics[0], [b'{"id": %d, "features": {"a": 1.0}}' % n for n in range(9)])
+    produce(kafka_address, topics[1], [b'{"id": %d, "label": true}' % n for n in (7, 3, 7)])
+    step(one, lambda: sum(metrics.duplicates for metrics in one.metrics.models))
+    # The features after the last id that a label had were predicted, and not looked for yet.
+    assert [(m.examples, m.unlabelled, m.pending) for m in one.metrics.models] == [(2, 9, 6)]
+    admin.create_partitions({topics[1]: 2})
+    with pytest.raises(ConsumerError, match=r"has 1 and .* has 2 partitions"):
+        step(one, lambda: False)
+    one.stop()
+    one.run(signals=False)
+    newest = CheckpointFolder(tmp_path).newest((topics[0], 0))
+    assert newest.offsets == {(topics[0], 0): 9, (topics[1], 0): 3}
+    assert newest.identity.keys() == {"topic_id", "labels_topic_id", "cluster_id"}
+
+
+def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_path):
+    _, topics, make = two_logs
+    one = make(tmp_path, **{"cleanup.policy": "compact"})
+    with pytest.raises(ConsumerError, match=rf"{topics[0]} is compacted"):
+        one.run(signals=False)

@@ -169,8 +169,10 @@ class GroupConsumer:
             **options,
             "auto_offset_reset": "none",
         }
-        if len(topics) > 1:  # gives one member the same partitions of each
+        if len(topics) > 1:
+            # Gives one member the same partitions of each. And what is given up is in no log.
             self._options["partition_assignment_strategy"] = [RangePartitionAssignor]
+            self._options["isolation_level"] = "read_committed"
         self.consumer = connect(self._options, largest)
         self._second: Any = None  # reads what was read before
 

@@ -5,20 +5,23 @@ For the command line, which looks at topics. What learns is `drift.consumers.wor
 
 from __future__ import annotations
 
+import logging
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from drift.consumers.client import consumer
-from drift.consumers.client.errors import making_clients
+from drift.consumers.client.errors import KafkaError, making_clients
 from drift.errors import ConsumerError, MissingExtraError
 
 try:
     import kafka
+    import kafka.admin
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from drift.consumers.records import Message
 
@@ -28,7 +31,10 @@ __all__ = [
     "consumer_options",
     "create",
     "producer_options",
+    "refuse_compacted",
 ]
+
+log = logging.getLogger("drift.consumers")
 
 
 def client_options() -> dict[str, Any]:
@@ -59,12 +65,49 @@ def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
     options
         Options of kafka-python.
     """
+    with _admin(options) as admin:
+        wanted = {"num_partitions": partitions, "replication_factor": -1}
+        admin.create_topics({topic: wanted}, wait_for_metadata=True)
+
+
+def refuse_compacted(topics: Iterable[str], options: Mapping[str, Any]) -> None:
+    """Refuse topics that forget all but the last message of a key, as far as the broker says it.
+
+    Parameters
+    ----------
+    topics
+        Their names.
+    options
+        Options of kafka-python.
+
+    Raises
+    ------
+    ConsumerError
+        By the name of the first.
+    """
+    kind = kafka.admin.ConfigResourceType.TOPIC
+    asked = [kafka.admin.ConfigResource(kind, topic) for topic in topics]
+    try:
+        with _admin(options) as admin:
+            found = admin.describe_configs(asked, config_filter="all")["topic"]
+    except (KafkaError, KeyError) as problem:  # a right of its own, which few workers have
+        log.info("the broker does not say whether topics are compacted: %s", problem)
+        return
+    for topic, configs in found.items():
+        if "compact" in (configs.get("cleanup.policy") or {}).get("value", ""):
+            raise ConsumerError(
+                f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
+                "then, too. Set cleanup.policy=delete"
+            )
+
+
+@contextmanager
+def _admin(options: Mapping[str, Any]) -> Iterator[Any]:
     known = kafka.KafkaAdminClient.DEFAULT_CONFIG
     with making_clients():
         admin = kafka.KafkaAdminClient(**{k: v for k, v in options.items() if k in known})
     try:
-        wanted = {"num_partitions": partitions, "replication_factor": -1}
-        admin.create_topics({topic: wanted}, wait_for_metadata=True)
+        yield admin
     finally:
         admin.close()
 
