@@ -145,7 +145,7 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
     corner.set_ylim(100 * best[0] - 0.5, 100 * best[len(best) * 3 // 4])
     log_axis(corner.xaxis)
     corner.set_title("the lower left corner; numbers are budgets and tolerances")
-    finish(figure, "RCV1: error against time", panels, columns=6)
+    finish(figure, "RCV1: error against time", panels, columns=-1)
     points = [(_median(row["us"]), 100 * row["error"]) for row in table]
     for panel, names in zip(panels, named, strict=True):
         name_points(panel, names, points)
@@ -167,9 +167,13 @@ def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[tuple[float,
         rows = families.get(family, [])
         us, errors = [_median(r["us"]) for r in rows], [100 * r["error"] for r in rows]
         panel.plot(us, errors, style, color=colour, label=family, lw=1, ms=5)
+        points = list(zip(us, errors, strict=True))
         sizes = [row["contender"].rpartition("=")[2] for row in rows]
-        if names:
-            written += [(*one, colour) for one in zip(us, errors, sizes, strict=True)]
+        if names:  # the second point has the family's name, as the first one is often out of sight
+            sizes[1:2] = [f"{family} {size}" for size in sizes[1:2]]
+            written += [(*at, size, colour) for at, size in zip(points, sizes, strict=True)]
+        elif points and not _crowded(points[-1], table, most=8):
+            written.append((*points[-1], family, colour))
     for row in others:
         peer = row["contender"].startswith(("River", "VW", "scikit"))
         colour = "#aa0000" if peer else BLACK
@@ -181,14 +185,14 @@ def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[tuple[float,
     return written
 
 
-def _crowded(at: tuple[float, float], table: Table) -> bool:
+def _crowded(at: tuple[float, float], table: Table, most: int = 4) -> bool:
     """Whether many contenders are near a point."""
     near = [
         row
         for row in table
         if 0.6 < _median(row["us"]) / at[0] < 1.6 and abs(100 * row["error"] - at[1]) < 1.0
     ]
-    return len(near) > 4
+    return len(near) > most
 
 
 def growth(measured: dict[str, Table]) -> Figure | None:
