@@ -87,6 +87,8 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
         row["error"] for row in resumed.rows
     ]
     assert len(resumed.records) == len(whole.records)
+    few = ArenaResults.of(RunFolder(part), ["segments"], ["PA"])
+    assert (few.streams, few.models) == (["segments"], ["PA", "PA, tuned", "no change", "majority"])
     for name in TIMELESS:
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
@@ -144,7 +146,10 @@ def test_tables_and_page(tmp_path):
     page = (tmp_path / "arena.md").read_text()
     headings = re.findall("^## (.*)", page, re.MULTILINE)
     assert headings[0] == "Where drift loses"
-    assert f"{100 * results.error('segments', 'Tracker'):.2f}" in page
+    for model in ("Tracker", "PA, tuned"):
+        shown = [f"{100 * results.error(s, model):.2f}" for s in ("phishing", "segments")]
+        errors = [rf"\**{error}\**" for error in shown]  # the best is bold
+        assert re.search(rf"^\| {model} \| {errors[0]} \| {errors[1]} \|$", page, re.MULTILINE)
 
 
 def rows(errors, delay=None):

@@ -63,7 +63,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     quick
         A few of them, and 1,000 rows each: about a minute.
     tables
-        Run nothing: make tables, figure and page of all that the folder has.
+        Run nothing: make tables, figure and page of what the folder has.
     time_limit
         Seconds of processor time after which a run ends, and is recorded as such.
     jobs, backend, address, progress
@@ -107,9 +107,10 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             runs = list(_runs(stream, STREAMS[name], families, time_limit))
             where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
             records += run_all(runs, folder=folder, progress=progress, **where)
-        results = (
-            ArenaResults.of(folder) if tables else ArenaResults(records, perf_counter() - started)
-        )
+        if tables:
+            results = ArenaResults.of(folder, wanted, families)
+        else:
+            results = ArenaResults(records, perf_counter() - started)
         results.save(folder)
     return results
 

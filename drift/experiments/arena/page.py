@@ -22,7 +22,7 @@ Tables made by `drift arena`. Streams and models are a list that was fixed befor
 Every model predicts each example, then learns it. Errors are in percent, of at most 20,000 rows,
 of Electricity all; a row that a model has no prediction for counts in none. The Tracker and every
 other model run with their defaults; *tuned* is the best of a grid in hindsight, which nobody has
-beforehand. A dash: the run did not end well."""
+beforehand. A dash: no run ended well."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_PAIRS = """\
@@ -122,18 +122,23 @@ def _pairs(results: ArenaResults, *, real: bool) -> str:
 
 
 def _errors(results: ArenaResults, streams: Sequence[str]) -> str:
-    if not streams:
-        return "None."
-    rows = []
-    for stream in streams:
-        errors = [results.error(stream, model) for model in results.models]
-        least = min((error for error in errors if error is not None), default=None)
-        cells = [
-            f"**{_percent(error)}**" if error is not None and error == least else _percent(error)
-            for error in errors
+    found = {
+        model: [results.error(stream, model) for stream in streams] for model in results.models
+    }
+    columns = zip(*found.values(), strict=True)
+    least = [min((e for e in column if e is not None), default=None) for column in columns]
+    rows = [
+        [
+            model,
+            *(
+                f"**{_percent(error)}**" if error is not None and error == best else _percent(error)
+                for error, best in zip(errors, least, strict=True)
+            ),
         ]
-        rows.append([stream, *cells])
-    return _table(["stream", *results.models], rows)
+        for model, errors in found.items()
+        if any(error is not None for error in errors)
+    ]
+    return _table(["model", *streams], rows) if streams else "None."
 
 
 def _costs(results: ArenaResults) -> str:

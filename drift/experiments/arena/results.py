@@ -62,26 +62,37 @@ class ArenaResults:
     seconds: float
 
     @classmethod
-    def of(cls, folder: RunFolder) -> ArenaResults:
+    def of(
+        cls, folder: RunFolder, streams: Iterable[str] = STREAMS, models: Iterable[str] = MODELS
+    ) -> ArenaResults:
         """Take what a folder has, in the arena's order; of equal runs of other code the last.
 
         Parameters
         ----------
         folder
             Which `drift.experiments.arena.arena` has run in, to its end or not.
+        streams, models
+            Names to take alone.
         """
         which = ("stream", "model", "delay", "seed", "fold")
         runs = {tuple(one[name] for name in which): one for one in folder.read().values()}
-        streams, models = list(STREAMS), [*MODELS, *BASELINES]
+        streams, models = list(streams), [*models, *BASELINES]
+
+        def family_of(record: Record) -> str:
+            return str(record["model"].partition(" @ ")[0])
 
         def place(record: Record) -> tuple[int, ...]:
-            family, _, setting = record["model"].partition(" @ ")
+            setting = record["model"].partition(" @ ")[2]
             numbers = (record["delay"], setting, record["seed"])
             own = (-1 if number in {None, ""} else int(number) for number in numbers)
             delay, *rest = own
-            return (streams.index(record["stream"]), delay, models.index(family), *rest)
+            places = streams.index(record["stream"]), delay, models.index(family_of(record))
+            return (*places, *rest)
 
-        return cls(sorted(runs.values(), key=place), 0.0)
+        wanted = (
+            one for one in runs.values() if one["stream"] in streams and family_of(one) in models
+        )
+        return cls(sorted(wanted, key=place), 0.0)
 
     def __repr__(self) -> str:
         return f"<ArenaResults: {len(self.records)} runs>"
