@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
 
-__all__ = ["LateLearner", "check_codec", "settings"]
+__all__ = ["LateLearner", "check_codec", "settings", "time_of"]
 
 #: Options on which it depends what is learnt.
 _SETTINGS = ("labels", "max_age", "grace", "pending", "pending_bytes", "timestamps")
@@ -231,7 +231,7 @@ class LateLearner(Learner):
             len(self._ahead) >= options.pending or self._ahead_bytes + size > options.pending_bytes
         ):
             return False
-        entry = FeatureMessage(message.position.offset, _time(message), self._id, None, 0)
+        entry = FeatureMessage(message.position.offset, time_of(message), self._id, None, 0)
         if self._id is not None:
             # As they came, which takes a tenth of the memory of what they are decoded to, and is
             # what a checkpoint can hold.
@@ -252,7 +252,7 @@ class LateLearner(Learner):
         return answer
 
     def _read_label(self, message: Message) -> LabelMessage:
-        offset, time = message.position.offset, _time(message)
+        offset, time = message.position.offset, time_of(message)
         self._refusal = None
         try:
             example = self._decode(message)
@@ -332,5 +332,6 @@ class LateLearner(Learner):
         metrics.blocked = 0.0 if self.idle_since is None else monotonic() - self.idle_since
 
 
-def _time(message: Message) -> int:
+def time_of(message: Message) -> int:
+    """Return the time of a message for a join; -1 where it has none."""
     return -1 if message.timestamp is None else message.timestamp

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
+from drift.consumers.late import time_of
 from drift.errors import MessageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def read_logs(
     codec = JsonCodec() if codec is None else codec
     read: list[FeatureMessage] = []
     for message in features:
-        at = message.position.offset, message.timestamp or 0
+        at = message.position.offset, time_of(message)
         try:
             example = codec.decode(message.value, message.headers)
         except MessageError:
@@ -51,7 +52,7 @@ def read_logs(
             read.append(FeatureMessage(*at, example.id, example.features, size))
     known: list[LabelMessage] = []
     for message in labels:
-        at = message.position.offset, message.timestamp or 0
+        at = message.position.offset, time_of(message)
         try:
             example = codec.decode_label(message.value, message.headers)
         except MessageError:

@@ -1,8 +1,5 @@
 """Labels on a topic of their own: the worker against a twin of lists, killed at every step."""
 
-import json
-import random
-
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions
@@ -12,6 +9,7 @@ from drift.consumers.crash_points import CHECKPOINT_POINTS
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
 from drift.models import LBP
 from drift.testing import Abort, Aborted
+from tests.consumers.late_logs import JOIN, logs
 from tests.consumers.twin_late import Twin, bodies
 
 pytest.importorskip("kafka")
@@ -22,29 +20,6 @@ from kafka import KafkaProducer
 from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
 from tests.consumers.test_worker import SESSION, SHORT, close, everything, kill
-
-JOIN = {"max_age": 20, "grace": 2, "pending": 40, "pending_bytes": 3000}
-
-
-def logs(n=60, seed=0):
-    """Two logs of (time, value): labels late, early, twice, of nothing, and no labels."""
-    rng = random.Random(seed)
-    features, labels = [], []
-    for t in range(n):
-        time = 1000 * t
-        x = {f"w{(7 * t + k * k + seed) % 23}": 1.0 + k for k in range(5)}
-        name = rng.choice([t, f"é{t}", t - t % 7])
-        value = json.dumps({"features": x, "id": name}, ensure_ascii=False).encode()
-        features.append((time, value if t % 11 else b"{"))
-        delay = rng.choice([-1500, 0, 300, 4000, 15_000, 30_000])
-        label = {"id": rng.choice([name] * 9 + ["nobody's"]), "label": sum(map(len, x)) % 2 == 0}
-        if t % 5 == 0:
-            label["weight"] = 0.5
-        at = time + delay + rng.randrange(900)
-        labels += [(at, json.dumps(label).encode())] * rng.choice([0, 1, 1, 1, 1, 2])
-        if t % 13 == 0:
-            labels.append((time, b'{"label": true}'))
-    return features, sorted(labels, key=lambda one: one[0] + rng.randrange(3000))
 
 
 def send(broker, topic, partition, log):

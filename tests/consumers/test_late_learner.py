@@ -1,0 +1,194 @@
+"""A learner of labels that come later, without a broker: any order of what comes, and restarts."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
+from drift.consumers.checkpoints.file_format import describe, seal
+from drift.consumers.checkpoints.state import encode
+from drift.consumers.codec import Example, JsonCodec, Message, Position
+from drift.consumers.late import LateLearner
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import WorkerOptions
+from drift.errors import CheckpointError, ConfigurationError, ConsumerError
+from drift.models import LBP
+from tests.consumers.late_logs import JOIN, logs
+from tests.consumers.twin_late import Twin
+
+SENT = {"predictions": "out", "dead_letters": "dead", "orphans": "lost", "timestamps": "create"}
+
+
+def options(**given):
+    return WorkerOptions(topic="f", group="g", labels="l", **{**JOIN, **SENT, **given})
+
+
+def learner(codec=None, model=None, **given):
+    made = LateLearner(model or LBP(9), codec or JsonCodec(), Metrics("f", 0), options(**given))
+    made.start({("f", 0): 0, ("l", 0): 0})
+    return made
+
+
+def messages(topic, log):
+    return [
+        Message(Position(topic, 0, n), None, value, (), time) for n, (time, value) in enumerate(log)
+    ]
+
+
+def restarted(one):
+    """The learner that goes on from a checkpoint of this one."""
+    data = to_bytes(Checkpoint(one.model, one.offsets, metrics=one.metrics.state(),
+                               join=one.join_state()))  # fmt: skip
+    other = LateLearner(LBP(9), one.codec, Metrics("f", 0), one.options)
+    other.restore(from_bytes(data))
+    return other
+
+
+def supply(one, features, count):
+    """Read again so many of what lies between the cursors."""
+    offset = one.wanted
+    end = min(offset + count, one.offsets["f", 0])
+    one.supply(features[offset:end], end)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 40]), st.data())
+def test_any_order_and_any_restart_give_what_lists_give(seed, pending, data):  # noqa: C901
+    log = logs(25, seed)
+    features, labels = messages("f", log[0]), messages("l", log[1])
+    one, sent = learner(pending=pending), []
+    steps = st.sampled_from(["features", "features", "labels", "restart", "again"])
+    upto = {"f": 0, "l": 0}  # as far as the logs have come
+    for step in [*data.draw(st.lists(steps, max_size=40)), "all"]:
+        if step == "restart":
+            one = restarted(one)
+        elif step in {"features", "all"}:
+            upto["f"] = len(features) if step == "all" else upto["f"] + 4
+            for message in features[one.offsets["f", 0] : upto["f"]]:
+                sent += one.take(message)
+        while (step in {"again", "all"}) and one.wanted is not None:
+            supply(one, features, 5)
+            sent += one.advance()
+        sent += one.advance()
+        upto["l"] = len(labels) if step == "all" else upto["l"] + 3 * (step == "labels")
+        while not one.waits and one.offsets["l", 0] < upto["l"]:
+            sent += one.take(labels[one.offsets["l", 0]])
+            while step == "all" and one.wanted is not None:
+                supply(one, features, 5)
+                sent += one.advance()
+    parts = [[(n, *entry) for n, entry in enumerate(entries)] for entries in log]
+    twin = Twin(*parts, one.options)
+    twin.assert_joined(json.loads(json.dumps(one.join_state())))
+    assert encode(one.model) == encode(twin.model(LBP(9)))
+    made = [json.loads(out.value) for out in sent if out.topic == "out"]
+    xs = {offset: example.features for offset, _, _, example in twin.features if example}
+    assert {body["offset"] for body in made} == xs.keys()
+    for after, model in twin.models(LBP(9), {body["labels_learnt"] for body in made}):
+        for body in made:
+            if body["labels_learnt"] == after:
+                assert body["score"] == model.decision_function_one(xs[body["offset"]])
+
+
+class Failing(LBP):
+    """A model that cannot learn some features."""
+
+    def learn_one(self, x, y, w=1):
+        if "bad" in x:
+            raise ValueError("no")
+        super().learn_one(x, y, w)
+
+
+def pair(name, x, **more):
+    return (
+        Message(Position("f", 0, name), None, json.dumps({"id": name, "features": x}).encode()),
+        Message(
+            Position("l", 0, name), None, json.dumps({"id": name, "label": True}).encode(), **more
+        ),
+    )
+
+
+def test_what_a_model_cannot_learn_is_a_dead_letter_of_its_label_and_done():
+    one = learner(model=Failing(9))
+    features, label = pair(0, {"bad": 1.0})
+    one.take(features)
+    [letter] = one.take(label)
+    assert (letter.topic, dict(letter.headers)["drift.topic"]) == ("dead", b"l")
+    assert one.take(label._replace(position=Position("l", 0, 1))) == []
+    one.note()
+    assert (one.metrics.duplicates, one.metrics.examples, one.metrics.dead_letters) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("step", ["take", "supply", "label"])
+def test_no_memory_skips_no_message(step):
+    class Full(JsonCodec):
+        def decode(self, value, headers=()):
+            raise MemoryError
+
+        decode_label = decode
+
+    one, (features, label) = learner(Full()), pair(0, {"a": 1.0})
+    with pytest.raises(MemoryError):
+        one.supply([features], 1) if step == "supply" else one.take(
+            features if step == "take" else label
+        )
+    assert one.offsets == {("f", 0): 0, ("l", 0): 0}
+
+
+def test_headers_are_there_when_features_are_learnt():
+    class Headed(JsonCodec):
+        def decode(self, value, headers=()):
+            return Example({"a": float(dict(headers)["a"])}, id=0)
+
+    one, (features, label) = learner(Headed()), pair(0, {})
+    one.take(features._replace(headers=[("a", b"2.5"), ("none", None), ("é", b"\xff")]))
+    one.take(label._replace(value=b'{"id": 1, "label": true}'))  # so that they are looked at
+    other = restarted(one)
+    assert other.join_state() == one.join_state()
+    other.take(label._replace(value=b'{"id": 1, "label": true}'))
+    assert other.waits
+    one.advance()
+    assert one.join_state()["kept"][0][3][1] == [["a", "2.5"], ["none", None], ["é", "ÿ"]]
+    later = restarted(learner(Headed()))
+    later.join = other.join
+    later.offsets["f", 0] = later._until = 1
+    later.take(label)
+    assert later.model.supports[0][0] == {"a": 2.5}
+
+
+def test_times_of_producers_are_refused_before_anything_is_taken():
+    one = learner(timestamps="log")
+    message = pair(0, {})[0]
+    one.check([message._replace(appended=True)])
+    with pytest.raises(ConsumerError, match="f:0:0 has the time of its producer"):
+        one.check([message._replace(appended=True), message])
+
+
+def test_checkpoints_with_and_without_labels_of_their_own_do_not_mix():
+    late = from_bytes(to_bytes(Checkpoint(LBP(9), {}, join=learner().join_state())))
+    plain = from_bytes(to_bytes(Checkpoint(LBP(9), {})))
+    with pytest.raises(ConfigurationError, match="was learnt with labels from a topic"):
+        Learner(LBP(9), JsonCodec(), Metrics("f", 0), {}).restore(late)
+    with pytest.raises(ConfigurationError, match="was learnt without labels from a topic"):
+        learner().restore(plain)
+
+
+@pytest.mark.parametrize(
+    ("size", "join", "message"),
+    [
+        (10**9, b"{}", "the header's join is 1000000000, not a number"),
+        (True, b"{}", "the header's join is True, not a number"),
+        (1, b"{", "the state of its labels is no JSON"),
+    ],
+)
+def test_a_forged_join_is_refused(size, join, message):
+    plain = describe(to_bytes(Checkpoint(LBP(9), {})))
+    data = seal({**plain.header, "join": size}, plain.payload + join, None)
+    with pytest.raises(CheckpointError, match=message):
+        from_bytes(data)
+
+
+def test_a_join_that_lacks_something_is_refused():
+    with pytest.raises(CheckpointError, match=r"has no state of labels: KeyError\('offsets'\)"):
+        learner().restore(from_bytes(to_bytes(Checkpoint(LBP(9), {}, join={"kept": []}))))
