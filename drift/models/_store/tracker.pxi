@@ -95,7 +95,7 @@ cdef class TrackerCore(Scaling):
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room)
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
-        size += (24 if self.sparse else 68) * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
+        size += (40 if self.sparse else 68) * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
 
     cdef ColumnStore new_store(self, bint sparse, bint wide):
