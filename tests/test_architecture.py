@@ -61,6 +61,7 @@ OWNERS = {
     "distributed": {"drift.experiments.cluster"},
     "ray": {"drift.experiments.cluster"},
     "orjson": {"drift.consumers._json"},
+    "obstore": {"drift.consumers.checkpoints.objects"},
     "prometheus_client": {"drift.consumers.exporter"},
 }
 

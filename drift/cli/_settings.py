@@ -6,17 +6,17 @@ Options come before the environment, and that before the file.
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._options import from_table
 from drift.cli._kafka import PREFIX, check_names, kafka_options
 from drift.cli._named import build, imported, parse, table_of
 from drift.cli._worker import ConsumeOptions
-from drift.errors import CheckpointError, ParameterError
+from drift.errors import CheckpointError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
 
     from drift.cli._log import Secrets
     from drift.consumers.codec import Codec
@@ -146,11 +146,17 @@ def _model(table: dict[str, Any], given: dict[str, Any], options: ConsumeOptions
 def _stored(options: ConsumeOptions) -> dict[str, Any]:
     """Return the table of the model that the checkpoints of a topic have."""
     from drift.consumers.checkpoints.adoption import newest  # noqa: PLC0415
+    from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
 
     try:
-        found = newest(Path(options.checkpoints))
-    except (CheckpointError, FileNotFoundError):  # there is none, or none that is whole
+        found = newest(place(options.checkpoints))
+    except FileNotFoundError:
         found = {}
+    except (CheckpointError, OSError) as problem:
+        if isinstance(problem, OSError) or isinstance(problem.__cause__, OSError):
+            reason = f"{options.checkpoints}: cannot be read: {problem}"
+            raise UnavailableError(reason) from problem
+        found = {}  # there is none that is whole
     for header in found.values():
         if header["configuration"].get("topic") == options.topic:
             return table_of(header["configuration"])

@@ -14,7 +14,9 @@ __all__ = ["ConsumeOptions"]
 class ConsumeOptions(WorkerOptions):
     """What the command is told of its worker."""
 
-    checkpoints: str = option("Folder of the checkpoints, shared by the group's workers.")
+    checkpoints: str = option(
+        "Folder of the checkpoints, shared by the group's workers, or s3://bucket/prefix."
+    )
     keep: int = option("Checkpoints kept.", 3, least=1)
     metrics_port: int = option("Port for Prometheus; 0 for none.", 0, least=0, most=65535)
     metrics_address: str = option("Address for Prometheus.", "127.0.0.1")

@@ -33,13 +33,15 @@ class Show(Command):
     Of a folder, a line for the newest one of each partition.
     """
 
-    file: Path = option("The file of a checkpoint, or a folder of them.", argument=True)
+    file: str = option("The file of a checkpoint, or a folder of them.", argument=True)
 
     def _run(self) -> None:
         from drift.consumers.checkpoints import adoption, checkpoint  # noqa: PLC0415
+        from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
 
-        if self.file.is_dir():
-            for header in adoption.newest(self.file).values():
+        folder = place(self.file)
+        if folder.is_dir():
+            for header in adoption.newest(folder).values():
                 click.echo(_line(header))
             return
         with checkpoint.naming(self.file):
@@ -57,7 +59,7 @@ class _Signed(Command):
 class Verify(_Signed):
     """Check a checkpoint's checksum, signature and model; runs nothing that is in the file."""
 
-    file: Path = option("The file of a checkpoint.", argument=True)
+    file: str = option("The file of a checkpoint.", argument=True)
 
     def _run(self) -> None:
         from drift.consumers.checkpoints import checkpoint  # noqa: PLC0415
@@ -78,14 +80,15 @@ class Adopt(_Signed):
     Nothing is learnt that is in the topic before their offsets, whatever it is now.
     """
 
-    folder: Path = option("The checkpoints, or those of one partition.", argument=True)
+    folder: str = option("The checkpoints, or those of one partition.", argument=True)
     topic: str | None = option("The topic to be adopted; else it is asked for.", None)
     offset: int | None = option("Where to go on in each partition; else as before.", None, least=0)
 
     def _run(self) -> None:
         from drift.consumers.checkpoints import adoption  # noqa: PLC0415
+        from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
 
-        found = adoption.newest(self.folder)
+        found = adoption.newest(place(self.folder))
         for partition, header in found.items():
             offsets = ", ".join(f"{name}:{n} at {at}" for name, n, at in header["offsets"])
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.client.consumer import GroupConsumer
 
 __all__ = ["first_offset", "offset_behind_gap"]
@@ -21,7 +20,7 @@ def first_offset(
     broker: GroupConsumer,
     place: tuple[str, int],
     start: str | None,
-    folder: Path,
+    folder: AnyPath,
     *,
     came_later: bool,
 ) -> int:
@@ -67,7 +66,7 @@ def first_offset(
 
 
 def offset_behind_gap(
-    broker: GroupConsumer, place: tuple[str, int], offset: int, on_gap: str, folder: Path
+    broker: GroupConsumer, place: tuple[str, int], offset: int, on_gap: str, folder: AnyPath
 ) -> int:
     """Return where a partition goes on whose next message is gone, and say what is lost.
 

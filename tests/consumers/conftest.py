@@ -7,6 +7,7 @@ import pytest
 
 from drift.consumers.assignment import Assignment
 from drift.testing import MockKafka
+from tests.consumers.s3 import Store
 from tools.kafka import broker as tool
 
 
@@ -68,3 +69,20 @@ def kafka_topic(kafka_address):
     yield name
     admin.delete_topics([name])
     admin.close()
+
+
+@pytest.fixture(scope="session")
+def s3():
+    """A store that speaks S3, inside the process."""
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    with Store() as store, pytest.MonkeyPatch.context() as patch:
+        for name, value in store.environment.items():
+            patch.setenv(name, value)
+        yield store
+
+
+@pytest.fixture
+def bucket(s3):
+    """A place in a bucket of its own in that store, which is well again after the test."""
+    yield f"s3://{uuid.uuid4().hex}/root"
+    s3.lose, s3.delay, s3.away = 0.0, 0.0, False

@@ -10,8 +10,10 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
-@pytest.mark.parametrize("form", ["each partition", "single", "late"])
+@pytest.mark.parametrize("form", ["each partition", "single", "late", "s3"])
 def test_faults_lose_and_double_nothing(tmp_path, form):
+    if form == "s3":
+        pytest.importorskip("obstore", reason="obstore is not installed")
     how = {form: True} if form != "each partition" else {}
     with tool.Broker(tmp_path / "kafka") as broker:
         report = run(broker, tmp_path / "run", seed=1, seconds=5, examples=6_000, **how)

@@ -42,8 +42,21 @@ def model(n):
     return trained
 
 
+@pytest.fixture(params=["folder", "s3"])
+def root(request, tmp_path):
+    """Where checkpoints are to be: a folder of files, or a bucket."""
+    if request.param == "folder":
+        return tmp_path / "root"
+    return request.getfixturevalue("bucket")
+
+
 @pytest.fixture
-def folder(tmp_path):
+def folder(root):
+    return CheckpointFolder(root, {"budget": 5})
+
+
+@pytest.fixture
+def local(tmp_path):
     return CheckpointFolder(tmp_path / "root", {"budget": 5})
 
 
@@ -110,8 +123,8 @@ def test_epochs_go_on_from_a_checkpoint_that_is_all_there_is(folder):
     assert folder.claim(TP).epoch == 4
 
 
-def test_the_last_ones_are_kept_and_nothing_else_piles_up(tmp_path):
-    folder = CheckpointFolder(tmp_path, keep=2)
+def test_the_last_ones_are_kept_and_nothing_else_piles_up(root):
+    folder = CheckpointFolder(root, keep=2)
     for _ in range(5):
         epoch, _ = folder.claim(TP)
         for n in (1, 2, 3):
@@ -160,10 +173,10 @@ def test_any_topic_is_safe_as_the_name_of_a_folder(folder, topic):
     assert not folder.folder(tp).name.startswith(".")
 
 
-def test_topics_have_folders_of_their_own(folder):
+def test_topics_have_folders_of_their_own(local):
     topics = ["a", "a-0", "a%2D0", ".a", "%2Ea", "t" * 249, "t" * 248 + "u"]
     pairs = [(topic, number) for topic in topics for number in (0, 1, None)]
-    assert len({folder.folder(tp) for tp in pairs}) == len(pairs)
+    assert len({local.folder(tp) for tp in pairs}) == len(pairs)
 
 
 @pytest.mark.parametrize("keep", [0, -1, 1.5, True])
@@ -172,24 +185,22 @@ def test_keep_is_checked(tmp_path, keep):
         CheckpointFolder(tmp_path, keep=keep)
 
 
-def test_a_checkpoint_in_another_partitions_folder_is_refused(folder):
-    epoch, _ = folder.claim(TP)
-    save(folder, epoch, 3)
-    folder.folder(TP).rename(folder.folder(("news", 1)))
+def test_a_checkpoint_in_another_partitions_folder_is_refused(local):
+    epoch, _ = local.claim(TP)
+    save(local, epoch, 3)
+    local.folder(TP).rename(local.folder(("news", 1)))
     with pytest.raises(CheckpointError, match="it is of news:0"):
-        folder.claim(("news", 1))
+        local.claim(("news", 1))
 
 
 # --- another configuration -------------------------------------------------------------------
 
 
-def test_another_configuration_is_refused_with_the_difference(tmp_path):
-    before = CheckpointFolder(
-        tmp_path, {"budget": 5, "kernel": "RBF(1.0)", "topic": "news", "x": (1,)}
-    )
+def test_another_configuration_is_refused_with_the_difference(root):
+    before = CheckpointFolder(root, {"budget": 5, "kernel": "RBF(1.0)", "topic": "news", "x": (1,)})
     epoch, _ = before.claim(TP)
     save(before, epoch, 3)
-    now = CheckpointFolder(tmp_path, {"budget": 9, "topic": "news", "x": [1], "decay": 0.5})
+    now = CheckpointFolder(root, {"budget": 9, "topic": "news", "x": [1], "decay": 0.5})
     with pytest.raises(ConfigurationError) as refused:
         now.claim(TP)
     assert str(refused.value).splitlines()[1:-1] == [
@@ -198,7 +209,7 @@ def test_another_configuration_is_refused_with_the_difference(tmp_path):
         '  kernel: "RBF(1.0)" in the checkpoint, absent now',
     ]
     save(before, epoch, 4)  # the refused one has claimed nothing
-    assert CheckpointFolder(tmp_path).claim(TP).checkpoint.offsets == {TP: 4}
+    assert CheckpointFolder(root).claim(TP).checkpoint.offsets == {TP: 4}
 
 
 def test_a_parameter_that_came_later_means_what_was_before(tmp_path, monkeypatch):
@@ -277,8 +288,8 @@ def test_what_was_saved_just_before_a_claim_counts(folder):
         assert folder.claim(TP).checkpoint.offsets == {TP: 20}
 
 
-def test_who_is_fenced_is_told_by_whom(tmp_path):
-    ours, others = CheckpointFolder(tmp_path), CheckpointFolder(tmp_path)
+def test_who_is_fenced_is_told_by_whom(root):
+    ours, others = CheckpointFolder(root), CheckpointFolder(root)
     others.owner = "process 7 on tuesday, of the group other,"
     epoch, _ = ours.claim(TP)
     newer, _ = others.claim(TP)
@@ -346,32 +357,32 @@ def modes(folder):
     return {stat.S_IMODE(path.stat().st_mode) for path in folder.folder(TP).iterdir()}
 
 
-def test_checkpoints_are_for_their_user_alone(folder, tmp_path):
+def test_checkpoints_are_for_their_user_alone(local, tmp_path):
     before = os.umask(0)
     try:
-        save(folder, folder.claim(TP).epoch, 10)
+        save(local, local.claim(TP).epoch, 10)
         old = CheckpointFolder(tmp_path)
         save(old, old.claim(TP).epoch, 10)
     finally:
         os.umask(before)
-    paths = [folder.path, folder.folder(TP), old.folder(TP)]
+    paths = [local.path, local.folder(TP), old.folder(TP)]
     assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o700] * 3
-    assert modes(folder) == {0o600}
+    assert modes(local) == {0o600}
 
 
-def test_a_link_in_the_way_of_a_checkpoint_is_not_followed(folder, tmp_path, monkeypatch):
-    epoch, _ = folder.claim(TP)
+def test_a_link_in_the_way_of_a_checkpoint_is_not_followed(local, tmp_path, monkeypatch):
+    epoch, _ = local.claim(TP)
     target = tmp_path / "precious"
     target.write_bytes(b"of somebody else")
-    (folder.folder(TP) / f".tmp-{epoch:08d}").symlink_to(target)
-    save(folder, epoch, 10)
-    assert newest_of(folder) == 10
+    (local.folder(TP) / f".tmp-{epoch:08d}").symlink_to(target)
+    save(local, epoch, 10)
+    assert newest_of(local) == 10
     monkeypatch.setattr("drift.consumers.checkpoints.files.token_hex", lambda _: "guessed")
-    (folder.folder(TP) / f".tmp-{epoch:08d}-guessed").symlink_to(target)
+    (local.folder(TP) / f".tmp-{epoch:08d}-guessed").symlink_to(target)
     with pytest.raises(CheckpointError, match="File exists"):
-        save(folder, epoch, 20)
+        save(local, epoch, 20)
     assert target.read_bytes() == b"of somebody else"
-    assert newest_of(folder) == 10
+    assert newest_of(local) == 10
 
 
 # --- damage ----------------------------------------------------------------------------------
@@ -393,9 +404,9 @@ def damage(folder, index, change):
         lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
     ],
 )
-def test_a_damaged_newest_falls_back_loudly(tmp_path, caplog, change):
+def test_a_damaged_newest_falls_back_loudly(root, caplog, change):
     said = []
-    folder = CheckpointFolder(tmp_path, warn=said.append)
+    folder = CheckpointFolder(root, warn=said.append)
     epoch, _ = folder.claim(TP)
     for n in (10, 20):
         save(folder, epoch, n)
@@ -442,12 +453,12 @@ def test_where_all_are_damaged_nothing_starts_afresh(folder):
     assert newest_of(folder) == 30
 
 
-def test_a_checkpoint_of_another_key_is_no_damage(tmp_path):
-    epoch, _ = CheckpointFolder(tmp_path, key=b"a").claim(TP)
-    save(CheckpointFolder(tmp_path), epoch, 10)
-    save(CheckpointFolder(tmp_path, key=b"a"), epoch, 20)
+def test_a_checkpoint_of_another_key_is_no_damage(root):
+    epoch, _ = CheckpointFolder(root, key=b"a").claim(TP)
+    save(CheckpointFolder(root), epoch, 10)
+    save(CheckpointFolder(root, key=b"a"), epoch, 20)
     with pytest.raises(CheckpointError, match="not to be trusted") as refused:
-        CheckpointFolder(tmp_path, key=b"b").claim(TP)
+        CheckpointFolder(root, key=b"b").claim(TP)
     assert not isinstance(refused.value, DamagedCheckpointError)
 
 
@@ -466,17 +477,17 @@ def largest_file(size):
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 1000])
-def test_a_write_that_ends_half_way_leaves_the_one_before(folder, size):
-    epoch, _ = folder.claim(TP)
-    save(folder, epoch, 10)
-    before = names(folder)
+def test_a_write_that_ends_half_way_leaves_the_one_before(local, size):
+    epoch, _ = local.claim(TP)
+    save(local, epoch, 10)
+    before = names(local)
     for _ in range(5):
         with largest_file(size), pytest.raises(CheckpointError, match="the checkpoints before are"):
-            save(folder, epoch, 20)
-        assert names(folder) == before
-        assert newest_of(folder) == 10
-    save(folder, epoch, 20)
-    assert newest_of(folder) == 20
+            save(local, epoch, 20)
+        assert names(local) == before
+        assert newest_of(local) == 10
+    save(local, epoch, 20)
+    assert newest_of(local) == 20
 
 
 class Full:
@@ -504,10 +515,10 @@ class Full:
 
 
 @pytest.mark.parametrize("room", [0, 1])
-def test_a_full_disk_leaves_the_one_before(folder, monkeypatch, room):
-    epoch, _ = folder.claim(TP)
-    save(folder, epoch, 10)
-    before = names(folder)
+def test_a_full_disk_leaves_the_one_before(local, monkeypatch, room):
+    epoch, _ = local.claim(TP)
+    save(local, epoch, 10)
+    before = names(local)
     with monkeypatch.context() as patched:
         patched.setattr(
             "drift.consumers.checkpoints.files.open",
@@ -515,23 +526,23 @@ def test_a_full_disk_leaves_the_one_before(folder, monkeypatch, room):
             raising=False,
         )
         with pytest.raises(CheckpointError, match="No space left on device"):
-            save(folder, epoch, 20)
-    assert names(folder) == before
-    assert newest_of(folder) == 10
+            save(local, epoch, 20)
+    assert names(local) == before
+    assert newest_of(local) == 10
 
 
-def test_an_fsync_that_fails_leaves_the_one_before(folder, monkeypatch):
-    epoch, _ = folder.claim(TP)
-    save(folder, epoch, 10)
+def test_an_fsync_that_fails_leaves_the_one_before(local, monkeypatch):
+    epoch, _ = local.claim(TP)
+    save(local, epoch, 10)
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "fails")))
         with pytest.raises(CheckpointError, match="fails"):
-            save(folder, epoch, 20)
-    assert newest_of(folder) == 10
+            save(local, epoch, 20)
+    assert newest_of(local) == 10
 
 
-def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(folder, monkeypatch):
-    epoch, _ = folder.claim(TP)
+def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(local, monkeypatch):
+    epoch, _ = local.claim(TP)
     steps = []
 
     def fsync(descriptor):
@@ -542,7 +553,7 @@ def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(fol
         at("checkpoint.renamed", lambda: steps.append("renamed")),
         at("checkpoint.recorded", lambda: steps.append("recorded")),
     ):
-        save(folder, epoch, 10)
+        save(local, epoch, 10)
     assert steps == ["file", "renamed", "folder", "recorded"]
 
 

@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--examples", type=int, default=50_000, help="messages, with the poison")
     parser.add_argument("--single", action="store_true", help="one model over all partitions")
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
+    parser.add_argument("--s3", action="store_true", help="checkpoints in an S3-compatible store")
     parser.add_argument("--keep", type=Path, help="leave checkpoints and logs in this folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -53,6 +54,7 @@ def _run(broker: Broker | str, root: Path, options: argparse.Namespace) -> Repor
             examples=options.examples,
             single=options.single,
             late=options.late,
+            s3=options.s3,
             tell=lambda seconds, done: progress.update(task, completed=seconds, done=done),
         )
 

@@ -250,7 +250,7 @@ class Group:
         return {
             partition: epoch
             for partition, epoch in worker.claims().items()
-            if (self._path(partition) / f"epoch-{epoch:08d}").exists()
+            if any(self._path(partition).glob(f"epoch-{epoch:08d}"))
         }
 
     def _path(self, partition: int | None) -> Path:

@@ -8,17 +8,19 @@ import threading
 import time
 import uuid
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints import checkpoint
 from drift.errors import CheckpointError
+from tests.consumers.s3 import Store
 from tests.faults.check import Findings, check, check_late, check_single, read
 from tests.faults.examples import GIVEN_UP, PARTITIONS, Feed, give_up
 from tests.faults.group import Group
 from tests.faults.plan import Fault, plan
-from tests.faults.runner import SESSION, folder, worker_options
+from tests.faults.runner import PLACE, SESSION, folder, worker_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -383,6 +385,7 @@ def run(
     examples: int = 50_000,
     single: bool = False,
     late: bool = False,
+    s3: bool = False,
     tell: Callable[[float, int], None] = lambda _seconds, _done: None,
 ) -> Report:
     """Run one fault test.
@@ -403,8 +406,36 @@ def run(
         One model over all partitions, in one worker at a time.
     late
         Labels on a topic of their own, some time after the features.
+    s3
+        Checkpoints in an S3-compatible store, which loses answers.
     tell
         Is told how far it is: seconds, and messages that are in checkpoints.
     """
     root.mkdir(parents=True, exist_ok=True)
-    return _Test(broker, root, seed, examples, single=single, late=late).run(seconds, tell)
+    with _store(wanted=s3) as store:
+        report = _Test(broker, root, seed, examples, single=single, late=late).run(seconds, tell)
+        if store is not None:
+            report.events["answers of the store that were lost"] = store.lost
+            if not store.lost:
+                report.findings.failures.append("no answer was lost: the test is blunt")
+    return report
+
+
+@contextmanager
+def _store(*, wanted: bool) -> Iterator[Store | None]:
+    """Have workers keep their checkpoints in a store that loses answers to a third of the puts."""
+    if not wanted:
+        yield None
+        return
+    with Store() as store:
+        store.lose = 0.3
+        names = {**store.environment, PLACE: "s3://faults/checkpoints"}
+        before = {name: os.environ.pop(name, None) for name in names}
+        os.environ.update(names)
+        try:
+            yield store
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value

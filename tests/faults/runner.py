@@ -20,8 +20,19 @@ from drift.models import RBP
 from tests.faults.diary import Diary, NumberedCodec
 from tests.faults.examples import CODEC, GRACE, codec
 
-__all__ = ["SESSION", "STEPS", "configuration", "folder", "main", "model", "worker_options"]
+__all__ = [
+    "PLACE",
+    "SESSION",
+    "STEPS",
+    "configuration",
+    "folder",
+    "main",
+    "model",
+    "worker_options",
+]
 
+#: Variable of the environment that names a store for the checkpoints, instead of a folder.
+PLACE = "DRIFT_FAULTS_CHECKPOINTS"
 #: Session timeout, seconds.
 SESSION = 2.0
 #: Seconds after which an output that the broker has not taken is given up.
@@ -62,9 +73,8 @@ def worker_options(options: dict[str, Any]) -> WorkerOptions:
 def folder(path: Path, *, single: bool = False) -> CheckpointFolder:
     """Return the group's checkpoints; of one model they are pickles, and signed."""
     key = b"of the fault test" if single else None
-    return CheckpointFolder(
-        path / "checkpoints", configuration(), keep=3, key=key, allow_pickle=single
-    )
+    place = os.environ.get(PLACE, path / "checkpoints")
+    return CheckpointFolder(place, configuration(), keep=3, key=key, allow_pickle=single)
 
 
 def _obey(root: Path) -> None:

@@ -12,19 +12,23 @@ from drift.consumers.checkpoints.file_format import (
     naming,
     seal,
 )
-from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.files import PartitionFolder, files_in
+from drift.consumers.checkpoints.objects import ObjectPath
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from drift.consumers.checkpoints.objects import AnyPath
 
 __all__ = ["adopt", "newest"]
 
 
-def newest(folder: Path) -> dict[PartitionFolder, dict[str, Any]]:
+def newest(folder: AnyPath) -> dict[PartitionFolder, dict[str, Any]]:
     """Return the headers of the newest checkpoints, in a folder of one partition or of several."""
-    folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
-    files = {one: _newest(one) for one in map(PartitionFolder, folders)}
+    if isinstance(folder, ObjectPath):
+        folders: list[Any] = folder.folders()
+    else:
+        folders = sorted(path for path in folder.iterdir() if path.is_dir())
+    files = {one: _newest(one) for one in map(files_in, [folder, *folders])}
     found = {}
     for partition, file in files.items():
         if file is not None:
@@ -35,7 +39,7 @@ def newest(folder: Path) -> dict[PartitionFolder, dict[str, Any]]:
     return found
 
 
-def _newest(partition: PartitionFolder) -> Path | None:
+def _newest(partition: PartitionFolder) -> AnyPath | None:
     files = [partition.file(*which) for which in reversed(partition.listing().checkpoints)]
     return next(filter(is_whole, files), None)
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
+    from drift.consumers.checkpoints.objects import ObjectPath
+
 __all__ = [
     "VERSION",
     "Checkpoint",
@@ -303,7 +305,7 @@ def _model(description: Description, payload: bytes, *, allow_pickle: bool) -> A
 
 
 def read(
-    path: str | PathLike[str], *, key: bytes | None = None, allow_pickle: bool = False
+    path: str | PathLike[str] | ObjectPath, *, key: bytes | None = None, allow_pickle: bool = False
 ) -> Checkpoint:
     """Read a checkpoint's file; see `from_bytes`, whose errors here name the file."""
     with naming(path):

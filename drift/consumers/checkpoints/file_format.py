@@ -22,15 +22,17 @@ import hmac
 import json
 import struct
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import __version__
+from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, DamagedCheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
+
+    from drift.consumers.checkpoints.objects import ObjectPath
 
 __all__ = [
     "VERSION",
@@ -183,18 +185,18 @@ def check_signature(description: Description, key: bytes | None) -> None:
         raise CheckpointError("its signature is not that of this key: it is not to be trusted")
 
 
-def load(path: str | PathLike[str]) -> bytes:
+def load(path: str | PathLike[str] | ObjectPath) -> bytes:
     """Return a file's bytes; FileNotFoundError and CheckpointError say why there are none."""
     try:
-        return Path(path).read_bytes()
+        return place(path).read_bytes()
     except FileNotFoundError:
         raise
     except OSError as problem:
         unreadable = DamagedCheckpointError if problem.errno == errno.EIO else CheckpointError
-        raise unreadable(f"cannot be read: {problem.strerror}") from problem
+        raise unreadable(f"cannot be read: {problem.strerror or problem}") from problem
 
 
-def is_whole(path: str | PathLike[str]) -> bool:
+def is_whole(path: str | PathLike[str] | ObjectPath) -> bool:
     """Whether there is a file, and its checksum is right."""
     try:
         describe(load(path))
@@ -204,7 +206,7 @@ def is_whole(path: str | PathLike[str]) -> bool:
 
 
 @contextmanager
-def naming(path: str | PathLike[str]) -> Iterator[None]:
+def naming(path: str | PathLike[str] | ObjectPath) -> Iterator[None]:
     """Have errors about a checkpoint name its file."""
     try:
         yield

@@ -7,7 +7,8 @@
     checkpoint-00000007-0000000001.drift
     .tmp-00000007-5f1d...                   while one is written
 
-They hold rows of what was learnt: files and folders are made for their user alone.
+They hold rows of what was learnt: files and folders are made for their user alone. Objects of an
+S3-compatible store have the same names, each behind that of the folder.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift.consumers.checkpoints.file_format import is_whole
+from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["ATTEMPTS", "PartitionFolder"]
+    from drift.consumers.checkpoints.objects import AnyPath
+
+__all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in"]
 
 #: Races with other processes that are lost before something must be wrong.
 ATTEMPTS = 100
@@ -52,10 +57,10 @@ class PartitionFolder:
         The folder.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: AnyPath) -> None:
+        self.path: Any = path
 
-    def file(self, epoch: int, sequence: int) -> Path:
+    def file(self, epoch: int, sequence: int) -> Any:
         """Return the file of a checkpoint."""
         return self.path / f"checkpoint-{epoch:08d}-{sequence:010d}.drift"
 
@@ -66,7 +71,9 @@ class PartitionFolder:
         except FileNotFoundError:
             names = []
         except OSError as problem:
-            raise CheckpointError(f"{self.path}: cannot be read: {problem.strerror}") from problem
+            raise CheckpointError(
+                f"{self.path}: cannot be read: {problem.strerror or problem}"
+            ) from problem
         return Listing(
             sorted(int(m[1]) for m in map(_EPOCH.fullmatch, names) if m),
             sorted((int(m[1]), int(m[2])) for m in map(_FILE.fullmatch, names) if m),
@@ -78,11 +85,9 @@ class PartitionFolder:
     def claim(self, owner: str = "") -> int:
         """Make the next epoch, and the folder where it is missing; its file names the owner."""
         with _writing(self.path):
-            for folder in (self.path.parent, self.path):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_folder()
             epoch = self._next_epoch(owner)
-            for folder in (self.path, *list(self.path.parents)[:2]):
-                _sync(folder)
+            self._make_names_last()
         return epoch
 
     def _next_epoch(self, owner: str) -> int:
@@ -90,21 +95,18 @@ class PartitionFolder:
             listing = self.listing()
             used = [*listing.epochs[-1:], *(epoch for epoch, _ in listing.checkpoints[-1:])]
             epoch = max(used, default=0) + 1
-            try:
-                claim = self.path / f"epoch-{epoch:08d}"
-                descriptor = os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            except FileExistsError:
-                continue
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(owner)
-            if self.listing().epochs[-1:] == [epoch]:
-                return epoch  # else others went on, and cleaned up, between the look and the file
+            # No two claims are the same bytes, so that a store's client knows its own.
+            with suppress(FileExistsError):
+                self._create(f"epoch-{epoch:08d}", f"{owner}\n{token_hex(8)}\n".encode())
+                if self.listing().epochs[-1:] == [epoch]:
+                    return epoch  # else others went on, and cleaned up, between look and file
         raise CheckpointError(f"{self.path}: other processes claim it again and again")
 
     def _owner(self, epoch: int | str) -> str:
         """Return who made an epoch, as far as it says so."""
         with suppress(OSError, ValueError):
-            if name := (self.path / f"epoch-{epoch:08}").read_text(encoding="utf-8"):
+            text: str = (self.path / f"epoch-{epoch:08}").read_text(encoding="utf-8")
+            if name := text.partition("\n")[0]:
                 return name
         return "another worker"
 
@@ -123,6 +125,46 @@ class PartitionFolder:
 
     def write(self, epoch: int, sequence: int, data: bytes) -> None:
         """Write a checkpoint's file, which is there as a whole or not at all."""
+        self._write(epoch, sequence, data)
+        reached("checkpoint.recorded")
+
+    def clean(self, epoch: int) -> None:
+        """Remove what those before an epoch have left beside their checkpoints."""
+        listing = self.listing()
+        self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
+        self._remove(name for old, name in listing.temporary if old < epoch)
+
+    def prune(self, keep: int) -> None:
+        """Remove what is older than so many checkpoints that are whole."""
+        found = 0
+        checkpoints = self.listing().checkpoints
+        while checkpoints and found < keep:
+            found += is_whole(self.file(*checkpoints.pop()))
+        self._remove(self.file(*which).name for which in checkpoints)
+
+    def _remove(self, names: Iterable[str]) -> None:
+        """Remove what is of no use any more; where that fails it is tried again next time."""
+        for name in names:
+            with suppress(OSError):
+                (self.path / name).unlink()
+
+    # --- what a file system does one way, and a store another ----------------------------------
+
+    def _make_folder(self) -> None:
+        for folder in (self.path.parent, self.path):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _make_names_last(self) -> None:
+        for folder in (self.path, *list(self.path.parents)[:2]):
+            _sync(folder)
+
+    def _create(self, name: str, data: bytes) -> None:
+        """Make a file that is not there; FileExistsError where it is."""
+        descriptor = os.open(self.path / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+    def _write(self, epoch: int, sequence: int, data: bytes) -> None:
         temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
         with _writing(temporary):
             try:
@@ -137,31 +179,36 @@ class PartitionFolder:
                     temporary.unlink(missing_ok=True)
             reached("checkpoint.renamed")
             _sync(self.path)
-        reached("checkpoint.recorded")
 
-    def clean(self, epoch: int) -> None:
-        """Remove what those before an epoch have left beside their checkpoints."""
-        listing = self.listing()
-        self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
-        self._remove(name for old, name in listing.temporary if old < epoch)
 
-    def prune(self, keep: int, whole: Callable[[Path], bool]) -> None:
-        """Remove what is older than so many checkpoints that are whole."""
-        found = 0
-        checkpoints = self.listing().checkpoints
-        while checkpoints and found < keep:
-            found += whole(self.file(*checkpoints.pop()))
-        self._remove(self.file(*which).name for which in checkpoints)
+class PartitionObjects(PartitionFolder):
+    """The same in an S3-compatible store, where a put is a rename and lasts."""
 
-    def _remove(self, names: Iterable[str]) -> None:
-        """Remove what is of no use any more; where that fails it is tried again next time."""
-        for name in names:
-            with suppress(OSError):
-                (self.path / name).unlink()
+    def _make_folder(self) -> None:
+        """Do nothing: it is there with its first object."""
+
+    _make_names_last = _make_folder
+
+    def _create(self, name: str, data: bytes) -> None:
+        (self.path / name).create(data)
+
+    def _write(self, epoch: int, sequence: int, data: bytes) -> None:
+        file = self.file(epoch, sequence)
+        with _writing(file):
+            for step in ("half-written", "written", "synced"):
+                reached(f"checkpoint.{step}")
+            self.owned(epoch)
+            file.create(data)
+        reached("checkpoint.renamed")
+
+
+def files_in(path: AnyPath) -> PartitionFolder:
+    """Return the files of a partition, wherever they are."""
+    return PartitionObjects(path) if isinstance(path, ObjectPath) else PartitionFolder(path)
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _writing(path: AnyPath) -> Iterator[None]:
     try:
         yield
     except OSError as problem:

@@ -13,15 +13,14 @@ import json
 import logging
 import os
 import platform
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from drift.consumers.checkpoints import checkpoint as container
 from drift.consumers.checkpoints import storable
 from drift.consumers.checkpoints.checkpoint import Checkpoint
-from drift.consumers.checkpoints.file_format import is_whole
-from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder
+from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in
+from drift.consumers.checkpoints.objects import place
 from drift.consumers.crash_points import reached
 from drift.errors import (
     CheckpointError,
@@ -33,6 +32,8 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from os import PathLike
+
+    from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
 
 __all__ = ["CheckpointFolder", "Claim"]
 
@@ -59,12 +60,14 @@ class Claim(NamedTuple):
 
 
 class CheckpointFolder:
-    """Checkpoints by partition, in a local folder or a POSIX one that all workers share.
+    """Checkpoints by partition, in a folder that all workers share, or an S3-compatible store.
 
     Parameters
     ----------
     path
-        The folder; it is made where it is missing.
+        The folder; it is made where it is missing. Or ``s3://bucket/prefix``: a store that puts an
+        object only where there is none, as its clients ask (``If-None-Match: *``). What it takes to
+        reach it is in the environment, as ``AWS_ENDPOINT_URL`` and ``AWS_ACCESS_KEY_ID``.
     configuration
         What must be the same for a model to go on, JSON values by name: kernel, budget, topic, ...
         A checkpoint of another one is refused. None to take any.
@@ -82,7 +85,9 @@ class CheckpointFolder:
     Raises
     ------
     ParameterError
-        If `keep` is no integer of at least 1.
+        If `keep` is no integer of at least 1, or a URL without a bucket.
+    MissingExtraError
+        If it is a URL, and obstore is not installed.
 
     Notes
     -----
@@ -105,7 +110,7 @@ class CheckpointFolder:
 
     def __init__(  # noqa: PLR0913
         self,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | ObjectPath,
         configuration: Mapping[str, Any] | None = None,
         *,
         keep: int = 3,
@@ -115,7 +120,7 @@ class CheckpointFolder:
     ) -> None:
         if type(keep) is not int or keep < 1:
             raise ParameterError(f"keep must be an integer of at least 1, not {keep!r}")
-        self.path = Path(path)
+        self.path = place(path)
         self.configuration = configuration
         self.keep = keep
         self.key = key
@@ -124,7 +129,7 @@ class CheckpointFolder:
         #: Who claims partitions, for those who are fenced by it.
         self.owner = f"process {os.getpid()} on {platform.node()}"
 
-    def folder(self, partition: Partition) -> Path:
+    def folder(self, partition: Partition) -> AnyPath:
         """Return the folder of a partition's checkpoints."""
         topic, number = partition
         name = quote(topic, safe="")  # '/' and the like; '.' stays, '-' may be there
@@ -207,7 +212,7 @@ class CheckpointFolder:
             "and group: " + "; ".join(damaged)
         )
 
-    def _compare(self, path: Path, before: Mapping[str, Any], version: int) -> None:
+    def _compare(self, path: AnyPath, before: Mapping[str, Any], version: int) -> None:
         if self.configuration is None:
             return
         now = self.configuration
@@ -351,12 +356,12 @@ class CheckpointFolder:
         data = container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
         reached("checkpoint.encoded")
         files.write(epoch, sequence, data)
-        files.prune(self.keep, is_whole)
+        files.prune(self.keep)
         reached("checkpoint.pruned")
         return checkpoint
 
     def _files(self, partition: Partition) -> PartitionFolder:
-        return PartitionFolder(self.folder(partition))
+        return files_in(self.folder(partition))
 
 
 def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:

@@ -1,0 +1,185 @@
+"""S3-compatible stores as far as checkpoints need them; the only module that imports obstore.
+
+Objects are there as a whole or not at all, and a list shows what was put before it. Of two that put
+an object which is not there yet, the store itself has one win: ``If-None-Match: *``.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from drift.errors import MissingExtraError, ParameterError, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+
+__all__ = ["AnyPath", "ObjectPath", "place"]
+
+_SCHEME = "s3://"
+#: A worker that waits for its store learns nothing, and after 30 s its group would be right to ask.
+_TIMES = {"timeout": timedelta(seconds=20), "connect_timeout": timedelta(seconds=5)}
+_RETRIES: dict[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
+
+
+def place(path: str | PathLike[str] | ObjectPath) -> AnyPath:
+    """Return where checkpoints are: a path, or for ``s3://bucket/prefix`` a store's.
+
+    Raises
+    ------
+    ParameterError
+        If it names no bucket.
+    MissingExtraError
+        If obstore is not installed.
+
+    Examples
+    --------
+    >>> place("checkpoints").name
+    'checkpoints'
+    """
+    if isinstance(path, ObjectPath):
+        return path
+    if not str(path).startswith(_SCHEME):
+        return Path(path)
+    bucket, _, key = str(path).removeprefix(_SCHEME).partition("/")
+    if not bucket:
+        raise ParameterError(f"{path} names no bucket: s3://bucket/prefix")
+    _store(bucket)
+    return ObjectPath(bucket, key.strip("/"))
+
+
+@lru_cache
+def _store(bucket: str) -> Any:
+    try:
+        from obstore.store import S3Store  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError("obstore", "s3") from None
+    make: Any = S3Store.from_url
+    return make(
+        _SCHEME + bucket,
+        # obstore reads all variables but this one.
+        client_options={**_TIMES, "allow_http": os.environ.get("AWS_ALLOW_HTTP") == "true"},
+        retry_config=_RETRIES,
+    )
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """Have what a store says be what a file system would say."""
+    from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415
+
+    try:
+        yield
+    except AlreadyExistsError as problem:
+        raise FileExistsError(str(problem)) from None
+    except BaseError as problem:
+        raise OSError(f"{type(problem).__name__}: {one_line(str(problem))}") from None
+
+
+@dataclass(frozen=True, order=True)
+class ObjectPath:
+    """An object of a bucket, or what the names of several begin with; `pathlib.Path` in small.
+
+    Errors are those of files: OSError, with FileNotFoundError and FileExistsError below it.
+
+    Parameters
+    ----------
+    bucket
+        The bucket.
+    key
+        The object, or the folder that its name makes.
+    """
+
+    bucket: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{_SCHEME}{self.bucket}/{self.key}"
+
+    def __truediv__(self, name: str) -> ObjectPath:
+        return ObjectPath(self.bucket, f"{self.key}/{name}".lstrip("/"))
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self.key.rpartition("/")[2]
+
+    @property
+    def parent(self) -> ObjectPath:
+        """What is before the last part."""
+        return ObjectPath(self.bucket, self.key.rpartition("/")[0])
+
+    def _list(self) -> tuple[list[ObjectPath], list[ObjectPath]]:
+        with _as_os_errors():
+            found = _store(self.bucket).list_with_delimiter(self.key or None)
+        folders = [ObjectPath(self.bucket, key.strip("/")) for key in found["common_prefixes"]]
+        return folders, [ObjectPath(self.bucket, one["path"]) for one in found["objects"]]
+
+    def iterdir(self) -> Iterator[ObjectPath]:
+        """Yield what is in the folder, folders first."""
+        for found in self._list():
+            yield from found
+
+    def is_dir(self) -> bool:
+        """Whether there is something in the folder."""
+        return any(self.iterdir())
+
+    def folders(self) -> list[ObjectPath]:
+        """Return the folders in the folder."""
+        return self._list()[0]
+
+    def glob(self, pattern: str) -> Iterator[ObjectPath]:
+        """Yield the objects in the folder whose names are like a pattern."""
+        return (one for one in self._list()[1] if fnmatchcase(one.name, pattern))
+
+    def read_bytes(self) -> bytes:
+        """Return the object."""
+        with _as_os_errors():
+            return bytes(_store(self.bucket).get(self.key).bytes())
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """Return the object as text."""
+        return self.read_bytes().decode(encoding)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Put the object, whatever is there."""
+        with _as_os_errors():
+            _store(self.bucket).put(self.key, data, use_multipart=False)
+
+    def create(self, data: bytes) -> None:
+        """Put the object, unless there is one of that name.
+
+        The answer to a put that succeeded may be lost, and the put sent again, which finds the
+        object there: it is ours if it holds these bytes, so that no two callers may have the same.
+
+        Raises
+        ------
+        FileExistsError
+            If there is another one.
+        OSError
+            If that cannot be said.
+        """
+        try:
+            with _as_os_errors():
+                _store(self.bucket).put(self.key, data, mode="create", use_multipart=False)
+        except OSError:
+            with suppress(OSError):
+                if self.read_bytes() == data:
+                    return
+            raise
+
+    def unlink(self) -> None:
+        """Remove the object, if there is one."""
+        with _as_os_errors():
+            _store(self.bucket).delete(self.key)
+
+
+#: Where checkpoints may be.
+AnyPath: TypeAlias = Path | ObjectPath

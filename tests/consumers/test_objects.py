@@ -1,0 +1,143 @@
+"""Checkpoints in a store that speaks S3: who wins a put, and answers that are lost."""
+
+import asyncio
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from drift.cli import app
+from drift.consumers import CheckpointFolder
+from drift.consumers.checkpoints import adoption, objects
+from drift.consumers.checkpoints.objects import place
+from drift.consumers.crash_points import install, remove
+from drift.errors import CheckpointError, FencedError, MissingExtraError, ParameterError
+from drift.models import LBP
+
+TP = ("news", 0)
+
+
+def save(folder, epoch, n):
+    return folder.save(TP, epoch, LBP(budget=3), {TP: n}).id
+
+
+def test_of_a_thousand_who_create_one_object_at_once_one_wins_each_time(s3, bucket):
+    name = bucket.split("/")[2]
+    place(bucket)
+    store = objects._store(name)
+
+    async def create(key, number):
+        try:
+            await store.put_async(key, str(number).encode(), mode="create")
+        except FileExistsError:
+            return None
+        except Exception as error:
+            if type(error).__name__ == "AlreadyExistsError":
+                return None
+            raise
+        return key, number
+
+    async def race():
+        keys = [f"epoch-{n % 10}" for n in range(1000)]
+        return await asyncio.gather(*(create(key, n) for n, key in enumerate(keys)))
+
+    won = dict(filter(None, asyncio.run(race())))
+    assert len(won) == 10
+    assert {f"{name}/{key}": str(n).encode() for key, n in won.items()} == {
+        key: data for key, data in s3.objects.items() if key.startswith(name)
+    }
+
+
+def test_a_put_whose_answer_is_lost_is_known_as_ones_own(s3, bucket):
+    path = place(bucket) / "object"
+    s3.lose, lost = 1.0, s3.lost
+    path.create(b"ours")
+    assert s3.lost == lost + 1
+    assert path.read_bytes() == b"ours"
+    with pytest.raises(FileExistsError):
+        path.create(b"theirs")
+    assert path.read_bytes() == b"ours"
+
+
+def test_claims_and_saves_whose_answers_are_lost_count_once(s3, bucket):
+    folder = CheckpointFolder(bucket)
+    s3.lose = 1.0
+    epoch, _ = folder.claim(TP)
+    assert epoch == 1
+    assert [save(folder, epoch, n) for n in (10, 20)] == ["1-1", "1-2"]
+    other = CheckpointFolder(bucket)
+    assert (other.claim(TP).epoch, other.newest(TP).offsets) == (2, {TP: 20})
+    with pytest.raises(FencedError, match="our epoch is 1 and the newest 2"):
+        save(folder, epoch, 30)
+
+
+def test_a_store_that_is_away_is_an_error_that_passes(s3, bucket):
+    folder = CheckpointFolder(bucket)
+    epoch, _ = folder.claim(TP)
+    assert save(folder, epoch, 10) == "1-1"
+    install("checkpoint.encoded", lambda: setattr(s3, "away", True))
+    try:
+        with pytest.raises(CheckpointError, match="cannot be") as refused:
+            save(folder, epoch, 20)
+        # What passes has this cause: a worker that claims waits for it.
+        assert isinstance(refused.value.__cause__, OSError)
+        with pytest.raises(CheckpointError, match="cannot be read") as refused:
+            folder.claim(TP)
+        assert isinstance(refused.value.__cause__, OSError)
+    finally:
+        remove("checkpoint.encoded")
+    s3.away = False
+    assert save(folder, epoch, 30) == "1-2"
+
+
+def test_a_late_put_of_an_epoch_before_counts_for_no_longer_than_in_a_folder(bucket):
+    folder = CheckpointFolder(bucket)
+    old, _ = folder.claim(TP)
+    save(folder, old, 10)
+    files = folder._files(TP)
+    late = files.file(old, 2), files.file(old, 1).read_bytes()
+    new, _ = folder.claim(TP)
+    save(folder, new, 30)
+    late[0].create(late[1])
+    assert folder.newest(TP).offsets == {TP: 30}
+
+
+def test_a_partition_is_taken_over_in_time_from_a_store_that_is_far(s3, bucket):
+    folder = CheckpointFolder(bucket)
+    epoch, _ = folder.claim(TP)
+    for n in range(4):
+        save(folder, epoch, n)
+    s3.delay = 0.1
+    started = time.monotonic()
+    assert CheckpointFolder(bucket).claim(TP).checkpoint.offsets == {TP: 3}
+    assert time.monotonic() - started < 5
+
+
+def test_the_commands_look_into_a_store(bucket):
+    folder = CheckpointFolder(bucket, {"topic": "news"})
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 17)
+
+    def said(*command):
+        done = CliRunner().invoke(app, ["checkpoint", *command])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert said("show", bucket).startswith("news:0 at 17  1-1")
+    file = str(folder._files(TP).file(1, 1))
+    assert "news:0 17" in said("show", file)
+    assert said("verify", file) == f"{file}: sound\n"
+    said("adopt", bucket, "--topic", "news", "--offset", "3")
+    assert [h["offsets"] for h in adoption.newest(place(bucket)).values()] == [[["news", 0, 3]]]
+
+
+def test_a_url_has_a_bucket():
+    with pytest.raises(ParameterError, match="s3:// names no bucket"):
+        place("s3://")
+
+
+def test_without_obstore_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    with pytest.raises(MissingExtraError, match=r"\.\[s3\]"):
+        place("s3://another")
