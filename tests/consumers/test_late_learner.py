@@ -58,7 +58,8 @@ def supply(one, features, count):
 def test_any_order_and_any_restart_give_what_lists_give(seed, pending, data):  # noqa: C901
     log = logs(25, seed)
     features, labels = messages("f", log[0]), messages("l", log[1])
-    one, sent = learner(pending=pending), []
+    codec = JsonCodec(weight="weight")
+    one, sent = learner(codec, pending=pending), []
     steps = st.sampled_from(["features", "features", "labels", "restart", "again"])
     upto = {"f": 0, "l": 0}  # as far as the logs have come
     for step in [*data.draw(st.lists(steps, max_size=40)), "all"]:
@@ -68,10 +69,10 @@ def test_any_order_and_any_restart_give_what_lists_give(seed, pending, data):  #
             upto["f"] = len(features) if step == "all" else upto["f"] + 4
             for message in features[one.offsets["f", 0] : upto["f"]]:
                 sent += one.take(message)
+        sent += one.advance()
         while (step in {"again", "all"}) and one.wanted is not None:
             supply(one, features, 5)
             sent += one.advance()
-        sent += one.advance()
         upto["l"] = len(labels) if step == "all" else upto["l"] + 3 * (step == "labels")
         while not one.waits and one.offsets["l", 0] < upto["l"]:
             sent += one.take(labels[one.offsets["l", 0]])
@@ -79,7 +80,7 @@ def test_any_order_and_any_restart_give_what_lists_give(seed, pending, data):  #
                 supply(one, features, 5)
                 sent += one.advance()
     parts = [[(n, *entry) for n, entry in enumerate(entries)] for entries in log]
-    twin = Twin(*parts, one.options)
+    twin = Twin(*parts, one.options, codec=codec)
     twin.assert_joined(json.loads(json.dumps(one.join_state())))
     assert encode(one.model) == encode(twin.model(LBP(9)))
     made = [json.loads(out.value) for out in sent if out.topic == "out"]
