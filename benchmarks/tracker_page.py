@@ -104,10 +104,10 @@ def _inside(tracker: pd.DataFrame) -> str:
 
 _INSIDE = """Errors, calibration and differences in percent, log loss and bound in nats a row. *Best
 member*: of all experts and gates the one with the fewest errors in hindsight. *Bound*: what the log
-loss cannot exceed, the cheapest sequence of members with its price. *Excess ECE*: expected
-calibration error of the likeliest class in ten bins of equal width, less that of labels drawn from
-the same probabilities, over windows of 5,000 rows without a known shift. *Differs*: how often the
-likeliest class is not the prediction.
+loss cannot exceed, the cheapest sequence of members with its price; both are of the mixture, before
+its map. *Excess ECE*: expected calibration error of the likeliest class as it is shown, in ten bins
+of equal width, less that of labels drawn from the same probabilities, over windows of 5,000 rows
+without a known shift. *Differs*: how often the likeliest class is not the prediction.
 
 """
 
