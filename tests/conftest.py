@@ -8,13 +8,15 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from drift.models import compiled
 
 # `.ci/night` has --hypothesis-profile=night, whose examples are others each time.
-settings.register_profile("drift", deadline=None, derandomize=True, max_examples=20)
-settings.register_profile("night", deadline=None, max_examples=500, print_blob=True)
+# Neither minds how long drawing takes, which tells of what else the machine is doing.
+ANY_SPEED = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("drift", **ANY_SPEED, derandomize=True, max_examples=20)
+settings.register_profile("night", **ANY_SPEED, max_examples=500, print_blob=True)
 settings.load_profile("drift")
 
 # Where a test does not say how many, experiments run in its own process: the others keep the cores

@@ -102,7 +102,9 @@ class InverseGram(Part):
         """
         self._weight = weight
         self._heaviest = max(self._heaviest, weight)
-        largest = self._heaviest * (self._gram.trace() + self.ridge / weight + own)
+        # numpy 2.2 ends the process where there is no memory for a call of `trace`.
+        trace = np.add.reduce(self._gram.diagonal())
+        largest = self._heaviest * (trace + self.ridge / weight + own)
         self._ill_conditioned = bool(largest > _ILL_CONDITIONED * self.ridge)
         if self._ill_conditioned:  # products with what the update makes of them are needed in it
             self._gram, self._inverse = self._gram.copy("F"), self._inverse.copy("F")
