@@ -17,6 +17,8 @@ from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
 
+import kafka
+
 from drift.consumers.client.consumer import GroupConsumer  # after the check that there is a client
 from drift.consumers.worker import Worker
 
@@ -101,6 +103,56 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
     assert one._learners[place].metrics.examples == 10
     one.stop()
     one.run(signals=False)
+
+
+def test_a_member_whose_name_is_taken_is_told(kafka_address, kafka_topic, member):
+    options = {
+        "bootstrap_servers": kafka_address,
+        "group_id": kafka_topic,
+        "group_instance_id": "one",
+        "heartbeat_interval_ms": 200,
+    }
+    first, second = (member(options, kafka_topic) for _ in range(2))
+    until = time.monotonic() + 60
+    for one in (first, second):
+        while not one.assignment.states:
+            assert time.monotonic() < until
+            list(one.poll(0.2))
+
+    def poll_on():
+        while time.monotonic() < until:
+            list(first.poll(0.2))
+
+    with pytest.raises(ConsumerError, match="another worker has joined the group as one"):
+        poll_on()
+    list(second.poll(0.2))
+
+
+def test_kafka_python_does_not_tell_a_member_whose_name_is_taken(kafka_address, kafka_topic):
+    made = [
+        kafka.KafkaConsumer(
+            kafka_topic,
+            bootstrap_servers=kafka_address,
+            group_id=kafka_topic,
+            group_instance_id="one",
+            heartbeat_interval_ms=200,
+        )
+        for _ in range(2)
+    ]
+    until = time.monotonic() + 60
+    for one in made:
+        while not one.assignment():
+            assert time.monotonic() < until
+            one.poll(timeout_ms=200)
+    coordinator = made[0]._coordinator
+    while coordinator._heartbeat_enabled:
+        assert time.monotonic() < until
+        made[0].poll(timeout_ms=200)
+    for _ in range(3):
+        made[0].poll(timeout_ms=200)
+    assert made[0].assignment()
+    for one in made:
+        one.close()
 
 
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")

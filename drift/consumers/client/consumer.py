@@ -20,6 +20,7 @@ from drift.errors import ConsumerError, MissingExtraError
 try:
     import kafka
     from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.errors import FencedInstanceIdError
     from kafka.structs import OffsetAndMetadata
 except ImportError:
     raise MissingExtraError("kafka-python", "kafka") from None
@@ -197,6 +198,12 @@ class GroupConsumer:
                 return
             workarounds.join_again(self.consumer)
             yield from list(read(self.consumer, seconds))
+        except FencedInstanceIdError:
+            name = self.consumer.config["group_instance_id"]
+            raise ConsumerError(
+                f"another worker has joined the group as {name}, and goes on in place of this one: "
+                "give each a group_instance_id of its own"
+            ) from None
         except GONE as error:
             raise Gap(self._gone(error)) from None
         except UNREADABLE as error:

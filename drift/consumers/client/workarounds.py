@@ -1,6 +1,7 @@
 """What kafka-python does wrong for clients of months, and what drift does about it, in one place.
 
-Each was last seen in 3.0.12. For each, a test in ``tests/consumers/test_workarounds.py`` shows what
+Each was last seen in 3.0.12. For each, a test in ``tests/consumers/test_workarounds.py`` (of names,
+``test_real_kafka.py``) shows what
 happens without: where that fails with a newer kafka-python, the workaround is to be removed.
 
 ================  ==================================================================================
@@ -20,6 +21,8 @@ here              what is wrong
                   lose the partitions that it is given.
 `join_again`      A leader that looks at new metadata and whose poll ends meanwhile takes itself for
                   joined, applies nothing it is assigned and sends no more heartbeats.
+`join_again`      A member as whose ``group_instance_id`` another one has joined learns of it by a
+                  heartbeat, logs that, and goes on as if it were a member still.
 `seek`            A resumed partition of which records lay parked is not always fetched again: they
                   are looked for only while no other partition has ever come in between. And the
                   public seek takes no leader epoch.
@@ -45,7 +48,7 @@ from drift.errors import MissingExtraError
 try:
     from kafka import TopicPartition, codec
     from kafka.consumer.fetcher import Fetcher
-    from kafka.errors import UnknownError
+    from kafka.errors import FencedInstanceIdError, UnknownError
     from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
     from kafka.record.util import decode_varint
     from kafka.structs import OffsetAndMetadata
@@ -93,11 +96,26 @@ def mend(consumer: Any, largest: int = LARGEST) -> None:
             self.leader_epoch = subscription.position(place).leader_epoch
 
     consumer._fetcher.PartitionRecords = PartitionRecords  # noqa: SLF001
+    coordinator = consumer._coordinator  # noqa: SLF001
+    if coordinator is None:  # of no group
+        return
+    handle = coordinator._handle_heartbeat_response  # noqa: SLF001
+
+    def handle_and_remember(response: Any, sent: float) -> None:
+        try:
+            handle(response, sent)
+        except FencedInstanceIdError as error:
+            coordinator.fenced = error
+            raise
+
+    coordinator._handle_heartbeat_response = handle_and_remember  # noqa: SLF001
 
 
 def join_again(consumer: Any) -> None:
-    """Have a leader join that takes itself for joined."""
+    """Have a leader join that takes itself for joined; raise what fenced a member."""
     coordinator = consumer._coordinator  # noqa: SLF001
+    if hasattr(coordinator, "fenced"):
+        raise coordinator.fenced
     if getattr(coordinator, "rejoining", False):
         coordinator.request_rejoin()
 
