@@ -146,6 +146,7 @@ def test_tables_and_page(tmp_path):
     page = (tmp_path / "arena.md").read_text()
     headings = re.findall("^## (.*)", page, re.MULTILINE)
     assert headings[0] == "Where drift loses"
+    assert "They are 0 of 2 real streams and 0 of 0 generated streams." in page
     for model in ("Tracker", "PA, tuned"):
         shown = [f"{100 * results.error(s, model):.2f}" for s in ("phishing", "segments")]
         errors = [rf"\**{error}\**" for error in shown]  # the best is bold

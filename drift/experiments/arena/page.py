@@ -102,7 +102,12 @@ def losses(results: ArenaResults) -> str:
         for row in results.losses()
     ]
     headings = ["stream", OWN, "better", "its error", "points", *BASELINES]
-    about = f"## Where drift loses\n\n{_ABOUT_LOSSES}\n\n"
+    counts = []
+    for real, kind in ((True, "real"), (False, "generated")):
+        streams = [name for name in results.streams if bool(STREAMS[name].source) is real]
+        lost = sum(row[0] in streams for row in rows)
+        counts.append(f"{lost} of {len(streams)} {kind} streams")
+    about = f"## Where drift loses\n\n{_ABOUT_LOSSES} They are {' and '.join(counts)}.\n\n"
     return about + (_table(headings, rows) if rows else "Nowhere.")
 
 
