@@ -16,6 +16,7 @@ from drift.errors import ParameterError
 from drift.experiments import RunFolder
 from drift.experiments.arena import ArenaResults, arena, experiment
 from drift.experiments.arena.models import MODELS, contenders_of
+from drift.experiments.arena.page import page
 from drift.experiments.arena.streams import ROWS, STREAMS
 
 #: Tables without times and memory.
@@ -143,14 +144,16 @@ def test_tables_and_page(tmp_path):
     pairs = {row["other"]: row for row in results.pairs(real=True)}
     assert pairs["no change"]["n"] == 2
     assert pairs["no change"]["wins"] == 2
-    page = (tmp_path / "arena.md").read_text()
-    headings = re.findall("^## (.*)", page, re.MULTILINE)
+    text = (tmp_path / "arena.md").read_text()
+    headings = re.findall("^## (.*)", text, re.MULTILINE)
     assert headings[0] == "Where drift loses"
-    assert "They are 0 of 2 real streams and 0 of 0 generated streams." in page
+    assert "They are 0 of 2 real streams and 0 of 0 generated streams." in text
+    (figure,) = re.findall(r"!\[.*\]\((.*)\)", text)
+    assert (tmp_path / figure).exists()
     for model in ("Tracker", "PA, tuned"):
         shown = [f"{100 * results.error(s, model):.2f}" for s in ("phishing", "segments")]
         errors = [rf"\**{error}\**" for error in shown]  # the best is bold
-        assert re.search(rf"^\| {model} \| {errors[0]} \| {errors[1]} \|$", page, re.MULTILINE)
+        assert re.search(rf"^\| {model} \| {errors[0]} \| {errors[1]} \|$", text, re.MULTILINE)
 
 
 def rows(errors, delay=None):
@@ -204,6 +207,12 @@ def test_delays_are_compared_behind_the_first_labels():
     assert results.settled("spam", "Tracker", "100") == pytest.approx((50 + 5) / 125)
     assert results.settled("spam", "Tracker") is None
     assert results.settled("spam", "PA", "100") is None
+    records[1] |= {"status": "ok", "windows": windows[3:]}
+    results = ArenaResults(records, 1.0)
+    (lost,) = results.losses("100")
+    assert (lost["rival"], lost["theirs"]) == ("PA", pytest.approx(0.2))
+    assert lost["gap"] == pytest.approx(55 / 125 - 0.2)
+    assert "| spam | 100 | 44.00 | PA | 20.00 | 24.00 |" in page(results)
 
 
 def test_costs_are_of_streams_that_all_have_ended_on():

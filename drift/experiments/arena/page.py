@@ -25,6 +25,8 @@ other model run with their defaults; *tuned* is the best of a grid in hindsight,
 beforehand. A dash: no run ended well."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
+_ABOUT_LATE = f"""\
+The same where labels come so many rows late, of the rows behind the first {SETTLED:,}."""
 _ABOUT_PAIRS = """\
 Streams of one source count once. *Median* is that of the differences of errors, in points, negative
 where the Tracker is better. *p* is Wilcoxon's signed-rank test, *Holm* the same corrected for the
@@ -107,8 +109,20 @@ def losses(results: ArenaResults) -> str:
         streams = [name for name in results.streams if bool(STREAMS[name].source) is real]
         lost = sum(row[0] in streams for row in rows)
         counts.append(f"{lost} of {len(streams)} {kind} streams")
-    about = f"## Where drift loses\n\n{_ABOUT_LOSSES} They are {' and '.join(counts)}.\n\n"
-    return about + (_table(headings, rows) if rows else "Nowhere.")
+    late = [
+        [
+            *(row["stream"], delay, _percent(row["error"]), row["rival"], _percent(row["theirs"])),
+            _percent(row["gap"]),
+        ]
+        for delay in dict.fromkeys(row["delay"] for row in results.rows if row["delay"])
+        for row in results.losses(delay)
+    ]
+    about = f"## Where drift loses\n\n{_ABOUT_LOSSES}\nThey are {' and '.join(counts)}.\n\n"
+    about += _table(headings, rows) if rows else "Nowhere."
+    if not late:
+        return about
+    headings[1:1] = ["rows late"]
+    return f"{about}\n\n{_ABOUT_LATE}\n\n{_table(headings[:-2], late)}"
 
 
 def _pairs(results: ArenaResults, *, real: bool) -> str:

@@ -232,16 +232,20 @@ class ArenaResults:
             found += [pair | means for pair in pairs_of(rows)]
         return _corrected(found)
 
-    def losses(self, least: float = 0.005) -> list[Record]:
-        """Streams on which a rival at its defaults is better, by at least so much; worst first."""
+    def losses(self, delay: str | None = None, least: float = 0.005) -> list[Record]:
+        """Streams on which a rival at its defaults is better, by at least so much; worst first.
+
+        With a delay, by the errors that are `settled`.
+        """
         found = []
+        error_of = self.error if delay is None else self.settled
         for stream in self.streams:
-            own = self.error(stream, OWN)
+            own = error_of(stream, OWN, delay)
             rivals = {
                 model: error
                 for model in self.models
                 if not model.startswith(OWN) and not model.endswith(", tuned")
-                if (error := self.error(stream, model)) is not None
+                if (error := error_of(stream, model, delay)) is not None
             }
             if own is None or not rivals:
                 continue
@@ -290,7 +294,8 @@ class ArenaResults:
         folder.write_table("losses.csv", self.losses())
         with suppress(MissingExtraError):  # no pandas, no Parquet
             folder.write_frame("runs", self.runs)
-        folder.write_figures(lambda: self.figures)
+        (folder.path / "img").mkdir(exist_ok=True)  # where the page looks for them
+        folder.write_figures(lambda: {f"img/{name}": one for name, one in self.figures.items()})
         folder.write_text("arena.md", page(self))
 
 
