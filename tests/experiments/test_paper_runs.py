@@ -160,12 +160,12 @@ def test_everything_that_matters_is_in_the_key(documents, test_part):
     assert len({trial.key for trial in trials}) == len(trials)
 
 
-def test_trials_run_on_two_cores_and_resume(tmp_path, documents, test_part):
+def test_trials_resume(tmp_path, documents, test_part):
     problem = Problem(documents, None, test_part)
     trials = [
         paper_run("MRBP", {"budget": b}, problem, i, None, i) for b in (9, 30) for i in (0, 1)
     ]
-    first = run_all(trials, folder=RunFolder(tmp_path), jobs=2)
+    first = run_all(trials, folder=RunFolder(tmp_path), jobs=1)
     assert json.loads(json.dumps(first)) == first
     assert run_all(trials, folder=RunFolder(tmp_path), jobs=1) == first
     model, order = MRBP(9, seed=1), np.random.default_rng(1).permutation(len(documents))

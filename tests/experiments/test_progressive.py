@@ -186,10 +186,10 @@ def test_the_error_of_each_window_is_drawn_for_the_best(results):
     assert shown[0, 0] == 2.0  # the middle of the first of 50 windows of 4
 
 
-def test_it_goes_on_from_a_folder_on_two_cores(tmp_path, documents, results):
-    settings = {"as_stream": True, "output": tmp_path}
-    first = permuted(documents, "a", CONTENDERS, permutations=1, jobs=2, **settings)
-    second = permuted(documents, "a", CONTENDERS, permutations=2, jobs=1, **settings)
+def test_it_goes_on_from_a_folder(tmp_path, documents, results):
+    settings = {"as_stream": True, "output": tmp_path, "jobs": 1}
+    first = permuted(documents, "a", CONTENDERS, permutations=1, **settings)
+    second = permuted(documents, "a", CONTENDERS, permutations=2, **settings)
     assert second.records["tree"][:1] == first.records["tree"]
     for name, records in results.records.items():
         mistakes = [record["mistakes"] for record in records]

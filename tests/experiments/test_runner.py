@@ -9,8 +9,9 @@ from river import evaluate, metrics
 
 import drift
 from drift.errors import ParameterError
-from drift.experiments import RunFolder, learn, run_all
+from drift.experiments import Problem, RunFolder, learn, run_all
 from drift.experiments.jobs import code_fingerprint
+from drift.experiments.papers import paper_run
 from drift.experiments.tracking import runs, tracking_run
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, Perceptron, column_type, compiled
@@ -102,10 +103,20 @@ def test_a_chunk_is_learnt_afresh(documents, stream):
     assert (record["mistakes"], record["supports"]) == (wrong.sum(), model.n_supports)
 
 
-def test_records_come_in_the_order_of_the_cells_on_any_number_of_cores(cells):
-    alone = run_all(cells, jobs=1)
-    assert [record["key"] for record in alone] == [cell.key for cell in cells]
-    assert no_seconds(run_all(cells, jobs=2)) == no_seconds(alone)
+def test_records_come_in_the_order_of_the_runs_on_any_number_of_cores(cells, documents):
+    tested, untested = Problem(documents, None, documents.head(60)), Problem(documents, "a")
+    papers = [
+        *(paper_run("MRBP", {"budget": b}, tested, i, None, i) for b in (9, 30) for i in (0, 1)),
+        paper_run("LBP", {"budget": 9}, untested, None),
+        paper_run("River LogisticRegression", {"learning_rate": 0.1}, untested, None, adwin=True),
+    ]
+    alone, beside = (run_all([*cells, *papers], jobs=jobs) for jobs in (1, 2))
+    assert [record["key"] for record in alone] == [run.key for run in [*cells, *papers]]
+    assert no_seconds(beside[: len(cells)]) == no_seconds(alone[: len(cells)])
+    for one, other in zip(alone, beside, strict=True):  # papers' runs have other times, too
+        assert one.keys() == other.keys()
+        for name in ("key", "mistakes", "supports", "test_error", "window_errors"):
+            assert one.get(name) == other.get(name)
 
 
 def test_a_second_call_computes_only_what_is_missing(tmp_path, cells, learnt):
