@@ -226,6 +226,11 @@ def send(broker):
             producer.send("clicks.labels", value)
         producer.flush()
 
+    def to(topic, value):
+        producer.send(topic, value)
+        producer.flush()
+
+    send.to = to
     yield send
     producer.close()
 
@@ -260,6 +265,12 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
     assert prometheus.firing() == set()
     assert prometheus.values("sum(drift_ready)") == [3]
     assert prometheus.values("sum(drift_partitions)") == [5]
+
+    # A label without features.
+    send.to("clicks.labels", b'{"id": "later", "label": true}')
+    alerts.fire("DriftLabelsWait")
+    send.to("clicks", b'{"id": "later", "features": {"a": 1}}')
+    alerts.resolve()
 
     # Poison, and more messages than slow workers can learn.
     workers.slow.write_text("0.3", encoding="utf-8")

@@ -1,8 +1,8 @@
 """What kafka-python does wrong for clients of months, and what drift does about it, in one place.
 
-Each was last seen in 3.0.12. For each, a test in ``tests/consumers/test_workarounds.py`` (of names,
-``test_real_kafka.py``) shows what
-happens without: where that fails with a newer kafka-python, the workaround is to be removed.
+Each was last seen in 3.0.12. For each, a test in ``tests/consumers/test_workarounds.py``, of names
+in ``test_real_kafka.py``, shows what happens without: where that fails with a newer kafka-python,
+the workaround is to be removed.
 
 ================  ==================================================================================
 here              what is wrong
