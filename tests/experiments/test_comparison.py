@@ -4,6 +4,7 @@ import datetime as dt
 import sys
 from itertools import islice
 
+import numpy as np
 import pytest
 from river import (
     datasets,
@@ -22,6 +23,7 @@ from scipy import stats
 
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import ComparisonResults, Contender, compare
+from drift.experiments.comparison.measures import Outcome, measure
 from drift.models import LBP, Perceptron, Tracker
 
 PHISHING = list(islice(datasets.Phishing(), 300))
@@ -76,6 +78,32 @@ def test_mistakes_are_those_of_river(protocol):
             continue
         assert (*found, run["balanced_accuracy"]) == pytest.approx(expected), run["model"]
         assert run["status"] == "ok"
+
+
+class _Hashed(str):
+    """A label whose hash, and so its place in sets, is chosen."""
+
+    __slots__ = ("hash",)
+
+    def __new__(cls, text, number):
+        made = super().__new__(cls, text)
+        made.hash = number
+        return made
+
+    def __hash__(self):
+        return self.hash
+
+
+def test_the_order_of_labels_in_sets_changes_no_bit():
+    rng = np.random.default_rng(4)
+    truth, predicted = rng.integers(7, size=(2, 500)).tolist()
+    predicted = [y if rng.random() < 0.5 else p for y, p in zip(truth, predicted, strict=True)]
+    found = []
+    for order in (range(7), [6, 2, 5, 0, 3, 1, 4], range(7, 0, -1)):
+        labels = [_Hashed(text, number) for text, number in zip("abcdefg", order, strict=True)]
+        columns = [[labels[i] for i in column] for column in (truth, predicted)]
+        found.append(measure(Outcome(*columns, [None] * 500)))
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_drawn_delay_is_the_same_for_all_and_rivers():

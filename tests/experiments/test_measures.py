@@ -77,32 +77,6 @@ def test_without_rows_or_probabilities_there_is_nothing():
     assert measure(Outcome([1, 1], [1, 1], [{1: 0.5}] * 2))["auc"] is None
 
 
-class _Hashed(str):
-    """A label whose hash, and so its place in sets, is chosen."""
-
-    __slots__ = ("hash",)
-
-    def __new__(cls, text, number):
-        made = super().__new__(cls, text)
-        made.hash = number
-        return made
-
-    def __hash__(self):
-        return self.hash
-
-
-def test_the_order_of_labels_in_sets_changes_no_bit():
-    rng = np.random.default_rng(4)
-    truth, predicted = rng.integers(7, size=(2, 500)).tolist()
-    predicted = [y if rng.random() < 0.5 else p for y, p in zip(truth, predicted, strict=True)]
-    found = []
-    for order in (range(7), [6, 2, 5, 0, 3, 1, 4], range(7, 0, -1)):
-        labels = [_Hashed(text, number) for text, number in zip("abcdefg", order, strict=True)]
-        columns = [[labels[i] for i in column] for column in (truth, predicted)]
-        found.append(measure(Outcome(*columns, [None] * 500)))
-    assert found[0] == found[1] == found[2]
-
-
 def naive_recovery(wrong, row, end, width):
     before = [w for w in wrong[max(0, row - width) : row] if w == w]
     level = sum(before) / len(before)

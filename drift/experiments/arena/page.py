@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.experiments.arena.costs import costs
 from drift.experiments.arena.results import OWN, SETTLED
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.rows import BASELINES
@@ -161,7 +162,7 @@ def _errors(results: ArenaResults, streams: Sequence[str]) -> str:
 
 
 def _costs(results: ArenaResults) -> str:
-    streams, rows = results.costs()
+    streams, rows = costs(results)
     cells = [
         [
             *(row["model"], _percent(row["error"]), f"{row['microseconds']:.1f}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from drift.experiments.arena.costs import costs
 from drift.experiments.arena.results import OWN
 from drift.experiments.plots import COLOURS, GREY, Canvas, finish, log_axis, log_errors, name_points
 
@@ -23,7 +24,7 @@ def against_cost(results: ArenaResults) -> Figure:
     results
         Of a group of streams those count on which every model of the panel has ended well.
     """
-    groups = {kind: results.costs(real=kind == "real") for kind in ("real", "generated")}
+    groups = {kind: costs(results, real=kind == "real") for kind in ("real", "generated")}
     drawn = {kind: (streams, rows) for kind, (streams, rows) in groups.items() if rows}
     figure = Canvas(figsize=(12, 6), layout="constrained")
     panels = list(figure.subplots(1, max(1, len(drawn)), squeeze=False).flat)
