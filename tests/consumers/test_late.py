@@ -139,10 +139,16 @@ def test_labels_of_a_second_topic_are_learnt_as_by_a_loop_over_lists(topics, tmp
     assert_published(topics, found)
 
 
-POINTS = ["message.taken", "outputs.flushed", *CHECKPOINT_POINTS]
+#: The others are between the same two steps of the worker, and test_worker.py has each.
+SHORTLY = ("message.taken", "outputs.flushed", "checkpoint.half-written", "checkpoint.renamed")
+POINTS = [(point, 3) for point in SHORTLY] + [
+    pytest.param(point, 3, marks=pytest.mark.slow)
+    for point in CHECKPOINT_POINTS
+    if point not in SHORTLY
+]
 
 
-@pytest.mark.parametrize(("point", "count"), [*((point, 3) for point in POINTS), (POINTS[0], 150)])
+@pytest.mark.parametrize(("point", "count"), [("message.taken", 150), *POINTS])
 def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, count):
     slow = {"linger_ms": 60_000}  # what the worker does not wait for is in no hurry to be sent
     one = worker(topics, tmp_path, checkpoint_every=25, producer=slow)
