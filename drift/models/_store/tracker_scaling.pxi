@@ -126,7 +126,7 @@ cdef class Scaling:
         else:
             size = <int>len(features)
             known = names is not None and len(names) == size == self.n_read
-        self.reserve_read(size)
+        self.reserve_read(max(size, 1))  # what is compared has an address
         self.raw, self.last_raw = self.last_raw, self.raw
         self.hashes, self.last_hashes = self.last_hashes, self.hashes
         self.n_read, self.n_last = 0, self.n_read
