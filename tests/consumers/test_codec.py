@@ -442,3 +442,26 @@ def test_what_has_no_place_is_not_encoded(make):
         make().encode(Example({}, weight=2.0))
     with pytest.raises(MessageError, match="id has no place in a message"):
         make(label="y").encode(Example({}, id="a7"))
+
+
+def test_labels_of_a_topic_of_their_own_are_where_those_of_examples_are():
+    codec = JsonCodec(label="payload.fraud", id="payload.id", weight="w", labels=[True, False])
+    value = b'{"payload": {"id": 7, "fraud": true, "sum": "much"}, "w": 2}'
+    assert codec.decode_label(value) == Example({}, True, 7, None, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (b'{"label": true}', "id is absent: send"),
+        (b'{"id": 7}', "label is absent: send"),
+        (b'{"id": null, "label": null}', "id is absent: send"),
+        (b'{"id": true, "label": true}', "id is a bool: send a string or an integer"),
+        (b'{"id": 7, "label": 0.5}', "label is the number 0.5"),
+        (b"[7, true]", "value is an array, not an object"),
+        (None, "value is null"),
+    ],
+)
+def test_labels_without_what_they_take_are_refused(value, message):
+    with pytest.raises(MessageError, match=message):
+        JsonCodec().decode_label(value)

@@ -5,14 +5,17 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import generate_latest
 
+from drift.consumers import CheckpointFolder
+from drift.consumers.checkpoints import adoption
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
 from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec, Message, Position
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
-from drift.consumers.metrics import Metrics
+from drift.consumers.metrics import Exporter, Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP
@@ -193,3 +196,40 @@ def test_a_forged_join_is_refused(size, join, message):
 def test_a_join_that_lacks_something_is_refused():
     with pytest.raises(CheckpointError, match=r"has no state of labels: KeyError\('offsets'\)"):
         learner().restore(from_bytes(to_bytes(Checkpoint(LBP(9), {}, join={"kept": []}))))
+
+
+def test_what_waits_is_shown_and_counters_begin_with_the_process():
+    one = learner()
+    for n in range(3):
+        one.take(pair(n, {"a": 1.0})[0]._replace(timestamp=1000 * n))
+    _, label = pair(1, {})
+    one.take(label._replace(position=Position("l", 0, 0), timestamp=2500))
+    one.take(label._replace(position=Position("l", 0, 1), timestamp=2600))
+    one.note()
+    with Exporter(worker := WorkerMetrics()) as exporter:
+        worker.models = [one.metrics]
+        shown = generate_latest(exporter.registry).decode()
+        other = restarted(one)
+        other.note()
+        other.take(label._replace(position=Position("l", 0, 2), timestamp=2700))
+        other.note()
+        worker.models = [other.metrics]
+        later = generate_latest(exporter.registry).decode()
+    place = '{partition="0",topic="f"}'
+    assert f"drift_pending{place} 1.0" in shown
+    assert f"drift_join_delay_seconds{place} 1.5" in shown
+    assert f"drift_blocked_seconds{place} 0.0" in shown
+    assert f"drift_duplicates_total{place} 0.0" in shown  # as it was when it was first looked at
+    assert f"drift_duplicates_total{place} 1.0" in later
+    assert other.metrics.duplicates == 2
+
+
+def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
+    one, folder = learner(), CheckpointFolder(tmp_path)
+    epoch = folder.claim(("f", 0)).epoch
+    folder.save(("f", 0), epoch, one.model, {("f", 0): 3}, join=one.join_state())
+    [partition] = adoption.newest(tmp_path)
+    with pytest.raises(CheckpointError, match="it goes on in two logs"):
+        adoption.adopt(partition, 5, None)
+    adoption.adopt(partition, None, None)
+    assert folder.newest(("f", 0)).join == one.join_state()
