@@ -10,15 +10,18 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.sparse import csr_array
 
 from drift.cli import app
 from drift.errors import ParameterError
 from drift.experiments import RunFolder
 from drift.experiments.arena import ArenaResults, arena, experiment
+from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.costs import costs
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import page
 from drift.experiments.arena.streams import ROWS, STREAMS
+from drift.streams import Documents
 
 #: Tables without times and memory.
 TIMELESS = ("errors.csv", "pairs_real.csv", "pairs_generated.csv", "losses.csv")
@@ -36,6 +39,15 @@ def test_the_list_is_as_long_as_it_should_be():
     assert len(MODELS) >= 15
     assert all(len(family.grid) <= 8 for family in MODELS.values())
     assert not any(family.grid for name, family in MODELS.items() if name.startswith("Tracker"))
+    assert not any("," in name for name in [*STREAMS, *MODELS])  # which separates names of options
+
+
+def test_tables_have_the_zeros_that_their_files_leave_out(monkeypatch):
+    rows = csr_array(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]))
+    documents = Documents(rows, np.array([[True], [False], [True]]), ("+1",))
+    monkeypatch.setattr(arena_streams, "_documents", lambda name: documents)
+    table = list(STREAMS["a9a"].make())
+    assert table == [({0: 1.0, 1: 0.0}, True), ({0: 0.0, 1: 2.0}, False), ({0: 3.0, 1: 4.0}, True)]
 
 
 @pytest.mark.parametrize(

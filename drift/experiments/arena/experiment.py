@@ -133,7 +133,9 @@ def _runs(
     multiclass = len({label for _, label in stream}) > 2
     for delay in _DELAYS:
         order = order_of(stream, delay)
-        settings = Settings(delay=None if delay is None else str(delay), time_limit=time_limit)
+        settings = Settings(
+            delay=None if delay is None else str(delay), time_limit=float(time_limit)
+        )
         for name in families:
             own = contenders_of(name, multiclass=multiclass, sparse=entry.sparse)
             if delay is not None:

@@ -79,7 +79,7 @@ MODELS: dict[str, Family] = {
     "Forgetron": Family(partial(of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
     "PassiveAggressive": Family(partial(of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL),
     "logistic regression": Family(logistic, _BY_RATE),
-    "logistic regression, ADWIN": Family(logistic),
+    "logistic regression with ADWIN": Family(logistic),
     "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
     "PA": Family(
         partial(_binary, "linear_model.PAClassifier"), tuple({"C": C} for C in (0.01, 0.1, 10.0))

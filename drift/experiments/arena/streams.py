@@ -57,8 +57,11 @@ def _topics(name: str, *topics: str) -> Stream:
     return Stream(list(pairs), name, tuple(map(Drift, stream.shifts)))
 
 
-def _documents_of(name: str, target: str | None, rows: int | None = ROWS) -> Stream:
-    return read_stream(_documents(name), target, rows=rows)
+def _table_of(name: str, target: str | None, rows: int | None = ROWS) -> Stream:
+    """Rows with the zeros that their file leaves out: a scaler has to see them."""
+    stream = read_stream(_documents(name), target, rows=rows)
+    zeros = dict.fromkeys(sorted({feature for x, _ in stream for feature in x}), 0.0)
+    return replace(stream, examples=[({**zeros, **x}, y) for x, y in stream])
 
 
 def _file(name: str, target: str) -> Stream:
@@ -145,14 +148,14 @@ _text = partial(Entry, sparse=True, needs_data=True)
 _table = partial(Entry, needs_data=True)
 
 _REAL: dict[str, Entry] = {
-    "electricity": _table(partial(_documents_of, "elec", "1", None), "electricity"),
+    "electricity": _table(partial(_table_of, "elec", "1", None), "electricity"),
     "weather": _table(partial(_file, "weather.csv.xz", "class"), "weather"),
     "insects": _table(partial(_file, "insects-gradual.csv.xz", "class"), "insects"),
     "rialto": _table(partial(_file, "rialto.csv.xz", "class"), "rialto"),
     "outdoor": _table(partial(_file, "outdoor.csv.xz", "class"), "outdoor"),
-    "ijcnn1": _table(partial(_documents_of, "ijcnn1", "+1"), "ijcnn1"),
-    "a9a": _table(partial(_documents_of, "a9a", "+1"), "a9a"),
-    "letter": _table(partial(_documents_of, "letter", None), "letter"),
+    "ijcnn1": _table(partial(_table_of, "ijcnn1", "+1"), "ijcnn1"),
+    "a9a": _table(partial(_table_of, "a9a", "+1"), "a9a"),
+    "letter": _table(partial(_table_of, "letter", None), "letter"),
     "rcv1 GCAT": _text(partial(_topics, "rcv1", "GCAT"), "rcv1"),
     "rcv1 shifts": _text(partial(_topics, "rcv1", *RCV1_TARGETS, *RCV1_TARGETS), "rcv1"),
     "reuters earn": _text(partial(_topics, "reuters21578", "earn"), "reuters"),

@@ -160,7 +160,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         folds=check_integer("folds", folds),
         forks=forks,
         windows=check_integer("windows", windows),
-        time_limit=time_limit,
+        time_limit=None if time_limit is None else float(time_limit),
         predictions=predictions,
     )
     runs = [
