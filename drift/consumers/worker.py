@@ -43,7 +43,7 @@ _PATIENCE = 30.0
 #: Seconds without a partition after which a rebalance leaves a line.
 _LONG = 10.0
 #: Seconds for which features are read again before what is new is predicted, and for which that is
-#: waited for.
+#: waited for meanwhile.
 _SLICE, _SHORT = 0.5, 0.05
 
 
@@ -216,8 +216,7 @@ class Worker:
         try:
             self._begin_waiting()
             taken = self._take(batches)
-            for learner in list(self._learners.values()):
-                self._go_on(learner)
+            self._go_on()
             self._save_due()
         except UnsentError as problem:
             if self._stopping.is_set():
@@ -317,19 +316,23 @@ class Worker:
 
     # --- labels that come later ----------------------------------------------------------------
 
-    def _go_on(self, learner: Learner) -> None:
-        """Go on with a label that was begun, by features that came or have to be read again."""
-        if not isinstance(learner, LateLearner) or not learner.waits:
-            return
+    def _go_on(self) -> None:
+        """Go on with labels that were begun, by features that came or have to be read again."""
         until = time.monotonic() + _SLICE
-        self._send(learner, learner.advance)
-        while (offset := learner.wanted) is not None and time.monotonic() < until:
-            if not self._read_again(learner, offset):
-                return
-        if not learner.waits:
-            self._begin(learner, learner.labels)
-        elif learner.wanted is None:
-            self._note_idle(learner)
+        late = [one for one in self._learners.values() if isinstance(one, LateLearner)]
+        # Where time was up, those have waited longest that were not reached.
+        for learner in sorted(late, key=lambda one: self._served.get(one.labels, 0.0)):
+            if not learner.waits:
+                continue
+            self._send(learner, learner.advance)
+            while (offset := learner.wanted) is not None and time.monotonic() < until:
+                self._served[learner.labels] = time.monotonic()
+                if not self._read_again(learner, offset):
+                    break
+            if not learner.waits:
+                self._begin(learner, learner.labels)
+            elif learner.wanted is None:
+                self._note_idle(learner)
 
     def _read_again(self, learner: LateLearner, offset: int) -> bool:
         """Read features that lie between the cursors; say whether there was an answer."""
