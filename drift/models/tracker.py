@@ -207,7 +207,9 @@ class Tracker(OnlineClassifier):
         return None if score[0] < 0 else self._core.classes[score[0]]
 
     def _probabilities(self, score: tuple[int, list[float]]) -> dict[Label, float]:
-        return dict(zip(self._core.classes, score[1], strict=True))
+        classes, chances = self._core.classes, score[1]
+        # Members' weights, which are all that counts there, may sum to 1 but for a last bit.
+        return dict(zip(classes, [1.0] if len(classes) == 1 else chances, strict=True))
 
     # --- what it shows -------------------------------------------------------------------------
 

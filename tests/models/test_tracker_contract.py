@@ -57,6 +57,16 @@ def test_a_weight_of_0_changes_nothing():
     assert pickle.dumps(model) == before
 
 
+@pytest.mark.usefixtures("tolerance")
+def test_the_only_class_is_certain():
+    model = Tracker(4)
+    assert model.predict_proba_one({"a": 1.0}) == {}
+    for _ in range(30):
+        model.learn_one({"a": 1.0}, "only")
+        assert model.predict_proba_one({"a": 2.0}) == {"only": 1.0}
+    assert model.predict_proba_many([{"a": 3.0}]).tolist() == [[1.0]]
+
+
 @pytest.mark.parametrize("w", [-1.0, float("nan"), float("inf"), "1", None])
 def test_other_weights_are_refused(w):
     model = Tracker(4)
