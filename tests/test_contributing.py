@@ -68,4 +68,4 @@ def test_the_shared_tests_find_and_pass_an_algorithm_that_follows_the_steps(tmp_
         check=False,
     )
     assert result.returncode == 0, result.stdout
-    assert int(re.search(r"(\d+) passed", result.stdout)[1]) > 30
+    assert int(re.search(r"(\d+) passed", result.stdout)[1]) > 20  # fewer without an extension
