@@ -53,7 +53,7 @@ class Member(threading.Thread):
             assignment,
             leave=lambda places, **_: assignment.lose(places),
         )
-        end = time.monotonic() + 60
+        end = time.monotonic() + 150
         while time.monotonic() < end and not self.finished():
             for (_, partition), messages in broker.poll(0.5):
                 self.read[partition][1].extend((m.position.offset, m.value) for m in messages)
@@ -71,7 +71,7 @@ def test_a_group_of_two_reads_every_record_once(kafka_address, kafka_topic):
     for member in members:
         member.start()
     for member in members:
-        member.join(90)
+        member.join(180)
     assert len({reader for reader, _ in read.values()}) == 2
     for partition in (0, 1):
         assert read[partition][1] == list(enumerate(values(partition)))
