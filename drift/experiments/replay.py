@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
 from drift.consumers.late import time_of
-from drift.errors import MessageError
+from drift.consumers.learner import check_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from drift.consumers.records import Message
     from drift.types import Features, Label
 
 __all__ = ["Replayed", "read_logs", "replay"]
+
+#: What a message says that is given up.
+_NOTHING = Example(None)  # type: ignore[arg-type]
 
 
 class Replayed(NamedTuple):
@@ -40,26 +43,30 @@ def read_logs(
         What the worker reads them with; None for `JsonCodec`.
     """
     codec = JsonCodec() if codec is None else codec
-    read: list[FeatureMessage] = []
-    for message in features:
-        at = message.position.offset, time_of(message)
-        try:
-            example = codec.decode(message.value, message.headers)
-        except MessageError:
-            read.append(FeatureMessage(*at, None, None))
-        else:
-            size = len(message.value or b"")
-            read.append(FeatureMessage(*at, example.id, example.features, size))
-    known: list[LabelMessage] = []
-    for message in labels:
-        at = message.position.offset, time_of(message)
-        try:
-            example = codec.decode_label(message.value, message.headers)
-        except MessageError:
-            known.append(LabelMessage(*at, None, None))
-        else:
-            known.append(LabelMessage(*at, example.id, example.label, example.weight))
+    read = [
+        FeatureMessage(m.position.offset, time_of(m), one.id, one.features, len(m.value or b""))
+        for m, one in _examples(codec.decode, features)
+    ]
+    known = [
+        LabelMessage(m.position.offset, time_of(m), one.id, one.label, one.weight)
+        for m, one in _examples(codec.decode_label, labels)
+    ]
     return read, known
+
+
+def _examples(
+    decode: Callable[..., Example], messages: Iterable[Message]
+) -> Iterator[tuple[Message, Example]]:
+    """Yield messages with what they say: nothing where a worker gives one up."""
+    for message in messages:
+        try:
+            check_record(message)
+            found = decode(message.value, message.headers)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a codec of the user's raises, as in the worker
+            found = _NOTHING
+        yield message, found
 
 
 def replay(  # noqa: PLR0913

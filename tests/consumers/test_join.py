@@ -8,14 +8,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drift.consumers.checkpoints.state import encode
+from drift.consumers.codec import JsonCodec
 from drift.consumers.join import (
     FeatureMessage,
     Join,
     JoinOptions,
     LabelMessage,
 )
+from drift.consumers.records import CutValue, Message, Position, RawName
 from drift.errors import ParameterError
-from drift.experiments import replay
+from drift.experiments import read_logs, replay
 from drift.models import LBP
 
 IDS = st.one_of(st.none(), st.integers(0, 7), st.sampled_from(["a", "1", "2"]))
@@ -225,3 +227,36 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(ParameterError, match="no label was begun"):
         Join(JoinOptions()).finish()
     Join(JoinOptions()).give_up()
+
+
+class Strict(JsonCodec):
+    """Raises what a codec of a user's may."""
+
+    def decode(self, value, headers=()):
+        if value == b"odd":
+            raise ValueError(value)
+        return super().decode(value, headers)
+
+
+def test_what_a_worker_gives_up_is_nothing_in_its_logs():
+    good = b'{"id": 7, "features": {"a": 1.0}, "label": true, "weight": 2.0}'
+    named = [(RawName(b"\xff"), b"1")]
+    given = [
+        (good, ()),
+        (b"odd", ()),
+        (good, named),
+        (CutValue(good, size=9), ()),
+        (b"{", ()),
+        (None, ()),
+    ]
+    messages = [
+        Message(Position("t", 0, offset), None, value, headers, timestamp=9)
+        for offset, (value, headers) in enumerate(given)
+    ]
+    features, labels = read_logs(messages, messages, Strict(weight="weight"))
+    assert features[0] == FeatureMessage(0, 9, 7, {"a": 1.0}, len(good))
+    assert labels[0] == LabelMessage(0, 9, 7, True, 2.0)
+    assert [(one.offset, one.id, one.features) for one in features[1:]] == [
+        (offset, None, None) for offset in range(1, 6)
+    ]
+    assert [one[:4] for one in labels[1:]] == [(offset, 9, None, None) for offset in range(1, 6)]
