@@ -18,7 +18,11 @@ class Arena(Experiment):
     What the output folder already holds is not computed again. Lists are separated by commas.
     """
 
-    streams: tuple[str, ...] | None = option("Some of the streams; else all.", None)
+    streams: tuple[str, ...] | None = option(
+        "Some of the streams, also insects abrupt, keystroke, sms and covertype, which are "
+        "fetched; else all others.",
+        None,
+    )
     models: tuple[str, ...] | None = option("Some of the models; else all.", None)
     quick: bool = option("A few of them, 1,000 rows each: about a minute.", default=False)
     tables: bool = option("Run nothing: tables and page of what the folder has.", default=False)

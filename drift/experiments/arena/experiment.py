@@ -58,8 +58,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         Folder that keeps the runs: a call computes only those that it lacks.
     streams, models
         Names in `drift.experiments.arena.streams.STREAMS` and
-        `drift.experiments.arena.models.MODELS`; None: all. Streams whose data are not there are
-        left out with a warning.
+        `drift.experiments.arena.models.MODELS`; None: all but the streams that are fetched.
+        Streams whose data are not there are left out with a warning.
     quick
         A few of them, and 1,000 rows each: about a minute.
     tables
@@ -94,8 +94,9 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('PA', 1000), ('PA, tuned', 1000), ('no change', 1000), ('majority', 1000)]
     """
     started = perf_counter()
-    wanted = _chosen("stream", streams, STREAMS, _QUICK_STREAMS if quick else None)
-    families = _chosen("model", models, MODELS, _QUICK_MODELS if quick else None)
+    listed = [name for name, entry in STREAMS.items() if not entry.fetched]
+    wanted = _chosen("stream", streams, STREAMS, _QUICK_STREAMS if quick else listed)
+    families = _chosen("model", models, MODELS, _QUICK_MODELS if quick else MODELS)
     records: list[Record] = []
     with held(output) as folder:
         for name in () if tables else wanted:
@@ -116,10 +117,10 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
 
 
 def _chosen(
-    kind: str, given: Iterable[str] | None, known: Iterable[str], quick: Iterable[str] | None
+    kind: str, given: Iterable[str] | None, known: Iterable[str], default: Iterable[str]
 ) -> list[str]:
     if given is None:
-        return list(known if quick is None else quick)
+        return list(default)
     wanted = set(given)
     for name in wanted:
         if name not in known:

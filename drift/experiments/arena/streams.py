@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.errors import ParameterError
+from drift.experiments.arena.fetched import covertype, of_river, sms
 from drift.experiments.river_models import river
 from drift.streams import RCV1_TARGETS, ShiftingStream, load, read_stream
 from drift.streams.stream import Drift, Stream
@@ -35,8 +36,8 @@ class Entry(NamedTuple):
     source: str = ""
     #: Texts: rows of few features among many, of unit norm or counts, which nothing scales.
     sparse: bool = False
-    #: In the folder that DRIFT_DATA names.
-    needs_data: bool = False
+    #: Fetched over the network, and run where it is asked for by name alone.
+    fetched: bool = False
 
 
 def _bundled(name: str) -> Stream:
@@ -144,18 +145,17 @@ def _mixed(*functions: int) -> list[Callable[[], Any]]:
     ]
 
 
-_text = partial(Entry, sparse=True, needs_data=True)
-_table = partial(Entry, needs_data=True)
+_text = partial(Entry, sparse=True)
 
 _REAL: dict[str, Entry] = {
-    "electricity": _table(partial(_table_of, "elec", "1", None), "electricity"),
-    "weather": _table(partial(_file, "weather.csv.xz", "class"), "weather"),
-    "insects": _table(partial(_file, "insects-gradual.csv.xz", "class"), "insects"),
-    "rialto": _table(partial(_file, "rialto.csv.xz", "class"), "rialto"),
-    "outdoor": _table(partial(_file, "outdoor.csv.xz", "class"), "outdoor"),
-    "ijcnn1": _table(partial(_table_of, "ijcnn1", "+1"), "ijcnn1"),
-    "a9a": _table(partial(_table_of, "a9a", "+1"), "a9a"),
-    "letter": _table(partial(_table_of, "letter", None), "letter"),
+    "electricity": Entry(partial(_table_of, "elec", "1", None), "electricity"),
+    "weather": Entry(partial(_file, "weather.csv.xz", "class"), "weather"),
+    "insects": Entry(partial(_file, "insects-gradual.csv.xz", "class"), "insects"),
+    "rialto": Entry(partial(_file, "rialto.csv.xz", "class"), "rialto"),
+    "outdoor": Entry(partial(_file, "outdoor.csv.xz", "class"), "outdoor"),
+    "ijcnn1": Entry(partial(_table_of, "ijcnn1", "+1"), "ijcnn1"),
+    "a9a": Entry(partial(_table_of, "a9a", "+1"), "a9a"),
+    "letter": Entry(partial(_table_of, "letter", None), "letter"),
     "rcv1 GCAT": _text(partial(_topics, "rcv1", "GCAT"), "rcv1"),
     "rcv1 shifts": _text(partial(_topics, "rcv1", *RCV1_TARGETS, *RCV1_TARGETS), "rcv1"),
     "reuters earn": _text(partial(_topics, "reuters21578", "earn"), "reuters"),
@@ -167,6 +167,15 @@ _REAL: dict[str, Entry] = {
     "bananas": Entry(partial(_bundled, "Bananas"), "bananas"),
     "segments": Entry(partial(_bundled, "ImageSegments"), "segments"),
     "shuttle": Entry(partial(_bundled, "Shuttle"), "shuttle"),
+}
+#: Beside the list: whether these can be fetched is not the arena's to say.
+_FETCHED: dict[str, Entry] = {
+    "insects abrupt": Entry(
+        lambda: of_river("Insects", ROWS, variant="abrupt_balanced"), "insects", fetched=True
+    ),
+    "keystroke": Entry(lambda: of_river("Keystroke", ROWS), "keystroke", fetched=True),
+    "sms": _text(lambda: sms(ROWS), "sms", fetched=True),
+    "covertype": Entry(lambda: covertype(ROWS), "covertype", fetched=True),
 }
 _GENERATED: dict[str, Callable[[], Stream]] = {
     "sea abrupt": partial(_abrupt, _sea(0, 1, 2, 3)),
@@ -213,5 +222,6 @@ def _named(name: str, make: Callable[[], Stream]) -> Stream:
 
 #: By name, the real ones first.
 STREAMS: dict[str, Entry] = {
-    name: entry._replace(make=partial(_named, name, entry.make)) for name, entry in _REAL.items()
+    name: entry._replace(make=partial(_named, name, entry.make))
+    for name, entry in (_REAL | _FETCHED).items()
 } | {name: Entry(partial(_named, name, make)) for name, make in _GENERATED.items()}
