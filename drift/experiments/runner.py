@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,10 @@ from joblib import delayed
 from drift.errors import ParameterError
 from drift.experiments import cluster
 from drift.experiments.folder import held
-from drift.experiments.progress import bar
 from drift.models import OneVsRest, Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
@@ -131,7 +130,7 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
         Of the cluster, as its scheduler or its head printed it; None: the one that this process is
         connected to, else one of this machine, which is stopped at the end.
     progress
-        Show a bar with the time left, on stderr.
+        Show a bar with the stream and the time left, on stderr.
 
     Returns
     -------
@@ -159,7 +158,7 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
         missing = {run.key: run for run in runs if run.key not in done}
         queue = sorted(missing.values(), key=lambda run: -run.n_examples)
         results = closing(_results(queue, jobs, backend, address))
-        with results as arriving, bar(queue, progress) as advance:
+        with results as arriving, _bar(queue if progress else []) as advance:
             for key, result in arriving:
                 record = {**missing[key].identity, "key": key, **result}
                 if folder is not None:
@@ -167,6 +166,34 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
                 done[key] = record
                 advance(missing[key].n_examples)
     return [done[run.key] for run in runs]
+
+
+@contextmanager
+def _bar(queue: Sequence[Run]) -> Iterator[Callable[[int], None]]:
+    """Show a bar, and give a function that takes the number of examples just learnt."""
+    if not queue:
+        yield lambda _: None
+        return
+    from rich import progress as bars  # noqa: PLC0415 - rich is for terminals
+    from rich.console import Console  # noqa: PLC0415
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.TextColumn("{task.fields[runs]:>5} of {task.fields[n_runs]} runs"),
+        bars.BarColumn(bar_width=20),
+        bars.TaskProgressColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    streams = list(dict.fromkeys(run.identity["stream"] for run in queue))
+    name = streams[0] if len(streams) == 1 else f"{len(streams)} streams"
+    with bars.Progress(*columns, console=Console(stderr=True)) as shown:
+        total = sum(run.n_examples for run in queue)
+        task = shown.add_task(name, total=total, runs=0, n_runs=len(queue))
+
+        def advance(examples: int) -> None:
+            shown.update(task, advance=examples, runs=shown.tasks[0].fields["runs"] + 1)
+
+        yield advance
 
 
 def _setting(run: Run) -> str:

@@ -1,6 +1,8 @@
 import inspect
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -232,5 +234,11 @@ def test_progress_is_shown_on_stderr_where_it_is_asked_for(cells, capsys):
     assert capsys.readouterr().err == ""
     run_all(cells, jobs=1, progress=True)
     shown = capsys.readouterr()
-    assert "6 of 6 runs" in shown.err
+    assert re.search(r"stories +6 of 6 runs", shown.err)
     assert shown.out == ""
+
+
+def test_progress_says_which_stream_or_how_many(cells, documents, capsys):
+    other = ShiftingStream(replace(documents, name="tales"), ["a"])
+    run_all([*cells, tracking_run("Perceptron", {}, other, 0)], jobs=1, progress=True)
+    assert re.search(r"2 streams +7 of 7 runs", capsys.readouterr().err)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drift.errors import ParameterError
+from drift.experiments.comparison.protocol import order_of
+from drift.streams.stream import Stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,14 +90,15 @@ class Problem:
         return self._scaled(self.documents.rows)
 
     @cached_property
-    def names(self) -> NDArray[Any] | None:
-        """Names of the features, shape (d,); None: ints from 0."""
-        known = self.documents.feature_names
-        if known is None:
-            return None
-        names = np.empty(len(known), dtype=object)  # np.array would look into names that are tuples
-        names[:] = known
-        return names
+    def stream(self) -> Stream:
+        """Examples in their own order, as dicts."""
+        scaled = replace(self.documents, rows=self.rows)
+        return Stream(list(zip(scaled.features(), self.y.tolist(), strict=True)))
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """When each example of `stream` is predicted and learnt, as from `order_of`: at once."""
+        return order_of(self.stream, None)
 
     @cached_property
     def test_part(self) -> tuple[csr_array, NDArray[Any]] | None:

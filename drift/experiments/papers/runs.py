@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import drift
+from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
-from drift.experiments.papers.progressive import learn_one_by_one
 from drift.experiments.river_models import RIVALS
 from drift.experiments.runner import learn, updates
 from drift.experiments.setting import SVM, Setting
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from drift.experiments.papers.problem import Problem
     from drift.kernels import Kernel
 
-__all__ = ["paper_run"]
+__all__ = ["learn_one_by_one", "paper_run"]
 
 #: Windows of equal length that errors and supports are recorded in.
 _WINDOWS = 50
@@ -110,9 +110,9 @@ def _task(
     model: str, problem: Problem, permutation: int | None, epochs: int
 ) -> tuple[Callable[..., Record], tuple[Any, ...]]:
     """Return what a worker calls with the model, and the arguments that come after it."""
-    data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
     if permutation is None:
-        return _learn_stream, (problem.names, *data)
+        return learn_one_by_one, (problem.stream.packed, problem.order, _WINDOWS)
+    data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
     test = problem.test_part
     if test is not None:
         data += (test[1], *Rows.of(test[0]))
@@ -134,8 +134,35 @@ def _parts(data: Sequence[Any]) -> tuple[_Part, _Part | None]:
 
 
 @float64_columns()
-def _learn_stream(model: Any, names: Any, y: NDArray[Any], *rows: Any) -> Record:
-    return learn_one_by_one(model, Rows(*rows).all(), y, names, _WINDOWS)
+def learn_one_by_one(
+    model: Any, packed: NDArray[np.uint8], order: NDArray[np.int64], windows: int
+) -> Record:
+    """Learn the examples of a stream as `compare` has them learnt.
+
+    Returns
+    -------
+    dict
+        ``n_samples``; ``mistakes``, no prediction among them; ``seconds`` of processor time;
+        ``window_errors``, the share of mistakes in each part of the stream; ``bytes``, the largest
+        size of the model; of drift's models also ``supports`` and ``updates``.
+    """
+    found = evaluate(model, packed, order, None, (), windows, None, predictions=False)
+    if found["status"] != "ok":
+        raise RuntimeError(f"{model!r}: {found['message']}")
+    n = found["rows"]
+    result = {
+        "n_samples": n,
+        "mistakes": found["mistakes"] + found["unpredicted"],
+        "seconds": round(found["microseconds"] * n / 1e6, 6),
+        "window_errors": [
+            round(1 - (1 - (part["error"] or 0)) * (1 - part["unpredicted"] / part["rows"]), 6)
+            for part in found["windows"]
+        ],
+        "bytes": found["memory"],
+    }
+    if hasattr(model, "n_supports"):  # nothing of River's, nor what a reset has begun afresh
+        result |= {"supports": model.n_supports, "updates": updates(model)}
+    return result
 
 
 @float64_columns()
