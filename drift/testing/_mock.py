@@ -41,7 +41,7 @@ def _library() -> ctypes.CDLL:
     try:
         from confluent_kafka import cimpl  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtraError("confluent-kafka", "test") from None
+        raise MissingExtraError("confluent-kafka", "demo") from None
     # The extension is linked against librdkafka, wherever its wheel keeps that.
     library = ctypes.CDLL(cimpl.__file__)
     signatures: dict[str, tuple[Any, ...]] = {

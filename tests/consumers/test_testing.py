@@ -208,7 +208,7 @@ def test_a_cluster_closes_once(broker):
         (
             "confluent_kafka",
             MockKafka,
-            r"confluent-kafka .* pip install \"\.\[test\]\"",
+            r"confluent-kafka .* pip install \"\.\[demo\]\"",
         ),
         ("kafka", lambda: produce("h:1", "t", []), r"kafka-python .*\.\[kafka\]"),
         ("kafka", lambda: consume("h:1", "t", 1), r"kafka-python .*\.\[kafka\]"),
