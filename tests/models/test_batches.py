@@ -16,7 +16,7 @@ from streams import STREAMS, as_arrays, drifting_stream
 
 from drift.errors import LabelError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, MIRA, MRBP
+from drift.models import LBP, MIRA, MRBP, compiled
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -38,7 +38,7 @@ def as_frame(rows):
     return pd.DataFrame(rows, dtype=float, columns=names)
 
 
-@settings(max_examples=5 * settings().max_examples)
+@settings(max_examples=(5 if compiled else 2) * settings().max_examples)
 @given(batches=st.lists(batch, min_size=1, max_size=6), first=st.integers(0, 4))
 def test_any_chunking_of_ragged_rows(batches, first):
     """Drawing takes longer than learning: a fifth of the models has each, every other as frames."""

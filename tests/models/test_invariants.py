@@ -214,6 +214,7 @@ class Window:
         return np.abs(K @ inverse - np.eye(len(self.held))).max()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("ridge", [1.0, 0.0])
 def test_the_inverse_stays_exact_over_50_000_changes(ridge):
     window = Window(ridge, budget=30)

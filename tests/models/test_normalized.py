@@ -9,7 +9,7 @@ from oracles import naive_kernel
 from river import preprocessing
 
 from drift.kernels import DEFAULT_KERNEL, Linear, Polynomial
-from drift.models import LBP, MIRA, MRBP, OneVsRest, Perceptron, column_type, compiled
+from drift.models import LBP, MIRA, MRBP, OneVsRest, Perceptron, column_type
 from drift.models._store.supports import SupportSet
 from drift.streams import newswire
 
@@ -34,6 +34,7 @@ def circle_errors(kernel, n=5000):
     return errors / n
 
 
+@pytest.mark.compiled
 def test_the_default_kernel_tells_how_long_a_dense_row_is():
     assert circle_errors(None) < 0.08
     assert circle_errors(ROWS) > 0.4  # an angle says nothing
@@ -107,7 +108,7 @@ def test_a_row_whose_norm_a_double_cannot_hold_is_stored_all_the_same():
     assert model.decision_function_one({"a": 1.0}) == pytest.approx(0.0, abs=1e-100)
 
 
-@pytest.mark.skipif(not compiled, reason="the plain store takes half a minute")
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_of_unit_norm_are_decided_as_they_were(name, stories):
     before = column_type("float64")

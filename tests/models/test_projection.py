@@ -19,7 +19,7 @@ from streams import STREAMS, random_stream
 
 from drift.errors import ParameterError
 from drift.kernels import RBF, Linear
-from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus, compiled
+from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus
 from drift.models._linalg.gram import GramFactor
 from drift.models._linalg.span import Projector
 from drift.models._store.supports import Guard
@@ -198,6 +198,7 @@ def inverse(model):
     return np.array(columns).T
 
 
+@pytest.mark.compiled  # the factor is no store's
 def test_the_factor_stays_exact_over_50_000_updates():
     rng = random.Random(0)
     pool = [{name: rng.random() for name in "abc"} for _ in range(500)]
@@ -207,7 +208,7 @@ def test_the_factor_stays_exact_over_50_000_updates():
     held = [x for x, _ in model.supports]
     assert 200 < len(held) < 500
     sums = [coefficient for _, coefficient in model.supports]
-    while model.n_updates < (50_000 if compiled else 5_000):  # the factor is no store's
+    while model.n_updates < 50_000:
         i = rng.randrange(len(held))
         wrong = model.decision_function_one(held[i]) <= 0
         model.learn_one(held[i], wrong)

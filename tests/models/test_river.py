@@ -14,7 +14,7 @@ from streams import drifting_stream, random_stream
 
 from drift.errors import ParameterError
 from drift.kernels import RBF
-from drift.models import MODELS, RBP, SPA, Forgetron, Perceptron, VotedPerceptron
+from drift.models import MODELS, RBP, SPA, Forgetron, Perceptron, VotedPerceptron, compiled
 from drift.models.registry import ENTRIES
 
 
@@ -32,13 +32,14 @@ EVERY_KERNEL = {name: kernel for name, (kernel, _, _) in KERNELS.items()} | {"ow
 
 
 def river_checks():
-    """Each check of each model, with the kernels in turn; the fast suite has every fourth."""
+    """Each check of each model, with the kernels in turn; the fast suite has some."""
+    some = 4 if compiled else 8
     for first, (name, model_class) in enumerate(MODELS.items()):
         turns = itertools.islice(itertools.cycle(EVERY_KERNEL), first, None)
         every = enumerate(checks.yield_checks(model_class()))
         for (i, check), kernel in zip(every, turns, strict=False):
             model = model_class(kernel=EVERY_KERNEL[kernel])
-            marks = [pytest.mark.slow] if (first + i) % 4 else []
+            marks = [pytest.mark.slow] if (first + i) % some else []
             yield pytest.param(
                 model, check, id=f"{name}-{kernel}-{check.__name__}-{i}", marks=marks
             )
