@@ -100,7 +100,9 @@ def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, byt
                 images[name] = b64decode(data["image/png"])
                 parts.append(f"![What the cell above draws]({name})")
             elif "text/html" in data:
-                parts.append("".join(data["text/html"]))
+                # Material lets a table scroll, and gives it a style, where it has none of its own.
+                table = "".join(data["text/html"])
+                parts.append(table.replace('<table border="1" class="dataframe">', "<table>"))
             elif "text/plain" in data or "text" in output:
                 text = "".join(data.get("text/plain", output.get("text", "")))
                 parts.append(f"```text\n{text.rstrip()}\n```")
