@@ -24,8 +24,8 @@ __all__ = ["Clock"]
 #: Methods by step. What one calls of another step counts there.
 STEPS: dict[str, list[tuple[type, str]]] = {
     "decode": [(JsonCodec, "decode")],
-    "learner": [(RBP, name) for name in ("predict_one", "decision_function_one", "learn_one")],
-    "publish": [(Learner, "_prediction"), (Producer, "send"), (Producer, "flush")],
+    "learner": [(RBP, name) for name in ("answer_one", "predict_one", "learn_one")],
+    "publish": [(Learner, "_predict"), (Producer, "send"), (Producer, "flush")],
     "client": [(GroupConsumer, "poll"), (GroupConsumer, "lag")],
     "checkpoint": [(Worker, "_save")],
 }

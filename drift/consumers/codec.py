@@ -40,7 +40,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence  # noqa: TC003 - options read their types
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from types import NoneType
@@ -217,6 +216,8 @@ class JsonCodec:
         others = {path for name, path in self._at.items() if path and name != "features"}
         path = self._at["features"]
         self._prefix = "" if path is None else f"{path}."
+        nested = any("." in path for path in self._at.values() if path)
+        self._found: Any = _found if nested else dict.get  # which is faster
         #: What stands among the features and is none.
         self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
@@ -288,32 +289,35 @@ class JsonCodec:
 
     def _example(self, tree: dict[str, Any], *, with_features: bool = True) -> Example:
         """Return the example that an object is, or refuse it."""
-        at = self._at
-        weight = _one_of(tree, at["weight"], (int, float), "a number")
+        at, found = self._at, self._found
+        weight = _one_of(found(tree, at["weight"]), at["weight"], (int, float), "a number")
         if weight is not None and weight < 0:
             raise MessageError(str(at["weight"]), f"is {weight}: send a number of at least 0")
         return Example(
             self._features(tree) if with_features else {},
-            self._label(_found(tree, at["label"])),
-            _one_of(tree, at["id"], (str, int), "a string or an integer"),
-            _one_of(tree, at["timestamp"], (int, float, str), "a number or a string"),
+            self._label(found(tree, at["label"])),
+            _one_of(found(tree, at["id"]), at["id"], (str, int), "a string or an integer"),
+            _one_of(
+                found(tree, at["timestamp"]),
+                *(at["timestamp"], (int, float, str), "a number or a string"),
+            ),
             weight,
         )
 
     def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
         """Return the features of an object, or refuse them."""
         path = self._at["features"]
-        found = _found(tree, path)
+        found = tree if path is None else self._found(tree, path)
         if type(found) is not dict:
             raise MessageError(str(path), f"{_is(tree, path)}, not an object: {self._shape()}")
         prefix, without = self._prefix, self._without
         if without:
             found = {name: value for name, value in found.items() if prefix + name not in without}
-        with suppress(TypeError):
+        try:
             sum(found.values())  # of all that JSON has, numbers and bools alone add up
-            if not self.one_hot:
-                return found
-        return self._usable(dict(self._flat(found)))
+        except TypeError:
+            return self._usable(dict(self._flat(found)))
+        return self._usable(found) if self.one_hot else found
 
     def _flat(self, tree: dict[str, Any], name: str = "") -> Iterator[tuple[str, Any]]:
         """Yield the entries of an object and of those in it."""
@@ -421,13 +425,13 @@ def _kind(value: Any) -> str:
 
 
 def _found(tree: Any, path: str | None) -> Any:
-    """Return what is at a path of names between dots; None where there is nothing.
+    """Return what is at a path of names between dots; None where there is nothing, or no path.
 
     >>> _found({"a": {"b": 1}, "a.c": 2}, "a.b"), _found({"a": {"b": 1}, "a.c": 2}, "a.c")
     (1, 2)
     """
     if path is None or path in tree:
-        return tree if path is None else tree[path]
+        return tree.get(path)
     name, _, rest = path.partition(".")
     inner = tree.get(name)
     return _found(inner, rest) if rest and type(inner) is dict else None
@@ -459,14 +463,13 @@ def _is_unsayable(value: Any) -> bool:
     return type(value) is float and not math.isfinite(value)
 
 
-def _one_of(tree: dict[str, Any], field: str | None, types: tuple[type, ...], what: str) -> Any:
-    if field is None:
+def _one_of(value: Any, field: str | None, types: tuple[type, ...], what: str) -> Any:
+    if value is None:
         return None
-    value = tree.get(field) if "." not in field else _found(tree, field)
-    if value is not None and (type(value) not in types or _is_unsayable(value)):
-        raise MessageError(field, f"is {_kind(value)}: send {what}, or leave it out")
+    if type(value) not in types or _is_unsayable(value):
+        raise MessageError(str(field), f"is {_kind(value)}: send {what}, or leave it out")
     if _is_long(value):
-        raise MessageError(field, f"is longer than {_LONGEST}: send {what} that is shorter")
+        raise MessageError(str(field), f"is longer than {_LONGEST}: send {what} that is shorter")
     return value
 
 

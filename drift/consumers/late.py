@@ -247,7 +247,7 @@ class LateLearner(Learner):
         """Predict a message of the features."""
         example = self._decode(message)
         self._id = example.id
-        answer = self._prediction(message, example, self.model.predict_one(example.features))
+        _, answer = self._predict(message, example)
         self.metrics.unlabelled += 1
         return answer
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
+    from drift.types import Features
 
 __all__ = ["Learner", "check_model", "check_record"]
 
@@ -73,6 +74,21 @@ def check_record(message: Message) -> None:
             raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
     if isinstance(message.value, CutValue):
         raise MessageError("value", f"has {message.value.size} bytes, too many to be read")
+
+
+def _answer(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
+    """Return label, score and probabilities; None for what a model does not know."""
+    at_once = getattr(model, "answer_one", None)
+    if at_once is not None:
+        answer: tuple[Any, Any, dict[Any, float]] = at_once(features)
+        return answer
+    predicted = model.predict_one(features)
+    score = getattr(model, "decision_function_one", lambda _: None)(features)
+    try:
+        chances = model.predict_proba_one(features)
+    except NotImplementedError:  # as River has it for those that know none
+        chances = None
+    return predicted, score, chances
 
 
 class Learner:
@@ -225,13 +241,13 @@ class Learner:
         return None
 
     def _decode(self, message: Message) -> Example:
-        check_record(message)
+        if message.headers or type(message.value) is CutValue:
+            check_record(message)
         return self.codec.decode(message.value, message.headers)
 
     def _learn(self, message: Message) -> list[Outgoing]:
         example = self._decode(message)
-        predicted = self.model.predict_one(example.features)
-        answer = self._prediction(message, example, predicted)
+        predicted, answer = self._predict(message, example)
         if example.label is None:
             self.metrics.unlabelled += 1
         else:
@@ -245,18 +261,26 @@ class Learner:
             self.model.learn_one(example.features, example.label, w=example.weight)
         self.metrics.learnt(predicted != example.label)
 
-    def _prediction(self, message: Message, example: Example, predicted: Any) -> list[Outgoing]:
+    def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:
+        """Return the predicted label, and what is to be sent of it."""
         if self.predictions is None:
-            return []
-        score = getattr(self.model, "decision_function_one", None)
+            return self.model.predict_one(example.features), []
+        predicted, score, chances = _answer(self.model, example.features)
+        topic, partition, offset = message.position
         body = {
             "id": example.id,
             "timestamp": example.timestamp,
             "predicted": predicted,
-            "score": None if score is None else score(example.features),
-            "probabilities": self._probabilities(example),
+            "score": score,
+            "probabilities": chances
+            and {
+                str(label).lower() if label is True or label is False else str(label): share
+                for label, share in chances.items()
+            },
             "label": example.label,
-            **message.position._asdict(),
+            "topic": topic,
+            "partition": partition,
+            "offset": offset,
             "checkpoint": self.checkpoint,
         }
         if self.labels_learnt is not None:
@@ -265,18 +289,8 @@ class Learner:
             value = _dumps(body)
         except TypeError:  # a label that JSON does not know, as numpy's
             value = json.dumps(body, default=str).encode()
-        key, lane = str(message.position).encode(), message.position.partition
-        return [Outgoing(self.predictions, key, value, [], lane)]
-
-    def _probabilities(self, example: Example) -> dict[str, float] | None:
-        try:
-            found = self.model.predict_proba_one(example.features)
-        except NotImplementedError:  # as River has it for those that know none
-            return None
-        return {
-            str(label).lower() if isinstance(label, bool) else str(label): share
-            for label, share in found.items()
-        }
+        key = str(message.position).encode()
+        return predicted, [Outgoing(self.predictions, key, value, [], partition)]
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1

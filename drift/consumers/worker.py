@@ -9,6 +9,7 @@ import logging
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, State
@@ -25,13 +26,13 @@ from drift.consumers.starts import first_offset, offset_behind_gap
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from drift.consumers.assignment import Key, Place
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, Outgoing
+    from drift.consumers.records import Message
 
 __all__ = ["Worker"]
 
@@ -259,14 +260,17 @@ class Worker:
             if learner is None:
                 continue  # it went while these were on their way
             learner.check(messages)
-            for message in messages:
-                if (taken and time.monotonic() > until) or (learner.waits and place != learner.key):
-                    break
-                self._send(learner, learner.take, message)
-                taken += 1
-                self._served[place] = time.monotonic()
-                if self._stopping.is_set():
-                    return taken
+            now = time.monotonic()
+            with self._whole(learner):
+                for message in messages:
+                    if (taken and now > until) or (learner.waits and place != learner.key):
+                        break
+                    for outgoing in learner.take(message):
+                        self._producer.send(outgoing)
+                    taken += 1
+                    self._served[place] = now = time.monotonic()
+                    if self._stopping.is_set():
+                        return taken
             if learner.waits and place != learner.key:
                 self._consumer.block(place)
             elif learner.offsets[place] <= messages[-1].position.offset:
@@ -276,17 +280,22 @@ class Worker:
             learner.note()
         return taken
 
-    def _send(self, learner: Learner, step: Callable[..., list[Outgoing]], *given: Any) -> None:
-        """Have a learner go a step on, and send what comes of it."""
+    @contextmanager
+    def _whole(self, learner: Learner) -> Iterator[None]:
+        """Drop a learner that an error leaves amid a message, or whose answer was not sent."""
         try:
-            for outgoing in step(*given):
-                self._producer.send(outgoing)
+            yield
         except UnsentError:
             raise
         except BaseException:
-            # In the middle of a message, or its answer was not sent: not to be saved.
             self._drop(learner.key)
             raise
+
+    def _advance(self, learner: LateLearner) -> None:
+        """Have a learner go on with the label that it has begun."""
+        with self._whole(learner):
+            for outgoing in learner.advance():
+                self._producer.send(outgoing)
 
     def _note_position(self, learner: Learner) -> None:
         """Pass over the marks of transactions, and note how many messages are left."""
@@ -324,7 +333,7 @@ class Worker:
         for learner in sorted(late, key=lambda one: self._served.get(one.labels, 0.0)):
             if not learner.waits:
                 continue
-            self._send(learner, learner.advance)
+            self._advance(learner)
             while (offset := learner.wanted) is not None and time.monotonic() < until:
                 self._served[learner.labels] = time.monotonic()
                 if not self._read_again(learner, offset):
@@ -347,7 +356,7 @@ class Worker:
             return True
         predicted = learner.offsets[place]
         learner.supply((m for m in messages if m.position.offset < predicted), min(end, predicted))
-        self._send(learner, learner.advance)
+        self._advance(learner)
         return True
 
     def _skip_features(self, learner: LateLearner, offset: int) -> None:
@@ -378,7 +387,7 @@ class Worker:
         learner.join.give_up()
         # What is predicted from now on depends on it.
         if self._save(learner.key):
-            self._send(learner, learner.advance)
+            self._advance(learner)
             self._begin(learner, learner.labels)
         else:
             self._drop(learner.key)

@@ -218,7 +218,10 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             Score, or score by label.
         """
         self._read(x)
-        return self.model._shown(self._score())
+        return self._shown(self._score())
+
+    def _shown(self, score: Any) -> Any:
+        return score if self._prototypes is None else self.model._shown(score)
 
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         return self.model._check_labels(labels)

@@ -109,7 +109,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     def _score(self) -> Any:
         import numpy as np  # noqa: PLC0415
 
-        return np.array([model._output() for model in self.models.values()])
+        return np.array([one._shown(one._score()) for one in self.models.values()])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -212,7 +212,10 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             Score by label.
         """
         self._read(x)
-        return dict(zip(self.models, self._score().tolist(), strict=True))
+        return self._shown(self._score())
+
+    def _shown(self, score: Any) -> dict[Label, float]:
+        return dict(zip(self.models, score.tolist(), strict=True))
 
     def _label_of(self, score: Any) -> Label:
         return list(self.models)[int(score.argmax())] if len(score) else None

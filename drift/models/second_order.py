@@ -34,8 +34,7 @@ class _SecondOrder(KernelClassifier):
         self._inverse: Any = None  # an InverseGram, with the first support: it imports scipy
         self._signs: Any = None  # y by slot, as long as the inverse's rows
 
-    def _output(self) -> float:
-        score = self._score()
+    def _shown(self, score: float) -> float:
         if score == 0.0 or self._inverse is None:
             return score
         row, weights = self._row()
@@ -43,7 +42,7 @@ class _SecondOrder(KernelClassifier):
         spread: float = self._inverse.spread(self._supports.self_kernel(), row, weights)
         return self.ridge / spread * score
 
-    def _output_rows(self, table: Table) -> list[float]:
+    def _shown_rows(self, table: Table) -> list[float]:
         return [self.decision_function_one(x) for x in table]
 
     def _row(self) -> tuple[Any, Any]:

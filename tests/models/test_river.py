@@ -14,7 +14,18 @@ from streams import drifting_stream, random_stream
 
 from drift.errors import ParameterError
 from drift.kernels import RBF
-from drift.models import MODELS, RBP, SPA, Forgetron, Perceptron, VotedPerceptron, compiled
+from drift.models import (
+    MODELS,
+    RBP,
+    SOP,
+    SPA,
+    Averaged,
+    Forgetron,
+    OneVsRest,
+    Perceptron,
+    VotedPerceptron,
+    compiled,
+)
 from drift.models.registry import ENTRIES
 
 
@@ -72,6 +83,22 @@ def test_the_own_kernel_gives_the_scores_of_its_definition():
         squared = sum((x.get(k, 0.0) - support.get(k, 0.0)) ** 2 for k in x | support)
         expected += coefficient * np.exp(-0.5 * np.sqrt(squared))
     assert model.decision_function_one(x) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", [*MODELS, "OneVsRest", "Averaged", "Averaged of classes"])
+def test_an_answer_is_label_score_and_probabilities_at_once(name):
+    wrapped = {
+        "OneVsRest": lambda: OneVsRest(SOP()),
+        "Averaged": lambda: Averaged(SOP()),
+        "Averaged of classes": lambda: Averaged(MODELS["MRBP"]()),
+    }
+    model = wrapped.get(name, MODELS.get(name))()
+    for i, (x, y) in enumerate(random_stream(60)):
+        score = getattr(model, "decision_function_one", lambda _: None)
+        apart = model.predict_one(x), score(x), model.predict_proba_one(x)
+        model.predict_one({"f0": i})  # so that the answer does not find the example read
+        assert model.answer_one(x) == apart
+        model.learn_one(x, y)
 
 
 def test_works_in_a_pipeline_with_metrics():

@@ -135,10 +135,6 @@ class KernelClassifier(BinaryLabels):
         """Score of the point that the supports have read."""
         return self._supports.score()
 
-    def _output(self) -> float:
-        """Score as it is shown, of the sign of `_score`."""
-        return self._score()
-
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         """Whether an example changes the hypothesis."""
         return sign * score <= self._update_margin
@@ -250,10 +246,11 @@ class KernelClassifier(BinaryLabels):
             ``f(x) = sum_i coefficient_i k(x_i, x)``.
         """
         self._supports.read(x)
-        return self._output()
+        shown: float = self._shown(self._score())
+        return shown
 
     def _shown(self, score: Any) -> Any:
-        """Score as `decision_function_one` gives it."""
+        """Score of the point as `decision_function_one` gives it, of the same sign."""
         return score
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:

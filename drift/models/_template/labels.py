@@ -27,17 +27,11 @@ SIGNS: dict[str, dict[Label, float]] = {
 }
 
 
-def _probability(score: float) -> float:
-    """Logistic function, to full precision on both sides."""
-    if score >= 0:
-        return 1.0 / (1.0 + math.exp(-score))
-    odds = math.exp(score) if score > -700 else 0.0
-    return odds / (1.0 + odds)
-
-
 def probabilities(labels: tuple[Label, Label], score: float) -> dict[Label, float]:
-    """Probability of the negative and the positive label."""
-    return {labels[0]: _probability(-score), labels[1]: _probability(score)}
+    """Probability of the negative and the positive label, to full precision on both sides."""
+    odds = math.exp(-abs(score)) if abs(score) < 700 else 0.0
+    less, more = odds / (1.0 + odds), 1.0 / (1.0 + odds)
+    return dict(zip(labels, (less, more) if score >= 0 else (more, less), strict=True))
 
 
 def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:

@@ -124,6 +124,10 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     def _probabilities(self, score: Any) -> dict[Label, float]:
         """Probability by label."""
 
+    def _shown(self, score: Any) -> Any:
+        """Score of the point as `decision_function_one` gives it; None where there is none."""
+        return None
+
     def _go_through(
         self,
         table: Table,
@@ -295,6 +299,36 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         self._read(x)
         return self._probabilities(self._score())
 
+    def answer_one(self, x: Features) -> tuple[Label, Any, dict[Label, float]]:
+        """Give label, score and probabilities of one example for the price of one of them.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+
+        Returns
+        -------
+        tuple
+            What `predict_one`, `decision_function_one` and `predict_proba_one` return; None for the
+            score of a model that has none.
+
+        Examples
+        --------
+        >>> from drift.models import Perceptron
+        >>> model = Perceptron()
+        >>> model.learn_one({"rain": 1.0}, True)
+        >>> model.answer_one({"rain": 1.0})
+        (True, 16.0, {False: 1.12...e-07, True: 0.99...})
+        """
+        answer: tuple[Label, Any, dict[Label, float]] = self._guard.run(self._answer, x)
+        return answer
+
+    def _answer(self, x: Features) -> tuple[Label, Any, dict[Label, float]]:
+        self._read(x)
+        score = self._score()
+        return self._label_of(score), self._shown(score), self._probabilities(score)
+
     # --- many examples -------------------------------------------------------------------------
 
     @alone
@@ -429,12 +463,8 @@ class Scored(OnlineClassifier):
     #: What turns scores into probabilities; it learns from the score before each update.
     _calibration: Calibration
 
-    def _output(self) -> Any:
-        """Score of the point as it is shown: of the sign of `_score`."""
-        return self._score()
-
-    def _output_rows(self, table: Table) -> list[Any]:
-        """Score of each row, as `_output` gives it."""
+    def _shown_rows(self, table: Table) -> list[Any]:
+        """Score of each row, as `decision_function_one` gives it, of classes in their order."""
         return self._score_rows(table)
 
     @alone
@@ -453,4 +483,4 @@ class Scored(OnlineClassifier):
         """
         import numpy as np  # noqa: PLC0415
 
-        return np.array(self._output_rows(self._table(X)), dtype=np.float64)
+        return np.array(self._shown_rows(self._table(X)), dtype=np.float64)
