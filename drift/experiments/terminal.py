@@ -2,24 +2,93 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
     from drift.experiments.papers.reproduction import Reproduction
     from drift.experiments.papers.results import PaperResults
-    from drift.experiments.tracking.claims import Claim
     from drift.experiments.tracking.results import TrackingResults
 
+    _Row = Mapping[str, Any]
+
 __all__ = ["compared", "comparison", "render", "reproductions"]
+
+
+class _Column(NamedTuple):
+    heading: str
+    cell: Callable[[_Row], str | Text]
+    is_text: bool = False
+
+
+def _text(name: str, heading: str = "") -> _Column:
+    return _Column(heading or name, lambda row: row[name] or "", is_text=True)
+
+
+def _number(name: str, heading: str, digits: int = 0, spread: int | None = None) -> _Column:
+    """Return a column of numbers, with so many digits of their deviation if it is of several."""
+    return _Column(heading, partial(_shown, name, digits, spread))
+
+
+def _shown(name: str, digits: int, spread: int | None, row: _Row) -> str:
+    if row[name] is None:
+        return ""
+    deviation = row.get(f"{name}_std") if row.get("runs", 2) > 1 else None
+    more = "" if None in {deviation, spread} else f" ± {deviation:.{spread}f}"
+    return f"{row[name]:.{digits}f}{more}"
+
+
+def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: str = "") -> Table:
+    """One line a row; a rule is drawn where `group`, which is said once, becomes another."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    columns = list(columns)
+    for one in columns:
+        # Where the terminal is too narrow, texts are folded between words, and numbers are not.
+        side: Any = "left" if one.is_text else "right"
+        table.add_column(one.heading, justify=side, overflow="fold", no_wrap=not one.is_text)
+    before = None
+    for row in rows:
+        own = row.get(group)
+        if before not in {None, own}:
+            table.add_section()
+        shown = {**row, group: ""} if own == before else row
+        table.add_row(*(one.cell(shown) for one in columns))
+        before = own
+    return table
+
+
+_SUMMARY = (
+    _Column("shifts", lambda row: str(row["shifts"])),
+    *(_text("model"), _text("parameters", "parameter"), _number("error", "error %", 2, 2)),
+    *(_number("supports", "supports"), _number("microseconds", "µs/example", 1)),
+)
+_CHUNKS = (
+    *(_text("model"), _number("chunk_size", "chunk size"), _number("chunks", "chunks")),
+    _number("supports", "supports", 0, 2),
+)
+_CLAIMS = (
+    _Column("shifts", lambda row: row["shifts"]),
+    *(_text("model"), _text("holds"), _text("figures")),
+)
 
 
 def render(results: TrackingResults) -> RenderableType:
@@ -30,16 +99,38 @@ def render(results: TrackingResults) -> RenderableType:
     results
         What to show; parts without records are left out.
     """
-    parts: list[RenderableType] = [_summary(results.summary(), results.stream)]
+    title = f"{results.stream}: each model at its best"
+    parts = [_table(title, _SUMMARY, results.summary(), group="shifts")]
     if results.chunks:
-        parts.append(_chunks(results.chunk_table()))
-    found = results.claims()
-    if found:
-        parts.append(_claims(found))
+        rows, columns = results.chunk_table(), [*_CHUNKS]
+        if all(row["paper"] is not None for row in rows):
+            columns.append(_number("paper", "in the paper", 0, 2))
+        parts.append(_table("Supports of a model started afresh on each chunk", columns, rows))
+    claims = list(_claims(results))
+    if claims:
+        title = "What the paper found (differences count beyond the 95 % interval over the streams)"
+        parts.append(_table(title, _CLAIMS, claims, group="statement"))
     return Group(*parts)
 
 
-def compared(rows: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> RenderableType:
+def _claims(results: TrackingResults) -> Iterator[_Row]:
+    statement = None
+    for claim in results.claims():
+        own = {"statement": claim.statement, "shifts": "", "holds": ""}
+        if claim.statement != statement:
+            statement = claim.statement
+            yield own | {"model": f"({claim.claim})", "figures": Text(statement, "italic")}
+        holds = Text("true", "green") if claim.holds else Text("false", "red")
+        told = {"shifts": str(claim.shifts), "model": claim.model, "figures": claim.figures}
+        yield own | told | {"holds": holds}
+
+
+#: Measures that the table of a comparison has.
+_MEASURES = {"recovery": RECOVERY} | COSTS | MEASURES
+_COMPARED = ("error", "kappa", "kappa_temporal", "auc", "log_loss", "recovery", *COSTS)
+
+
+def compared(rows: Sequence[_Row], runs: Sequence[_Row]) -> RenderableType:
     """One row a stream and model, and what a reader of them has to know.
 
     Parameters
@@ -50,24 +141,18 @@ def compared(rows: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> 
         As `ComparisonResults.run_rows`.
     """
     several = len({row["stream"] for row in rows}) > 1
-    columns = {name: one for name, one in _COMPARED.items() if several or name != "stream"}
     title = "Test, then train" if several else f"{rows[0]['stream']}: test, then train"
-    table = _table(title, *[(heading, side) for heading, side, _ in columns.values()])
-    stream = None
-    for row in rows:
-        if stream not in {None, row["stream"]}:
-            table.add_section()
-        shown = row | {"stream": "" if row["stream"] == stream else row["stream"]}
-        stream = row["stream"]
-        cells = (
-            "" if shown[name] is None else shape(shown[name])
-            for name, (_, _, shape) in columns.items()
-        )
-        table.add_row(*cells)
+    columns = [_text("stream")] * several + [_text("model")]
+    columns += [_Column(_MEASURES[name].heading, partial(_measured, name)) for name in _COMPARED]
+    table = _table(title, columns, rows, group="stream")
     return Group(table, *[Text(line, "yellow") for line in _remarks(runs)])
 
 
-def _remarks(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _measured(name: str, row: _Row) -> str:
+    return _MEASURES[name].text(row[name])
+
+
+def _remarks(rows: Sequence[_Row]) -> Iterator[str]:
     """What a reader has to know who compares these errors."""
     counts: dict[tuple[int, int], list[str]] = {}
     for row in rows:
@@ -79,42 +164,6 @@ def _remarks(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["status"] != "ok":
             yield f"{row['model']} on {row['stream']}: {row['status']} ({row['message']})"
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f}"
-
-
-#: Columns of a comparison: heading, side, and how a value is written.
-_COMPARED: dict[str, tuple[str, str, Callable[[Any], str]]] = {
-    "stream": ("stream", "left", str),
-    "model": ("model", "left", str),
-    "error": ("error %", "right", _percent),
-    "kappa": ("kappa", "right", "{:.3f}".format),
-    "kappa_temporal": ("temporal", "right", "{:.3f}".format),
-    "auc": ("AUC", "right", "{:.3f}".format),
-    "log_loss": ("log loss", "right", "{:.3f}".format),
-    "recovery": ("recovery", "right", "{:,.0f}".format),
-    "microseconds": ("µs/row", "right", "{:.1f}".format),
-    "memory": ("MB", "right", lambda size: f"{size / 1e6:.2f}"),
-}
-
-
-def comparison(results: PaperResults) -> RenderableType:
-    """One row a contender: mean and deviation over permutations; and one an epoch, if several.
-
-    Parameters
-    ----------
-    results
-        What to show.
-    """
-    runs = results.settings["permutations"]
-    what = "runs of what draws at random" if results.is_stream else "permutations"
-    title = f"{results.stream}: {runs} {what}"
-    parts = [_contenders(title, results.table(), _CONTENDERS)]
-    if results.settings["epochs"] > 1:
-        parts.append(_contenders("After each epoch", results.epoch_table(), _EPOCHS))
-    return Group(*parts)
 
 
 #: Columns of the tables of a comparison: heading, and digits; None for what is no number.
@@ -140,33 +189,39 @@ _EPOCHS: dict[str, tuple[str, int | None]] = {
 }
 
 
+def comparison(results: PaperResults) -> RenderableType:
+    """One row a contender: mean and deviation over permutations; and one an epoch, if several.
+
+    Parameters
+    ----------
+    results
+        What to show.
+    """
+    runs = results.settings["permutations"]
+    what = "runs of what draws at random" if results.is_stream else "permutations"
+    title = f"{results.stream}: {runs} {what}"
+    parts = [_contenders(title, results.table(), _CONTENDERS)]
+    if results.settings["epochs"] > 1:
+        parts.append(_contenders("After each epoch", results.epoch_table(), _EPOCHS))
+    return Group(*parts)
+
+
 def _contenders(
-    title: str, rows: Sequence[dict[str, Any]], columns: dict[str, tuple[str, int | None]]
+    title: str, rows: Sequence[_Row], columns: dict[str, tuple[str, int | None]]
 ) -> Table:
-    shown = {name: column for name, column in columns.items() if name in rows[0]}
-    headings: list[tuple[str, str]] = []
-    for name, (heading, digits) in shown.items():
-        headings.append((heading, "left" if digits is None else "right"))
+    shown = []
+    for name, (heading, digits) in columns.items():
+        if name in rows[0] and digits is None:
+            shown.append(_text(name, heading))
+        elif name in rows[0]:
+            shown.append(_number(name, heading, digits or 0, digits))
         if f"paper_{name}" in rows[0]:
-            headings.append(("in the paper", "right"))
-    table = _table(title, *headings)
-    for row in rows:
-        cells = []
-        for name, (_, digits) in shown.items():
-            cells.append(_number(row, name, digits))
-            if f"paper_{name}" in row:
-                paper = row[f"paper_{name}"]
-                cells.append("" if paper is None else f"{paper:g}")
-        table.add_row(*cells)
-    return table
+            shown.append(_Column("in the paper", partial(_printed, f"paper_{name}")))
+    return _table(title, shown, rows)
 
 
-def _number(row: dict[str, Any], name: str, digits: int | None) -> str:
-    if digits is None or row[name] is None:
-        return row[name] or ""
-    deviation = row.get(f"{name}_std") if row.get("runs", 2) > 1 else None
-    spread = "" if deviation is None else f" ± {deviation:.{digits}f}"
-    return f"{row[name]:.{digits}f}{spread}"
+def _printed(name: str, row: _Row) -> str:
+    return "" if row[name] is None else f"{row[name]:g}"
 
 
 def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:
@@ -177,88 +232,9 @@ def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:
     known
         By name.
     """
-    table = _table("Experiments of the papers", ("experiment", "left"), ("of", "left"))
+    rows = []
     for name, one in known.items():
         missing = f"\nto get: {one.missing}" if one.missing else ""
-        table.add_row(name, f"{one.stream}, {one.kernel!r}\n{one.paper}{missing}")
-    return table
-
-
-def _table(title: str, *columns: tuple[str, str]) -> Table:
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for name, justify in columns:
-        # Where the terminal is too narrow, texts are folded between words, and numbers are not.
-        numbers = justify == "right"
-        table.add_column(name, overflow="fold", no_wrap=numbers)
-        table.columns[-1].justify = "right" if numbers else "left"
-    return table
-
-
-def _summary(rows: Sequence[dict[str, Any]], stream: str) -> Table:
-    table = _table(
-        f"{stream}: each model at its best",
-        ("shifts", "right"),
-        ("model", "left"),
-        ("parameter", "left"),
-        ("error %", "right"),
-        ("supports", "right"),
-        ("µs/example", "right"),
-    )
-    shifts = None
-    for row in rows:
-        if shifts not in {None, row["shifts"]}:
-            table.add_section()
-        table.add_row(
-            str(row["shifts"]) if row["shifts"] != shifts else "",
-            row["model"],
-            row["parameters"],
-            f"{row['error']:.2f}" + (f" ± {row['error_std']:.2f}" if row["runs"] > 1 else ""),
-            f"{row['supports']:.0f}",
-            f"{row['microseconds']:.1f}",
-        )
-        shifts = row["shifts"]
-    return table
-
-
-def _chunks(rows: Sequence[dict[str, Any]]) -> Table:
-    columns = [("model", "left"), ("chunk size", "right"), ("chunks", "right")]
-    columns.append(("supports", "right"))
-    with_paper = all(row["paper"] is not None for row in rows)
-    if with_paper:
-        columns.append(("in the paper", "right"))
-    table = _table("Supports of a model started afresh on each chunk", *columns)
-    for row in rows:
-        cells = [row["model"], str(row["chunk_size"]), str(row["chunks"]), _spread(row, "supports")]
-        table.add_row(*cells, *([_spread(row, "paper")] if with_paper else []))
-    return table
-
-
-def _spread(row: dict[str, Any], name: str) -> str:
-    return f"{row[name]:.0f} ± {row[name + '_std']:.2f}"
-
-
-def _claims(found: Sequence[Claim]) -> Table:
-    table = _table(
-        "What the paper found (differences count beyond the 95 % interval over the streams)",
-        ("shifts", "right"),
-        ("model", "left"),
-        ("holds", "left"),
-        ("figures", "left"),
-    )
-    statement = None
-    for claim in found:
-        if claim.statement != statement:
-            statement = claim.statement
-            table.add_section()
-            table.add_row("", f"({claim.claim})", "", Text(statement, "italic"))
-        holds = Text("true", "green") if claim.holds else Text("false", "red")
-        table.add_row(str(claim.shifts), claim.model, holds, claim.figures)
-    return table
+        of = f"{one.stream}, {one.kernel!r}\n{one.paper}{missing}"
+        rows.append({"experiment": name, "of": of})
+    return _table("Experiments of the papers", (_text("experiment"), _text("of")), rows)

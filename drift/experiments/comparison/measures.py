@@ -15,20 +15,42 @@ if TYPE_CHECKING:
 
     from drift.streams.stream import Drift
 
-__all__ = ["MEASURES", "Outcome", "measure", "recoveries"]
+__all__ = ["COSTS", "MEASURES", "RECOVERY", "Measure", "Outcome", "measure", "recoveries"]
 
-#: Measures of a run and of a window by name, and whether more is better.
-MEASURES: dict[str, bool] = {
-    "error": False,
-    "kappa": True,
-    "kappa_temporal": True,
-    "kappa_m": True,
-    "balanced_accuracy": True,
-    "f1": True,
-    "auc": True,
-    "log_loss": False,
-    "calibration_error": False,
+
+class Measure(NamedTuple):
+    """How a measure is shown."""
+
+    heading: str
+    title: str
+    factor: float = 1.0
+    digits: int = 3
+    #: Better the smaller it is.
+    falling: bool = True
+
+    def text(self, value: float | None) -> str:
+        """Return a value as tables have it; None is an empty cell."""
+        return "" if value is None else f"{self.factor * value:,.{self.digits}f}"
+
+
+#: Measures of the predictions of a run and of a window, by name.
+MEASURES = {
+    "error": Measure("error %", "error (%)", 100, 2),
+    "kappa": Measure("kappa", "Cohen's kappa", falling=False),
+    "kappa_temporal": Measure("temporal", "kappa against no change", falling=False),
+    "kappa_m": Measure("kappa M", "kappa against the majority", falling=False),
+    "balanced_accuracy": Measure("balanced %", "balanced accuracy (%)", 100, 2, falling=False),
+    "f1": Measure("F1", "F1, mean over classes", falling=False),
+    "auc": Measure("AUC", "area under the ROC curve", falling=False),
+    "log_loss": Measure("log loss", "log loss (nats)"),
+    "calibration_error": Measure("ECE %", "expected calibration error (%)", 100, 2),
 }
+#: What they are set against.
+COSTS = {
+    "microseconds": Measure("µs/row", "time an example (µs)", digits=1),
+    "memory": Measure("MB", "memory (MB)", 1e-6, 2),
+}
+RECOVERY = Measure("recovery", "rows until a model is as good again as before a drift", digits=0)
 #: Bins of equal width in which confidence is held against the share of right predictions.
 _BINS = 10
 
@@ -40,10 +62,6 @@ class Outcome(NamedTuple):
     predicted: Sequence[Any]
     #: By label; None where the model gives no probabilities.
     probabilities: Sequence[Mapping[Any, float] | None]
-
-    def part(self, start: int, stop: int) -> Outcome:
-        """Those of some rows."""
-        return Outcome(*(column[start:stop] for column in self))
 
 
 def measure(outcome: Outcome) -> dict[str, float | None]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.statistics import ranks_of
 from drift.experiments.plots import (
     COLOURS,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["against_cost", "over_time", "ranks"]
 
-#: What an error is drawn against, the number that one unit of it is, and the name of the axis.
-_COSTS = {"microseconds": (1.0, "time an example (µs)"), "memory": (1e6, "memory (MB)")}
 #: Models whose error over time is drawn: more hide each other.
 _BEST = 7
 
@@ -87,12 +86,13 @@ def against_cost(results: ComparisonResults) -> Figure:
         if {row["stream"] for row in own} != streams or any(row["error"] is None for row in own):
             continue
         error = 100 * float(np.mean([row["error"] for row in own]))
-        for panel, named, (cost, (unit, _)) in zip(panels, points, _COSTS.items(), strict=True):
-            x = float(np.exp(np.mean(np.log([max(row[cost], 1e-3) / unit for row in own]))))
+        for panel, named, (cost, shown) in zip(panels, points, COSTS.items(), strict=True):
+            sizes = np.log([shown.factor * max(row[cost], 1e-3) for row in own])
+            x = float(np.exp(sizes.mean()))
             panel.plot(x, error, label=name, linestyle="", markersize=7, **look[name])
             named.append((x, error, name, look[name]["color"]))
-    for panel, (_, heading) in zip(panels, _COSTS.values(), strict=True):
-        panel.set_xlabel(heading)
+    for panel, shown in zip(panels, COSTS.values(), strict=True):
+        panel.set_xlabel(shown.title)
         panel.margins(x=0.2)  # for names
         log_axis(panel.xaxis)
     log_errors(panels[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from drift.experiments.comparison.measures import MEASURES
+from drift.experiments.comparison.measures import COSTS, MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,16 +30,13 @@ BASELINES = ("no change", "majority")
 RUN = ("model", "stream", "seed", "fold")
 RUNS = (
     *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
-    *("mistakes", *MEASURES, "recovery", "unrecovered", "microseconds", "memory"),
+    *("mistakes", *MEASURES, "recovery", "unrecovered", *COSTS),
 )
-WINDOWS = (
-    *(*RUN, "start", "stop", "rows", "unpredicted"),
-    *(*MEASURES, "microseconds", "memory"),
-)
+WINDOWS = (*RUN, "start", "stop", "rows", "unpredicted", *MEASURES, *COSTS)
 #: Columns of `ComparisonResults.table`.
 SUMMARY = (
     *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES),
-    *("recovery", "microseconds", "memory"),
+    *("recovery", *COSTS),
 )
 
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import drift
 from drift.errors import MissingExtraError
+from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
 from drift.experiments.comparison.rows import BASELINES, recovery_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from drift.experiments.comparison.measures import Measure
     from drift.experiments.comparison.results import ComparisonResults
     from drift.experiments.folder import Record
 
@@ -32,28 +34,8 @@ _COLOURS = (
 _DASHES = ("solid", "solid", "solid", "dash", "dashdot", "longdash")
 
 
-class _Measure(NamedTuple):
-    heading: str
-    title: str  # of the axis, and of the heading as the mouse rests there
-    factor: float = 1.0
-    digits: int = 3
-    falling: bool = True  # better the smaller it is
-
-
 #: In the order of the table: on a telephone the first are seen.
-_MEASURES = {
-    "error": _Measure("error %", "error (%)", 100, 2),
-    "microseconds": _Measure("µs/row", "time an example (µs)", digits=1),
-    "memory": _Measure("MB", "memory (MB)", 1e-6, 2),
-    "kappa": _Measure("kappa", "Cohen's kappa", falling=False),
-    "kappa_temporal": _Measure("temporal", "kappa against no change", falling=False),
-    "kappa_m": _Measure("kappa M", "kappa against the majority", falling=False),
-    "balanced_accuracy": _Measure("balanced %", "balanced accuracy (%)", 100, 2, falling=False),
-    "f1": _Measure("F1", "F1, mean over classes", falling=False),
-    "auc": _Measure("AUC", "area under the ROC curve", falling=False),
-    "log_loss": _Measure("log loss", "log loss (nats)"),
-    "calibration_error": _Measure("ECE %", "expected calibration error (%)", 100, 2),
-}
+_MEASURES = {"error": MEASURES["error"], **COSTS, **MEASURES}
 
 
 class _Column(NamedTuple):
@@ -240,31 +222,28 @@ def _buttons(acts: Sequence[tuple[str, str]]) -> str:
 def _summary(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
     rows = _rows(results, stream["name"])
     columns = [_Column("model", "model")]
-    for key, one in _MEASURES.items():
-        columns.append(_Column(key, one.heading, one.title, _shape(one), one.falling))
-    whole = "{:,.0f}".format
+    columns += [_measured(key, one) for key, one in _MEASURES.items()]
     if stream["drifts"]:
-        about = "rows until a model is as good again as before a drift"
-        columns.insert(2, _Column("recovery", "recovery", about, whole))
+        columns.insert(2, _measured("recovery", RECOVERY))
     caption = "Each model predicts a row, then learns it. A heading sorts."
     missing = {row["unpredicted"] for row in rows if row["unpredicted"] is not None}
     if len(missing) > 1:
         about = "rows without a prediction, which no measure counts"
-        columns.append(_Column("unpredicted", "unpredicted", about, whole))
+        columns.append(_Column("unpredicted", "unpredicted", about, "{:,.0f}".format))
     elif missing - {0}:
         caption += f" No model predicts {_count(int(missing.pop()), 'row')}, which count nowhere."
     return _table(caption, columns, rows, by="error")
 
 
-def _shape(one: _Measure) -> Callable[[Any], str]:
-    return lambda value: f"{one.factor * value:,.{one.digits}f}"
+def _measured(key: str, one: Measure) -> _Column:
+    return _Column(key, one.heading, one.title, one.text, one.falling)
 
 
 def _windows(stream: Mapping[str, Any]) -> str:
     columns = [_Column("row", "middle row", shape="{:,.0f}".format)]
     rows: list[Record] = [{"row": middle} for middle in stream["middles"]]
     for number, model in enumerate(stream["models"]):
-        columns.append(_Column(str(number), model["name"], shape=_shape(_MEASURES["error"])))
+        columns.append(_Column(str(number), model["name"], shape=_MEASURES["error"].text))
         for row, error in zip(rows, model["windows"]["error"], strict=True):
             row[str(number)] = error
     table = _table("Error in each window (%).", columns, rows)
@@ -278,7 +257,7 @@ def _recoveries(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
     columns = [
         _Column("model", "model"),
         _Column("row", "drift at row", shape="{:,.0f}".format),
-        _Column("before", "error before %", shape=_shape(_MEASURES["error"])),
+        _Column("before", "error before %", shape=_MEASURES["error"].text),
         _Column("rows", "recovery", "rows until it is as good again", "{:,.0f}".format),
         _Column("excess", "excess", "mistakes beyond those at the error before", "{:,.1f}".format),
     ]
