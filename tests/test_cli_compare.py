@@ -96,7 +96,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["sales.csv", "--target", "slod"], "sales has no target 'slod': did you mean 'sold'?"),
+        (["sales.csv", "--target", "slod"], "sales has no column 'slod': did you mean 'sold'?"),
         (["sales.csv"], "sales: name the target, one of day, shop, price"),
         (
             ["sales.csv", "--target", "sold", "--models", "trackr"],
@@ -118,7 +118,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         (["none.csv", "--target", "sold"], "none.csv"),
         (["empty.csv", "--target", "sold"], "empty.csv"),
         (["head.csv", "--target", "b"], "head"),
-        (["own.py", "--target", "sold"], "own.py has no suffix that says what it holds"),
+        (["own.py", "--target", "sold"], "own.py: the suffix does not say what the file holds"),
         ([], "give the file, or file in [compare] of the --config file"),
         (["--config", "true.toml"], "--delay (delay in [compare]) must be str, not bool"),
         (["--config", "bad.toml"], "[compare] has no 'targt': did you mean 'target'?"),

@@ -28,7 +28,7 @@ class Client(Command):
     """A command that talks to Kafka."""
 
     bootstrap: str | None = option("host:port of a broker.", None)
-    config: Path | None = option("TOML file; its [kafka], [consumer], [producer] count here.", None)
+    config: Path | None = option("TOML file with [kafka], [consumer] and [producer].", None)
     secrets: Secrets = field(default_factory=Secrets, init=False)
     failures: Collection[BaseException] = field(default=(), init=False)
 

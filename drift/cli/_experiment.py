@@ -22,8 +22,10 @@ class Experiment(Command):
         "loky",
         choices=("loky", "dask", "ray"),
     )
-    address: str | None = option("The cluster's; else one is started on this machine.", None)
-    output: Path | None = option("Folder of the results; else one in results.", None)
+    address: str | None = option(
+        "Address of the cluster; default: one is started on this machine.", None
+    )
+    output: Path | None = option("Folder of the results; default: one in results.", None)
 
     @property
     def folder(self) -> Path:

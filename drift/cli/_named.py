@@ -43,7 +43,9 @@ def parse(text: str) -> dict[str, Any]:
     except (SyntaxError, ValueError):
         table = None
     if not isinstance(table, dict) or "class" not in table:
-        raise ParameterError(f"{text!r} is no class with parameters by name: write RBP(budget=500)")
+        raise ParameterError(
+            f"{text!r} is not a model with named parameters: write RBP(budget=500)"
+        )
     return table
 
 

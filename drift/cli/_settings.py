@@ -118,7 +118,7 @@ def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any
         except OSError as problem:
             raise ParameterError(f"{config}: {problem.strerror}") from None
         except ValueError as problem:
-            raise ParameterError(f"{config} is no TOML: {problem}") from None
+            raise ParameterError(f"{config} is not valid TOML: {problem}") from None
         check_names(f"{config}:", tables, names)
         for name, table in tables.items():
             if not isinstance(table, dict):

@@ -21,5 +21,5 @@ class ConsumeOptions(WorkerOptions):
     metrics_port: int = option("Port for Prometheus; 0 for none.", 0, least=0, most=65535)
     metrics_address: str = option("Address for Prometheus.", "127.0.0.1")
     key_file: str | None = option("File of the key that signs checkpoints.", None)
-    allow_pickle: bool = option("For models that are not drift's.", default=False)
+    allow_pickle: bool = option("Allow pickle, for models that are not drift's.", default=False)
     log_json: bool = option("Log JSON objects.", default=False)

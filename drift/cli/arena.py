@@ -20,10 +20,10 @@ class Arena(Experiment):
 
     streams: tuple[str, ...] | None = option(
         "Some of the streams, also insects abrupt, keystroke, sms and covertype, which are "
-        "fetched; else all others.",
+        "fetched; default: all others.",
         None,
     )
-    models: tuple[str, ...] | None = option("Some of the models; else all.", None)
+    models: tuple[str, ...] | None = option("Some of the models; default: all.", None)
     quick: bool = option("A few of them, 1,000 rows each: about a minute.", default=False)
     tables: bool = option("Run nothing: tables and page of what the folder has.", default=False)
     time_limit: float = option(

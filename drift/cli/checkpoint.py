@@ -1,4 +1,4 @@
-"""Look into checkpoints of `drift consume`."""
+"""Show, verify or adopt checkpoints of `drift consume`."""
 
 from __future__ import annotations
 
@@ -81,8 +81,10 @@ class Adopt(_Signed):
     """
 
     folder: str = option("The checkpoints, or those of one partition.", argument=True)
-    topic: str | None = option("The topic to be adopted; else it is asked for.", None)
-    offset: int | None = option("Where to go on in each partition; else as before.", None, least=0)
+    topic: str | None = option("The topic to be adopted; default: you are asked for it.", None)
+    offset: int | None = option(
+        "Where to go on in each partition; default: as before.", None, least=0
+    )
 
     def _run(self) -> None:
         from drift.consumers.checkpoints import adoption  # noqa: PLC0415

@@ -43,18 +43,18 @@ class _Options:
         "hat, ht, knn, lr, nb, srp; module:Class for your own.",
         ("tracker", "lbp", "lr"),
     )
-    time: str | None = option("A column that orders the rows, and is no feature then.", None)
+    time: str | None = option("A column that orders the rows; it is then not a feature.", None)
     rows: int | None = option("Take the first examples only.", None, least=1)
     delay: str | None = option(
         "How long after an example its label comes: a number of examples, a column, or a "
-        "distribution of SciPy's, 'geom(p=0.01)'; else at once.",
+        "distribution of SciPy's, 'geom(p=0.01)'; default: at once.",
         None,
     )
     drifts: tuple[int, ...] | None = option("Rows where a drift is known.", None, least=0)
     seeds: int | None = option("Runs of each model that draws at random.", None, least=1)
     folds: int = option("Models of each kind, for prequential cross-validation.", 1, least=1)
     forks: str = option(
-        "What such models do with an example.", "cross", choices=("cross", "split", "bootstrap")
+        "How folds share the examples.", "cross", choices=("cross", "split", "bootstrap")
     )
     windows: int = option("Equal parts of the stream to measure in.", 50, least=1)
     shuffled: int | None = option(

@@ -25,7 +25,7 @@ log = logging.getLogger("drift.consumers")
 
 @dataclass(kw_only=True)
 class Consume(Client):
-    """Learn a topic, each example exactly once, until SIGTERM or Ctrl-C.
+    """Learn from a topic, each example exactly once, until SIGTERM or Ctrl-C.
 
     Each option of the worker may also be in [worker] of the --config file, which has [model],
     [codec], [kafka], [consumer] and [producer], too. Options of kafka-python come from there or
@@ -36,13 +36,13 @@ class Consume(Client):
     shared = ConsumeOptions
 
     model: str | None = option(
-        "RBP, 'RBP(budget=500)', or module:function for your own. Without, the one that the "
-        "checkpoints have, or Tracker.",
+        "Tracker, 'RBP(budget=500)', or module:function for your own; default: the one in the "
+        "checkpoints, or Tracker.",
         None,
     )
-    budget: int | None = option("Of the model.", None)
-    kernel: str | None = option("Of the model: 'Polynomial(degree=4)'.", None)
-    seed: int | None = option("Of the model.", None)
+    budget: int | None = option("Budget of the model.", None)
+    kernel: str | None = option("Kernel of the model: 'Polynomial(degree=4)'.", None)
+    seed: int | None = option("Seed of the model.", None)
 
     def _run(self) -> None:
         model = {

@@ -39,7 +39,7 @@ _PATIENCE = 120  # seconds in which something has to come of the workers: one co
 
 @dataclass(kw_only=True)
 class Demo(Command):
-    """Show it all without a broker: two workers learn a stream that shifts, one of them is killed.
+    """Show two workers that learn a stream, and what happens when one is killed; needs no broker.
 
     Ends by itself after half a minute, or by Ctrl-C.
     """

@@ -11,7 +11,7 @@ __all__ = ["Models"]
 
 @dataclass(kw_only=True)
 class Models(Command):
-    """Say which model to take, and list them: parameters, memory, time of an update, paper."""
+    """Say which model to take, and list all: parameters, memory, time of an update, paper."""
 
     def _run(self) -> None:
         from rich.console import Console  # noqa: PLC0415

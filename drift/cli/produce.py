@@ -27,22 +27,24 @@ __all__ = ["Produce", "messages", "pick"]
 
 @dataclass(kw_only=True)
 class Produce(Client):
-    """Send a stream to a topic of its own, in JSON, row i to partition i mod their number.
+    """Send a stream to a topic of its own as JSON, its rows to the partitions in turn.
 
-    The same command again goes on where the topic ends: how far each partition got is read from it,
-    so that no row is left out or sent twice. Returns when the broker has confirmed every one.
+    After an interruption the same command resumes where each partition ends: no row is left out or
+    sent twice. Returns when the broker has confirmed every row.
     """
 
     stream: str = option(
-        "newswire, rcv1, reuters21578, segments, a9a, a LIBSVM file.", argument=True
+        "newswire, rcv1, reuters21578, segments, a9a or a LIBSVM file.", argument=True
     )
-    topic: str = option("Where to; it is created where it is missing.")
-    partitions: int | None = option("Of the topic; else 1, if new.", None, least=1)
+    topic: str = option("The topic; created if it is missing.")
+    partitions: int | None = option("Partitions of a new topic; default: 1.", None, least=1)
     shifts: int = option("How often the target shifts.", 7, least=0)
     rows: int | None = option("Take the first examples only.", None, least=1)
-    rate: float | None = option("Examples a second; else flat out.", None, least=0, above=True)
+    rate: float | None = option(
+        "Examples a second; default: as fast as possible.", None, least=0, above=True
+    )
     seed: int = option("Seed of the stream.", 0)
-    data: Path | None = option("Folder of the stream's files; else one in $DRIFT_DATA.", None)
+    data: Path | None = option("Folder of the stream's files; default: in $DRIFT_DATA.", None)
 
     interrupted = "interrupted: the same command again sends the rest"
 

@@ -20,7 +20,7 @@ __all__ = ["Replay"]
 
 @dataclass(kw_only=True)
 class Replay(Client):
-    """Send the messages of dead letters to their topic once more, with their keys and headers.
+    """Send dead letters back to the topic that they come from, with their keys and headers.
 
     Takes the letters that there are as it starts. One that stands twice is sent once, and what the
     topic holds of an earlier replay is left out: after an interruption the same command sends the
@@ -28,8 +28,8 @@ class Replay(Client):
     """
 
     dead_letters: str = option("The dead letters of `drift consume`.", argument=True)
-    topic: str = option("The topic that they come from, and go to.", argument=True)
-    error: str = option("Only letters whose error holds this text.", "")
+    topic: str = option("The topic that they come from and go back to.", argument=True)
+    error: str = option("Only letters whose error contains this text.", "")
     dry_run: bool = option("Print what would be sent, and send nothing.", default=False)
 
     interrupted = "interrupted: the same command again sends the rest"

@@ -18,17 +18,19 @@ class Reproduce(Experiment):
     What the output folder already holds is not computed again. Lists are separated by commas.
     """
 
-    name: str | None = option("The experiment; without one, all are listed.", None, argument=True)
+    name: str | None = option(
+        "The experiment; without a name, all are listed.", None, argument=True
+    )
     data: Path | None = option(
-        "Folder of the files, or openml to fetch; else one in $DRIFT_DATA.", None
+        "Folder of the files, or openml to fetch them; default: in $DRIFT_DATA.", None
     )
     quick: bool = option("Few examples, one permutation: under a minute.", default=False)
     rows: int | None = option("Take the first examples only.", None, least=1)
     permutations: int | None = option(
-        "Random orders of the data; else as many as the paper.", None, least=1
+        "Random orders of the data; default: as many as the paper.", None, least=1
     )
     models: tuple[str, ...] | None = option(
-        "Some of the experiment's models or curves; else all.", None
+        "Some of the experiment's models or curves; default: all.", None
     )
 
     @property

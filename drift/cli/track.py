@@ -19,23 +19,29 @@ class Track(Experiment):
     What the output folder already holds is not computed again. Lists are separated by commas.
     """
 
-    stream: str = option("newswire, rcv1, reuters21578, segments, a9a, a LIBSVM file.", "newswire")
-    targets: tuple[str, ...] | None = option("Topics to ask for; else the stream's own.", None)
-    data: Path | None = option("Folder of the stream's files; else one in $DRIFT_DATA.", None)
+    stream: str = option(
+        "newswire, rcv1, reuters21578, segments, a9a or a LIBSVM file.", "newswire"
+    )
+    targets: tuple[str, ...] | None = option("Topics to ask for; default: the stream's own.", None)
+    data: Path | None = option("Folder of the stream's files; default: in $DRIFT_DATA.", None)
     rows: int | None = option("Take the first examples only.", None, least=1)
-    shifts: tuple[int, ...] = option("Groups of streams, by their shifts.", (0, 1, 3, 7), least=0)
+    shifts: tuple[int, ...] = option(
+        "Numbers of shifts; a group of streams for each.", (0, 1, 3, 7), least=0
+    )
     models: tuple[str, ...] | None = option(
         "Perceptron,SPA,RBP,LBP,Forgetron; also SOP,RBSOP,LBSOP,CKS,Tracker.", None
     )
     budgets: tuple[int, ...] | None = option(
-        "For models on a budget; else after the stream's length.", None, least=1
+        "For models on a budget; default: in proportion to the stream's length.", None, least=1
     )
-    decays: tuple[float, ...] | None = option("For SPA; else 0.1,0.5,1,2,4.", None)
+    decays: tuple[float, ...] | None = option("For SPA; default: 0.1,0.5,1,2,4.", None)
     seeds: int | None = option(
-        "Runs of RBP and RBSOP a setting; else 5 (newswire 2) and 1.", None, least=1
+        "Runs of RBP and RBSOP a setting; default: 5 (newswire 2) and 1.", None, least=1
     )
     seed: int = option("Seed of the streams.", 0)
-    kernel: str | None = option("'RBF(gamma=2)', say; else the paper's, of degree 4.", None)
+    kernel: str | None = option(
+        "For example 'RBF(gamma=2)'; default: the paper's, of degree 4.", None
+    )
 
     @property
     def folder(self) -> Path:

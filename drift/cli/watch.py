@@ -18,7 +18,7 @@ class Watch(Client):
     """Draw the error of predictions as they come, from the first on; each counts once."""
 
     topic: str = option("The predictions of `drift consume`.", argument=True)
-    seconds: float | None = option("End by itself; else by Ctrl-C.", None)
+    seconds: float | None = option("Seconds after which to end; default: at Ctrl-C.", None)
 
     interrupted = ""
 

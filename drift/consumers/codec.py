@@ -203,7 +203,7 @@ class JsonCodec:
         for label in self.labels or ():
             if type(label) not in {bool, int, str}:
                 raise ParameterError(
-                    f"labels: {label!r} is no label: those are strings, true, false, integers"
+                    f"labels: {label!r} is not a label: those are strings, true, false, integers"
                 )
         own = self.label is not None
         self._at = {

@@ -86,9 +86,9 @@ class JoinOptions:
     """
 
     max_age: float = option("Seconds for which features wait for a label.", 86_400.0, least=0)
-    grace: float = option("Seconds by which a label may come first.", 60.0, least=0)
-    pending: int = option("Features that wait, with ids that are done.", 100_000, least=1)
-    pending_bytes: int = option("Bytes of features that wait.", 64 << 20, least=1)
+    grace: float = option("Seconds by which a label may precede its features.", 60.0, least=0)
+    pending: int = option("Largest number of ids kept, waiting or learnt.", 100_000, least=1)
+    pending_bytes: int = option("Largest number of bytes of features that wait.", 64 << 20, least=1)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""

@@ -46,7 +46,7 @@ def check_model(model: Any, codec: Codec) -> None:
     >>> from drift.consumers.codec import JsonCodec
     >>> check_model(LinearRegression(), JsonCodec())
     Traceback (most recent call last):
-    drift.errors.ParameterError: LinearRegression is no classifier: a worker predicts labels. ...
+    drift.errors.ParameterError: LinearRegression is not a classifier: a worker predicts labels. ...
     """
     from river import base, compose  # noqa: PLC0415 - takes a while
 
@@ -55,7 +55,7 @@ def check_model(model: Any, codec: Codec) -> None:
         *_, final = final.steps.values()
     if not isinstance(final, base.Classifier):
         raise ParameterError(
-            f"{type(model).__name__} is no classifier: a worker predicts labels. Give one of "
+            f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
             "drift's or River's, a pipeline that ends in one, or a function that returns one"
         )
     if getattr(codec, "weight", None) is None:

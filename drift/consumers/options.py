@@ -13,13 +13,18 @@ __all__ = ["WorkerOptions"]
 
 @dataclass(frozen=True, kw_only=True)
 class _TopicOptions:
-    topic: str = option("The topic to learn.", argument=True)
+    topic: str = option("The topic to learn from.", argument=True)
     group: str = option("Consumer group.")
     start: str | None = option(
-        "Where to start without checkpoint.", None, choices=("earliest", "latest"), name="from"
+        "Where a partition without checkpoint begins.",
+        None,
+        choices=("earliest", "latest"),
+        name="from",
     )
     on_gap: str = option(
-        "Where messages were deleted before they were learnt.", "stop", choices=("stop", "skip")
+        "What to do where messages were deleted before they were learnt.",
+        "stop",
+        choices=("stop", "skip"),
     )
     predictions: str | None = option("Topic for predictions.", None)
     dead_letters: str | None = option("Topic for messages that cannot be learnt.", None)
@@ -79,13 +84,13 @@ class WorkerOptions(JoinOptions, _TopicOptions):
 
     orphans: str | None = option("Topic for labels without features.", None)
     idle_timeout: float | None = option(
-        "Seconds after which a label is given up that waits while no features come; never without.",
+        "Seconds without any features after which a waiting label is given up; default: never.",
         None,
         above=True,
         least=0,
     )
     timestamps: str = option(
-        "Whose clock late labels go by: that of the log, or of those that create messages.",
+        "Clock of late labels: the log's, or that of the producers.",
         "log",
         choices=("log", "create"),
     )

@@ -39,10 +39,10 @@ def parse_number(text: str) -> float:
     -20.0
     >>> parse_number("1_0")
     Traceback (most recent call last):
-    ValueError: '1_0' is no number
+    ValueError: '1_0' is not a number
     """
     if "_" in text or not text.isascii():
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return float(text)
 
 
@@ -151,7 +151,7 @@ def _number(feature: Hashable, value: Any) -> float:
     """Value as a float; 0 for NaN, which means absent."""
     if not isinstance(value, (Real, np.bool_)):
         raise FeatureTypeError(
-            f"feature {feature!r} holds {value!r}, which is no number: encode it first, "
+            f"feature {feature!r} holds {value!r}, which is not a number: encode it first, "
             "for example with river.preprocessing.OneHotEncoder"
         )
     number = float(value)

@@ -136,7 +136,7 @@ def _row(tail: bytes, line: int, path: PathLike, top: int) -> dict[int, float]:
         if not colon:
             raise DataError(path, line, f"no ':' in feature {pair!r:.80}: expected index:value")
         if not (_INDEX(key) and 1 <= int(key) <= top):
-            problem = f"feature index {key!r:.80} is no whole number from 1 to {top}"
+            problem = f"feature index {key!r:.80} is not a whole number from 1 to {top}"
             raise DataError(path, line, problem)
         if int(key) in row:
             raise DataError(path, line, f"feature {key} occurs twice: keep one")
@@ -149,7 +149,7 @@ def _value(key: str, text: str, line: int, path: PathLike) -> float:
         value = parse_number(text)
     except ValueError:
         raise DataError(
-            path, line, f"feature {key} holds {text!r:.80}, which is no number"
+            path, line, f"feature {key} holds {text!r:.80}, which is not a number"
         ) from None
     if not math.isfinite(value):
         raise DataError(path, line, f"feature {key} holds {text!r:.80}: values must be finite")

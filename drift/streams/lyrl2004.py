@@ -99,7 +99,7 @@ def _register(
     head: str, here: tuple[PathLike, int], place: dict[int, tuple[PathLike, int]]
 ) -> None:
     if not _ID(head):
-        raise DataError(*here, f"{head!r:.80} is no document id: expected a whole number first")
+        raise DataError(*here, f"{head!r:.80} is not a document id: expected a whole number first")
     document = int(head)
     if document in place:
         path, number = place[document]

@@ -77,7 +77,7 @@ class Stream:
         for i, pair in enumerate(self.examples):
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise ParameterError(
-                    f"{self.name}: example {i} is no pair of features and a label: {pair!r:.80}"
+                    f"{self.name}: example {i} is not a pair of features and a label: {pair!r:.80}"
                 )
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:

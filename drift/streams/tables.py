@@ -155,14 +155,15 @@ def _read_file(path: Path, target: str | None, time: str | None) -> Stream:
     if suffix not in _READERS:
         known = ", ".join([*_READERS, ".jsonl", ".ndjson", ".svm", ".libsvm", ".svmlight"])
         raise ParameterError(
-            f"{path} has no suffix that says what it holds: name it one of {known}"
+            f"{path}: the suffix does not say what the file holds: use one of {known}"
         )
     if not path.is_file():
-        raise DataError(path, None, "cannot be read (there is no such file): check the path")
+        missing = "it is a folder" if path.is_dir() else "there is no such file"
+        raise DataError(path, None, f"cannot be read ({missing}): check the path")
     try:
         columns = _READERS[suffix](path)
     except (ValueError, NotImplementedError, OSError, StopIteration) as error:
-        raise DataError(path, None, f"is no {suffix[1:]} file: {error}") from error
+        raise DataError(path, None, f"is not a valid {suffix[1:]} file: {error}") from error
     return _of_columns(columns, target, time, name)
 
 
@@ -237,7 +238,7 @@ def _of_columns(columns: _Columns, target: str | None, time: str | None, name: s
         if column is None and option == "target":
             raise ParameterError(f"{name}: name the target, one of {', '.join(columns)}")
         if column is not None and column not in columns:
-            raise ParameterError(f"{name} has no {option} {column!r}: {suggest(column, columns)}")
+            raise ParameterError(f"{name} has no column {column!r}: {suggest(column, columns)}")
     order = list(range(len(columns[str(target)])))
     if time is not None:
         moments = _moments(columns[time], f"{name}: {time}")

@@ -85,7 +85,7 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[codec]\nlable = 'a'", "[codec] has no 'lable': did you mean 'label'?"),
         ("[codec]\nlabels = 'spam'", "[codec] labels must be a list, not str"),
         ("[codec]\nlabels = []", "labels must be a list of labels"),
-        ("[codec]\nlabels = ['a', 0.5]", "labels: 0.5 is no label"),
+        ("[codec]\nlabels = ['a', 0.5]", "labels: 0.5 is not a label"),
         ("[codec]\nrequire_label = 1", "[codec] require_label must be bool, not int"),
         ("[codec]\nmax_bytes = 0", "max_bytes must be at least 1, not 0"),
         ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
@@ -96,7 +96,7 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[consumer]\nenable_auto_commit = true", "enable_auto_commit is the worker's own"),
         ("[producer]\nlingerms = 1", "did you mean 'linger_ms'?"),
         ("[producer]\nacks = 1", "[producer] acks is the worker's own: leave it out"),
-        ("[kafka", "is no TOML"),
+        ("[kafka", "is not valid TOML"),
     ],
 )
 def test_what_there_is_not_is_refused_with_the_nearest_name(settings, toml, message):

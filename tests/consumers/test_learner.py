@@ -57,7 +57,7 @@ def test_classifiers_are_taken(model):
     ],
 )
 def test_what_is_no_classifier_is_refused(model):
-    with pytest.raises(ParameterError, match="is no classifier: a worker predicts labels"):
+    with pytest.raises(ParameterError, match="is not a classifier: a worker predicts labels"):
         check_model(model, JsonCodec())
 
 

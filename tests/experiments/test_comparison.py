@@ -183,9 +183,9 @@ def test_the_old_form_says_where_it_went():
     ("models", "options", "message"),
     [
         ({}, {}, "models is empty"),
-        ({"a": 3}, {}, "3 is no classifier"),
-        ({"a": "LBP"}, {}, r"'LBP' is no classifier: .*drift\.models\.LBP\(\)"),
-        ({"a": preprocessing.StandardScaler()}, {}, "no classifier"),
+        ({"a": 3}, {}, "3 is not a classifier"),
+        ({"a": "LBP"}, {}, r"'LBP' is not a classifier: .*drift\.models\.LBP\(\)"),
+        ({"a": preprocessing.StandardScaler()}, {}, "not a classifier"),
         ({"a": Contender(LBP(), {"budget": 2})}, {}, "has its parameters"),
         (LBP(), {"delay": -1}, "delay must be at least 0"),
         (LBP(), {"delay": "nowhere"}, "without the feature 'nowhere'"),

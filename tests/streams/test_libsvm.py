@@ -104,25 +104,25 @@ def test_comments_leave_labels_and_numbers_of_lines_as_they_are(write):
     ("bad", "problem"),
     [
         ("a 12", "no ':' in feature '12'"),
-        ("a 1:2 :3", "index '' is no whole number"),
-        ("a 0:1", "index '0' is no whole number from 1"),
+        ("a 1:2 :3", "index '' is not a whole number"),
+        ("a 0:1", "index '0' is not a whole number from 1"),
         ("a -1:1", "index '-1'"),
         ("a 1.0:1", r"index '1\.0'"),
         ("a 1e2:1", "index '1e2'"),
         ("a 99999999999:1", "index '99999999999'"),
-        ("a " + 5_000 * "9" + ":1", "index '9999.* is no whole number"),
-        ("a \u0663:1", "index '\u0663' is no whole number"),
-        ("a 3:1_0", "feature 3 holds '1_0', which is no number"),
-        ("a 3:\u0663", "feature 3 holds '\u0663', which is no number"),
+        ("a " + 5_000 * "9" + ":1", "index '9999.* is not a whole number"),
+        ("a \u0663:1", "index '\u0663' is not a whole number"),
+        ("a 3:1_0", "feature 3 holds '1_0', which is not a number"),
+        ("a 3:\u0663", "feature 3 holds '\u0663', which is not a number"),
         ("a 3:1 3:2", "feature 3 occurs twice"),
         ("a 3:1 2:0 3:2", "feature 3 occurs twice"),
         ("a 1:nan", "feature 1 holds 'nan': values must be finite"),
         ("a 1:-inf", "finite"),
         ("a 1:1e999", "finite"),
-        ("a 1:two", "'two', which is no number"),
-        ("a 1:1.2.3", "no number"),
-        ("a 1:", "'', which is no number"),
-        ("a 1:2:3", "'2:3', which is no number"),
+        ("a 1:two", "'two', which is not a number"),
+        ("a 1:1.2.3", "not a number"),
+        ("a 1:", "'', which is not a number"),
+        ("a 1:2:3", "'2:3', which is not a number"),
         ("a,,b 1:1", "label ''"),
         ("", "empty"),
         ("   ", "empty"),
@@ -212,7 +212,9 @@ def test_a_label_without_a_name(write):
 
 def test_n_features_widens_and_limits(write):
     assert read_libsvm(write("a 3:1\n"), n_features=9).n_features == 9
-    with pytest.raises(DataError, match="line 1: feature index '3' is no whole number from 1 to 2"):
+    with pytest.raises(
+        DataError, match="line 1: feature index '3' is not a whole number from 1 to 2"
+    ):
         read_libsvm(write("a 3:1\n"), n_features=2)
 
 

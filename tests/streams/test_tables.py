@@ -144,10 +144,10 @@ FRAME = pd.DataFrame({"x": [1.0, 2.0], "y": ["a", None], "z": [0.5, 1.0], "t": [
     ("target", "time", "message"),
     [
         (None, None, "name the target, one of x, y, z, t"),
-        ("Y", None, "no target 'Y': did you mean 'y'"),
+        ("Y", None, "no column 'Y': did you mean 'y'"),
         ("y", None, "row 1 has no label"),
         ("z", None, r"label 0\.5: classes are texts or whole numbers"),
-        ("x", "w", "no time 'w'"),
+        ("x", "w", "no column 'w'"),
         ("x", "y", "missing in row 1"),
         ("x", "t", "such as 2026-01-31"),
     ],
@@ -160,10 +160,10 @@ def test_a_frame_that_is_no_stream(target, time, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "", "is no csv file"),
-        ("a.parquet", "PAR", "is no parquet file"),
-        ("a.arff", "nothing", "is no arff file"),
-        ("a.arff", "@relation a\n@attribute t string\n@data\n'x'\n", "is no arff file"),
+        ("a.csv", "", "is not a valid csv file"),
+        ("a.parquet", "PAR", "is not a valid parquet file"),
+        ("a.arff", "nothing", "is not a valid arff file"),
+        ("a.arff", "@relation a\n@attribute t string\n@data\n'x'\n", "is not a valid arff file"),
         ("a.jsonl", '{"y": 1}\n[1]\n', "line 2"),
         ("a.jsonl", '{"x": 1}\n', "no line has the label 'y'"),
         ("nowhere.csv", None, "no such file"),
@@ -178,11 +178,11 @@ def test_a_file_that_cannot_be_read(name, content, message, tmp_path):
 
 
 def test_a_file_without_a_known_suffix(tmp_path):
-    with pytest.raises(ParameterError, match=r"no suffix .* \.csv, \.tsv"):
+    with pytest.raises(ParameterError, match=r"the suffix .* \.csv, \.tsv"):
         read_stream(tmp_path / "a.doc", "y")
     with pytest.raises(ParameterError, match="holds no examples"):
         read_stream(3)
-    with pytest.raises(ParameterError, match="example 0 is no pair"):
+    with pytest.raises(ParameterError, match="example 0 is not a pair"):
         read_stream([({"a": 1}, 0, {"w": 2.0})])
 
 

@@ -127,7 +127,7 @@ def _refuse(model: Any) -> None:
         if isinstance(model, str)
         else ("give an object of River's interface, a class or a function that makes one")
     )
-    raise ParameterError(f"{model!r:.80} is no classifier: {hint}")
+    raise ParameterError(f"{model!r:.80} is not a classifier: {hint}")
 
 
 def _seeded(model: Any, seed: int | None) -> Any:
