@@ -187,7 +187,7 @@ class _Collector:
         gauges = (
             ("partitions", "Partitions that the worker learns", worker.partitions),
             ("broker_connections", "Brokers that the worker is connected to", worker.connections()),
-            ("checkpoint_failing", "The last checkpoint failed", worker.trouble is not None),
+            ("checkpoint_failing", "The last checkpoint failed", bool(worker.trouble)),
             ("alive", "What /livez says", worker.is_alive()),
             ("ready", "What /readyz says", not worker.problems()),
         )

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 __all__ = ["FeatureMessage", "Join", "JoinOptions", "LabelMessage", "Outcome"]
 
 
+#: Labels that were given up of which a checkpoint tells.
+_GIVEN_UP = 1_000
+
+
 class FeatureMessage(NamedTuple):
     """A message of the first log; one that cannot be joined, as poison, has no id.
 
@@ -125,7 +129,8 @@ class Join:
     counts : Counter
         Labels by outcome; features that "expired", were "evicted" for others, or "repeated" an id.
     given_up : list of (int, int)
-        Labels that were given up before their time, with the features' next offset then.
+        Labels that were given up before their time, with the features' next offset then: the last
+        1,000, which is what a checkpoint has of them. The orphans have them all.
 
     Examples
     --------
@@ -197,6 +202,7 @@ class Join:
         """Wait no longer for the features of a label: a decision that a replay has to be told."""
         if self._label is not None and self.waits:
             self.given_up.append((self._label.offset, self.features))
+            del self.given_up[:-_GIVEN_UP]
 
     def finish(self) -> Outcome:
         """Return what becomes of the label; the next one may be begun.

@@ -7,65 +7,36 @@ read again.
 
 from __future__ import annotations
 
-from collections import deque
+import logging
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.codec import JsonCodec
+from drift.consumers.ahead import Ahead, time_of
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.join import FeatureMessage, Join, LabelMessage
+from drift.consumers.join import Join, LabelMessage
 from drift.consumers.learner import Learner, check_record
-from drift.consumers.records import Message, Outgoing, Position
-from drift.errors import CheckpointError, ConsumerError, MessageError, ParameterError
+from drift.consumers.records import Gap, Message, Outgoing, Position
+from drift.consumers.starts import offset_behind_gap
+from drift.errors import CheckpointError, ConsumerError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from drift.consumers.assignment import Place
     from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
+    from drift.consumers.records import Source
 
-__all__ = ["LateLearner", "check_codec", "settings", "time_of"]
+__all__ = ["LateLearner"]
 
-#: Options on which it depends what is learnt.
-_SETTINGS = ("labels", "max_age", "grace", "pending", "pending_bytes", "timestamps")
+log = logging.getLogger("drift.consumers")
 
-
-def check_codec(codec: Codec) -> None:
-    """Refuse what cannot read labels of a topic of their own.
-
-    Raises
-    ------
-    ParameterError
-        If it has no method for them, or they could not be found.
-
-    Examples
-    --------
-    >>> check_codec(JsonCodec(require_label=True))
-    Traceback (most recent call last):
-    drift.errors.ParameterError: require_label would refuse all features, whose labels come ...
-    """
-    if not hasattr(codec, "decode_label"):
-        raise ParameterError(
-            f"{type(codec).__name__} has no decode_label: labels of a topic of their own take one"
-        )
-    if not isinstance(codec, JsonCodec):
-        return
-    if codec.require_label:
-        raise ParameterError(
-            "require_label would refuse all features, whose labels come later: leave it out"
-        )
-    if codec.label is not None and codec.id is None:
-        raise ParameterError("labels find their features by the id: say where it is, id in [codec]")
-
-
-def settings(options: WorkerOptions) -> dict[str, Any]:
-    """Return the settings that must be the same for a model to go on, by their names."""
-    names = {name: name if name == "labels" else f"labels.{name}" for name in _SETTINGS}
-    return {names[name]: getattr(options, name) for name in _SETTINGS}
+#: Seconds after which it is said that a label waits and no features come.
+_PATIENCE = 30.0
 
 
 class LateLearner(Learner):
@@ -84,14 +55,10 @@ class LateLearner(Learner):
         The two partitions.
     join : Join
         Which features wait, and which ids are done.
-    idle_since : float or None
-        Since when the next label waits for features that have not come, as `time.monotonic` has
-        it; None where it does not.
-    is_told : bool
-        Whether the log says so.
 
     Examples
     --------
+    >>> from drift.consumers.codec import JsonCodec
     >>> from drift.consumers.metrics import Metrics
     >>> from drift.consumers.options import WorkerOptions
     >>> from drift.models import LBP
@@ -117,14 +84,12 @@ class LateLearner(Learner):
         self.features: Place = (metrics.topic, number)
         self.labels: Place = (options.labels, number)
         self.join = Join(options)
-        self.idle_since: float | None = None
-        self.is_told = False
+        self._idle_since: float | None = None  # since when a label waits and no features come
+        self._is_told = False
         self._begun: tuple[Message, LabelMessage] | None = None
         self._refusal: Exception | None = None  # why that label cannot be learnt
         self._id: str | int | None = None  # of the features at hand
-        self._ahead: deque[FeatureMessage] = deque()  # between the two cursors, without a gap
-        self._ahead_bytes = 0
-        self._until = 0  # where these end
+        self._ahead = Ahead(options)
         self._waited = 0.0
 
     # --- checkpoints ---------------------------------------------------------------------------
@@ -142,24 +107,20 @@ class LateLearner(Learner):
             raise CheckpointError(
                 f"checkpoint {checkpoint.id} has no state of labels: {problem!r:.80}"
             ) from problem
-        self._until, self.labels_learnt = self.join.features, self.join.labels
+        self._ahead.end, self.labels_learnt = self.join.features, self.join.labels
 
     def start(self, first: Mapping[Place, int]) -> None:
         """Begin partitions that no checkpoint knows."""
         super().start(first)
-        self._until = self.join.features = first.get(self.features, self._until)
+        self._ahead.end = self.join.features = first.get(self.features, self._ahead.end)
         self.labels_learnt = self.join.labels = first.get(self.labels, self.join.labels)
-
-    def skip(self, offset: int) -> None:
-        """Learn nothing of features before an offset, as they are gone."""
-        self._until = self.join.features = offset
 
     def pass_over(self, place: Place, offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
         if place == self.labels:
             self.join.labels = self.labels_learnt = offset
-        elif self._until == self.offsets[place]:
-            self._until = offset
+        elif self._ahead.end == self.offsets[place]:
+            self._ahead.end = offset
         super().pass_over(place, offset, leader_epoch)
 
     # --- messages ------------------------------------------------------------------------------
@@ -172,15 +133,9 @@ class LateLearner(Learner):
     @property
     def wanted(self) -> int | None:
         """The offset from which on features have to be read again; None where they need not."""
-        if self._begun is None or self._ahead or self._until >= self.offsets[self.features]:
-            return None
-        return self._until
-
-    @property
-    def lowest(self) -> int | None:
-        """The offset from which on features were predicted and not learnt; None without these."""
-        offset = self.join.features
-        return offset if offset < self.offsets.get(self.features, 0) else None
+        end = self._ahead.end
+        behind = self._begun is not None and not self._ahead and end < self.offsets[self.features]
+        return end if behind else None
 
     def check(self, messages: Iterable[Message]) -> None:
         """Refuse messages whose timestamp is that of a producer, unless that was asked for."""
@@ -206,42 +161,23 @@ class LateLearner(Learner):
             return self.advance()
         self._id = None
         answer = super().take(message)
-        if self._until == before:
-            self._keep(message)
+        if self._ahead.end == before:
+            self._ahead.keep(message, self._id)
         return answer
 
     def supply(self, messages: Iterable[Message], end: int) -> None:
         """Take features that were read again, from `wanted` up to an offset."""
         for message in messages:
-            self._id = None
+            found = None
             try:
-                self._id = self._decode(message).id
+                found = self._decode(message).id
             except MemoryError:
                 raise
             except Exception:  # noqa: BLE001, S110 - it was given up when it was predicted
                 pass
-            if not self._keep(message):
+            if not self._ahead.keep(message, found):
                 return
-        self._until = max(end, self._until)
-
-    def _keep(self, message: Message) -> bool:
-        """Have features wait for the learning cursor, unless there are too many."""
-        size, options = len(message.value or b""), self.options
-        if self._ahead and (
-            len(self._ahead) >= options.pending or self._ahead_bytes + size > options.pending_bytes
-        ):
-            return False
-        entry = FeatureMessage(message.position.offset, time_of(message), self._id, None, 0)
-        if self._id is not None:
-            # As they came, which takes a tenth of the memory of what they are decoded to, and is
-            # what a checkpoint can hold.
-            text = (message.value or b"").decode("latin-1")
-            headers = [[name, value and value.decode("latin-1")] for name, value in message.headers]
-            entry = entry._replace(features=[text, headers] if headers else text, size=size)
-        self._ahead.append(entry)
-        self._ahead_bytes += entry.size
-        self._until = entry.offset + 1
-        return True
+        self._ahead.end = max(end, self._ahead.end)
 
     def _learn(self, message: Message) -> list[Outgoing]:
         """Predict a message of the features."""
@@ -273,16 +209,14 @@ class LateLearner(Learner):
         """Go on with the label that was begun, as far as features are there."""
         join, ahead = self.join, self._ahead
         while join.waits and ahead:
-            features = ahead.popleft()
-            self._ahead_bytes -= features.size
-            join.read(features)
-            self.idle_since = None
+            join.read(ahead.take())
+            self._idle_since = None
         if self._begun is None or join.waits:
             return []
         started = perf_counter()
         answer = self._finish(*self._begun)
         self.metrics.learn_seconds += perf_counter() - started
-        self._begun = self.idle_since = None
+        self._begun = self._idle_since = None
         self.since_checkpoint += 1
         reached("message.taken")
         return answer
@@ -329,9 +263,69 @@ class LateLearner(Learner):
         metrics = self.metrics
         metrics.counts_of(self.model, self.join.counts)
         metrics.pending, metrics.join_delay = self.join.pending, self._waited
-        metrics.blocked = 0.0 if self.idle_since is None else monotonic() - self.idle_since
+        metrics.blocked = 0.0 if self._idle_since is None else monotonic() - self._idle_since
 
+    # --- from the broker -----------------------------------------------------------------------
 
-def time_of(message: Message) -> int:
-    """Return the time of a message for a join; -1 where it has none."""
-    return -1 if message.timestamp is None else message.timestamp
+    def look(self, source: Source, folder: AnyPath) -> None:
+        """Refuse to go on where features are gone that were predicted and not learnt."""
+        offset = self.join.features
+        if source.bound(self.features, "earliest") > offset < self.offsets.get(self.features, 0):
+            self._skip(source, offset, folder)
+
+    def go_on(self, source: Source, folder: AnyPath, until: float) -> Iterator[None]:
+        """Read features again for the label that was begun; yield where `advance` may go on."""
+        yield
+        place = self.features
+        while (offset := self.wanted) is not None and monotonic() < until:
+            try:
+                messages, end = source.again(place, offset)
+            except UnavailableError as error:
+                log.info("%s:%d: %s", *place, error)
+                return
+            except Gap:
+                self._skip(source, offset, folder)
+            else:
+                predicted = self.offsets[place]
+                old = (m for m in messages if m.position.offset < predicted)
+                self.supply(old, min(end, predicted))
+            yield
+
+    def _skip(self, source: Source, offset: int, folder: AnyPath) -> None:
+        """Learn nothing of features that are gone, if that is what was asked for."""
+        place, on_gap = self.features, self.options.on_gap
+        first = offset_behind_gap(source, place, offset, on_gap, folder)
+        self._ahead.end = self.join.features = first
+
+    def gives_up(self, source: Source) -> bool:
+        """Give up a label that has waited for too long; say once that one waits while none come.
+
+        What is predicted from now on depends on it: it is to be saved before.
+        """
+        if self.wanted is not None:
+            return False
+        now, limit = monotonic(), self.options.idle_timeout
+        if self._idle_since is None:
+            self._idle_since, self._is_told = now, False
+        waited = now - self._idle_since
+        if waited > _PATIENCE and not self._is_told:
+            self._is_told = True
+            log.warning(
+                "%s:%d: nothing is learnt for %d s: the features of label %d have not come, and "
+                "there are no others after %s:%d:%d",
+                *(*self.labels, waited, self.offsets[self.labels]),
+                *(*self.features, self.offsets[self.features]),
+            )
+        if limit is None or waited <= limit or not self._is_at_end(source):
+            return False
+        self.join.give_up()
+        return True
+
+    def _is_at_end(self, source: Source) -> bool:
+        """Say whether the broker has no features beyond those that came."""
+        position = source.position(self.features)
+        try:
+            end = source.bound(self.features, "latest")
+        except UnavailableError:
+            return False
+        return position is not None and position[0] >= end

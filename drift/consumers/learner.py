@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 from time import monotonic, perf_counter
@@ -12,17 +11,19 @@ from drift.consumers._json import library
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
-from drift.errors import ConfigurationError, MessageError, ParameterError
+from drift.errors import ConfigurationError, MessageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
+    from drift.consumers.records import Source
     from drift.types import Features
 
-__all__ = ["Learner", "check_model", "check_record"]
+__all__ = ["Learner", "check_record"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -30,41 +31,6 @@ _, _dumps = library()
 
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
-
-
-def check_model(model: Any, codec: Codec) -> None:
-    """Refuse what is no classifier, or cannot learn what the messages say.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-
-    Examples
-    --------
-    >>> from river.linear_model import LinearRegression
-    >>> from drift.consumers.codec import JsonCodec
-    >>> check_model(LinearRegression(), JsonCodec())
-    Traceback (most recent call last):
-    drift.errors.ParameterError: LinearRegression is not a classifier: a worker predicts labels. ...
-    """
-    from river import base, compose  # noqa: PLC0415 - takes a while
-
-    final = model
-    while isinstance(final, compose.Pipeline):
-        *_, final = final.steps.values()
-    if not isinstance(final, base.Classifier):
-        raise ParameterError(
-            f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
-            "drift's or River's, a pipeline that ends in one, or a function that returns one"
-        )
-    if getattr(codec, "weight", None) is None:
-        return
-    learn = inspect.signature(final.learn_one).parameters.values()
-    if not any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn):
-        raise ParameterError(
-            f"{type(model).__name__} learns without weights: leave weight out of the codec"
-        )
 
 
 def check_record(message: Message) -> None:
@@ -136,7 +102,9 @@ class Learner:
     ({('news', 0): 6}, 1, 1)
     """
 
-    #: Next offset of the labels, where they have a topic of their own; it goes into predictions.
+    #: Where labels have a topic of their own: their partition, and their next offset, which goes
+    #: into predictions.
+    labels: tuple[str, int]
     labels_learnt: int | None = None
 
     def __init__(  # noqa: PLR0913
@@ -239,6 +207,21 @@ class Learner:
     def join_state(self) -> dict[str, Any] | None:
         """Return what a checkpoint keeps of labels that come later; None where none do."""
         return None
+
+    def look(self, source: Source, folder: AnyPath) -> None:
+        """Refuse to go on where what it has to read again is gone."""
+
+    def go_on(self, source: Source, folder: AnyPath, until: float) -> Iterator[None]:
+        """Read again what it `waits` for, up to a time; yield where `advance` may go on."""
+        yield from ()
+
+    def advance(self) -> list[Outgoing]:
+        """Go on with the label that was begun; return what is to be sent because of it."""
+        return []
+
+    def gives_up(self, source: Source) -> bool:
+        """Give up a label that has waited for too long."""
+        return False
 
     def _decode(self, message: Message) -> Example:
         if message.headers or type(message.value) is CutValue:

@@ -294,8 +294,9 @@ class WorkerMetrics:
         When it last asked for messages, as `time.monotonic` has it.
     silence : float
         Seconds without such a sign after which its group takes it for gone.
-    trouble : str or None
-        Why the last checkpoint could not be claimed or written; None where it could.
+    trouble : dict
+        Why the last checkpoint of a model could not be claimed or written, by topic and partition.
+        Replace it rather than change it, as `models`.
     models : list of Metrics
         Those of the models that the worker holds now. Replace the list rather than change it: the
         exporter reads it from a thread of its own.
@@ -325,7 +326,7 @@ class WorkerMetrics:
         self.rebalances = self.partitions = 0
         self.connections: Callable[[], int] = int
         self.polled, self.silence = time.monotonic(), 300.0
-        self.trouble: str | None = None
+        self.trouble: dict[tuple[str, int | None], str] = {}
         self.models: list[Metrics] = []
 
     def is_alive(self) -> bool:
@@ -344,7 +345,7 @@ class WorkerMetrics:
         found = [] if self.is_alive() else [f"no poll for {silent} s"]
         found += [] if self.connections() else ["no broker is connected"]
         found += [] if self.partitions else ["no partition is assigned"]
-        return found if self.trouble is None else [*found, f"no checkpoint: {self.trouble}"]
+        return found + [f"no checkpoint: {why}" for why in self.trouble.values()]
 
     def line(self, *, as_json: bool = False) -> str:
         """Return a line for the log, as `Metrics.line` does."""

@@ -3,15 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
-__all__ = ["PROTOCOLS", "CutValue", "Headers", "Message", "Outgoing", "Position", "RawName"]
+__all__ = [
+    "PROTOCOLS",
+    "CutValue",
+    "Gap",
+    "Headers",
+    "Message",
+    "Outgoing",
+    "Position",
+    "RawName",
+    "Source",
+]
 
 #: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 #: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+
+
+class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
+    """The broker has nothing, or something else, at the offsets where partitions go on.
+
+    Parameters
+    ----------
+    offsets
+        Offset by topic and partition.
+    """
+
+    def __init__(self, offsets: dict[Any, int]) -> None:
+        super().__init__(offsets)
+        self.offsets = {tuple(place): offset for place, offset in offsets.items()}
+
+
+class Source(Protocol):
+    """What a learner may ask of the topics: `drift.consumers.client.consumer.GroupConsumer`."""
+
+    def again(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
+        """Read once more what was read before, from an offset on: a fetch, and where it ends."""
+        ...
+
+    def bound(self, place: tuple[str, int], start: str) -> int:
+        """First offset of a partition ("earliest") or the one behind its last ("latest")."""
+        ...
+
+    def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
+        """Offset of what comes next, and the leader epoch of what is before it."""
+        ...
 
 
 class RawName(str):

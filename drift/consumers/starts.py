@@ -10,6 +10,7 @@ from drift.errors import ConsumerError
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.client.consumer import GroupConsumer
+    from drift.consumers.records import Source
 
 __all__ = ["first_offset", "offset_behind_gap"]
 
@@ -66,7 +67,7 @@ def first_offset(
 
 
 def offset_behind_gap(
-    broker: GroupConsumer, place: tuple[str, int], offset: int, on_gap: str, folder: AnyPath
+    broker: Source, place: tuple[str, int], offset: int, on_gap: str, folder: AnyPath
 ) -> int:
     """Return where a partition goes on whose next message is gone, and say what is lost.
 

@@ -13,15 +13,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, State
-from drift.consumers.client.consumer import Gap, GroupConsumer, SingleAssignor
+from drift.consumers.checks import check_codec, check_model, settings
+from drift.consumers.client.consumer import GroupConsumer, SingleAssignor
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
-from drift.consumers.late import LateLearner, check_codec, settings
-from drift.consumers.learner import Learner, check_model
+from drift.consumers.late import LateLearner
+from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
+from drift.consumers.records import Gap
 from drift.consumers.starts import first_offset, offset_behind_gap
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
@@ -291,12 +293,6 @@ class Worker:
             self._drop(learner.key)
             raise
 
-    def _advance(self, learner: LateLearner) -> None:
-        """Have a learner go on with the label that it has begun."""
-        with self._whole(learner):
-            for outgoing in learner.advance():
-                self._producer.send(outgoing)
-
     def _note_position(self, learner: Learner) -> None:
         """Pass over the marks of transactions, and note how many messages are left."""
         lags = []
@@ -328,78 +324,25 @@ class Worker:
     def _go_on(self) -> None:
         """Go on with labels that were begun, by features that came or have to be read again."""
         until = time.monotonic() + _SLICE
-        late = [one for one in self._learners.values() if isinstance(one, LateLearner)]
+        waiting = [learner for learner in self._learners.values() if learner.waits]
         # Where time was up, those have waited longest that were not reached.
-        for learner in sorted(late, key=lambda one: self._served.get(one.labels, 0.0)):
-            if not learner.waits:
-                continue
-            self._advance(learner)
-            while (offset := learner.wanted) is not None and time.monotonic() < until:
-                self._served[learner.labels] = time.monotonic()
-                if not self._read_again(learner, offset):
-                    break
+        for learner in sorted(waiting, key=lambda one: self._served.get(one.labels, 0.0)):
+            if (now := time.monotonic()) < until:
+                self._served[learner.labels] = now
+            for _ in learner.go_on(self._consumer, self.folder.path, until):
+                self._advance(learner)
+            if learner.waits and learner.gives_up(self._consumer):
+                if not self._save(learner.key):
+                    self._drop(learner.key)
+                    continue
+                self._advance(learner)
             if not learner.waits:
                 self._begin(learner, learner.labels)
-            elif learner.wanted is None:
-                self._note_idle(learner)
 
-    def _read_again(self, learner: LateLearner, offset: int) -> bool:
-        """Read features that lie between the cursors; say whether there was an answer."""
-        place = learner.features
-        try:
-            messages, end = self._consumer.again(place, offset)
-        except UnavailableError as error:
-            log.info("%s:%d: %s", *place, error)
-            return False
-        except Gap:
-            self._skip_features(learner, offset)
-            return True
-        predicted = learner.offsets[place]
-        learner.supply((m for m in messages if m.position.offset < predicted), min(end, predicted))
-        self._advance(learner)
-        return True
-
-    def _skip_features(self, learner: LateLearner, offset: int) -> None:
-        """Go on behind features that are gone, if that is what was asked for."""
-        place, options = learner.features, self.options
-        learner.skip(
-            offset_behind_gap(self._consumer, place, offset, options.on_gap, self.folder.path)
-        )
-
-    def _note_idle(self, learner: LateLearner) -> None:
-        """Say once that a label waits while no features come, and give it up if that was asked."""
-        now, limit = time.monotonic(), self.options.idle_timeout
-        if learner.idle_since is None:
-            learner.idle_since, learner.is_told = now, False
-        elif now > learner.idle_since + _PATIENCE and not learner.is_told:
-            learner.is_told = True
-            log.warning(
-                "%s:%d: nothing is learnt for %d s: the features of label %d have not come, and "
-                "there are no others after %s:%d:%d",
-                *learner.labels,
-                now - learner.idle_since,
-                learner.offsets[learner.labels],
-                *learner.features,
-                learner.offsets[learner.features],
-            )
-        if limit is None or now <= learner.idle_since + limit or not self._is_at_end(learner):
-            return
-        learner.join.give_up()
-        # What is predicted from now on depends on it.
-        if self._save(learner.key):
-            self._advance(learner)
-            self._begin(learner, learner.labels)
-        else:
-            self._drop(learner.key)
-
-    def _is_at_end(self, learner: LateLearner) -> bool:
-        """Say whether the broker has no features beyond those that came."""
-        position = self._consumer.position(learner.features)
-        try:
-            end = self._consumer.bound(learner.features, "latest")
-        except UnavailableError:
-            return False
-        return position is not None and position[0] >= end
+    def _advance(self, learner: Learner) -> None:
+        with self._whole(learner):
+            for outgoing in learner.advance():
+                self._producer.send(outgoing)
 
     # --- partitions ----------------------------------------------------------------------------
 
@@ -414,10 +357,14 @@ class Worker:
             except UnsentError:
                 raise
             except (CheckpointError, UnavailableError) as error:
-                self._endure(error)
+                self._endure(key, error)
                 self._consumer.hold(places)
-        if self._refused is not None and not self.assignment.waiting():
-            self._refused = self.metrics.trouble = None
+        held = self.assignment.waiting()
+        if not held:
+            self._refused = None
+        for key in {*waiting, *self.metrics.trouble}:  # begun, or gone
+            if key not in held and (key in waiting or key not in self._learners):
+                self._note_trouble(key)
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
         topic, states = self.options.topic, self.assignment.states
         self.metrics.partitions = sum(
@@ -430,12 +377,7 @@ class Worker:
             self._consumer.check_counts()
             return  # the group is about to agree anew
         learner = self._learners.get(key) or self._take_over(key)
-        if (
-            isinstance(learner, LateLearner)
-            and (offset := learner.lowest) is not None
-            and self._consumer.bound(learner.features, "earliest") > offset
-        ):
-            self._skip_features(learner, offset)
+        learner.look(self._consumer, self.folder.path)
         later = self.options.single and learner.checkpoint is not None
         first = {
             place: first_offset(
@@ -458,17 +400,24 @@ class Worker:
     def _begin(self, learner: Learner, place: Place) -> None:
         self._consumer.begin(place, learner.offsets[place], learner.leader_epochs.get(place, -1))
 
-    def _endure(self, error: CheckpointError | UnavailableError) -> None:
+    def _endure(self, key: Key, error: CheckpointError | UnavailableError) -> None:
         """Raise an error of a claim, unless it may pass, as those of saves may."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
         now = time.monotonic()
-        self.metrics.trouble = str(error)
+        self._note_trouble(key, str(error))
         if self._refused is None:
             log.warning("%s; tried again for %d s", error, _PATIENCE)
             self._refused = now
         elif now > self._refused + _PATIENCE:
+            if isinstance(error.__cause__, PermissionError):
+                raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
+
+    def _note_trouble(self, key: Key, why: str | None = None) -> None:
+        """Have the metrics show why a model has no checkpoint; None where it has one."""
+        others = {k: one for k, one in self.metrics.trouble.items() if k != key}
+        self.metrics.trouble = others if why is None else {**others, key: why}
 
     def _take_over(self, key: Key) -> Learner:
         identity = self._consumer.identity()
@@ -578,11 +527,11 @@ class Worker:
             return False
         except CheckpointError as error:  # a full disk: the one before is as it was
             log.error("%s: no checkpoint, the next is tried later: %s", key, error)  # noqa: TRY400
-            self.metrics.trouble = str(error)
+            self._note_trouble(key, str(error))
             return False
         learner.checkpoint, learner.since_checkpoint = written.id, 0
         learner.metrics.checkpointed()
-        self.metrics.trouble = None
+        self._note_trouble(key)
         self._consumer.commit(offsets)
         log.info("%s", learner.metrics.line(), extra={"metrics": learner.metrics})
         return True

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift.consumers.ahead import time_of
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
-from drift.consumers.late import time_of
 from drift.consumers.learner import check_record
 
 if TYPE_CHECKING:

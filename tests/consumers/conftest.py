@@ -85,4 +85,4 @@ def s3():
 def bucket(s3):
     """A place in a bucket of its own in that store, which is well again after the test."""
     yield f"s3://{uuid.uuid4().hex}/root"
-    s3.lose, s3.delay, s3.away = 0.0, 0.0, False
+    s3.lose, s3.delay, s3.answers = 0.0, 0.0, None

@@ -36,8 +36,8 @@ class Store:
         Share of puts whose answer is lost after they have succeeded.
     delay : float
         Seconds that each request takes on its way.
-    away : bool
-        Whether each request is answered by 503.
+    answers : int or None
+        Status by which each request is refused, as 503 or 403; None for none.
     lost, refused : int
         Answers lost so far; puts refused, as there was an object.
     """
@@ -45,7 +45,7 @@ class Store:
     def __init__(self, port=0):
         self.objects = {}
         self.lose = self.delay = 0.0
-        self.away = False
+        self.answers = None
         self.lost = self.refused = 0
         self.lock = threading.Lock()
         self.random = random.Random(0)
@@ -100,8 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         self.key, self.query = unquote(parts.path).lstrip("/"), parse_qs(parts.query)
         self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.store.away:
-            self.answer(503)
+        if self.store.answers is not None:
+            self.answer(self.store.answers)
             return False
         return True
 

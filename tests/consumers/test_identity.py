@@ -23,10 +23,8 @@ pytest.importorskip("confluent_kafka")
 import kafka
 from kafka.errors import LogTruncationError
 
-from drift.consumers.client.consumer import (  # after the check that there is a client
-    Gap,
-)
-from drift.consumers.client.topics import create
+from drift.consumers.client.topics import create  # after the check that there is a client
+from drift.consumers.records import Gap
 from drift.consumers.worker import Worker
 
 FIRST, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)

@@ -185,7 +185,7 @@ def test_features_that_do_not_come_block_until_they_are_given_up(
     for partition in range(2):
         send(broker, "f", partition, [(n, x % n) for n in range(60)])
         send(broker, "l", partition, [(100, y % n) for n in (5, 70, 7)])
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.05)
+    monkeypatch.setattr("drift.consumers.late._PATIENCE", 0.05)
     wide = {"grace": 1000, "pending": 100, "pending_bytes": 10_000}
     one = worker(broker, tmp_path, session=SHORT, orphans=None, **wide)
     with pytest.raises(AssertionError, match=r"learnt up to \[1, 1\], predicted up to \[60, 60\]"):

@@ -8,7 +8,8 @@ from river import base, compose, linear_model, naive_bayes, preprocessing
 
 from drift.consumers import Example, JsonCodec
 from drift.consumers import learner as module
-from drift.consumers.learner import Learner, check_model
+from drift.consumers.checks import check_model
+from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError

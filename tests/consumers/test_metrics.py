@@ -169,7 +169,7 @@ def samples(text):
 
 def test_prometheus_gets_every_count():
     worker = worker_of_two()
-    worker.connections, worker.trouble = lambda: 2, "No space left on device"
+    worker.connections, worker.trouble = lambda: 2, {("news", 0): "No space left on device"}
     with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
     other = ('ne"w\\s\n', "all")
@@ -283,9 +283,9 @@ def test_probes_say_what_is_wrong():
         assert probe("readyz") == (503, "no partition is assigned\n")
         worker.partitions = 2
         assert probe("readyz") == (200, "ok\n")
-        worker.trouble = "t-0: No space left on device"
+        worker.trouble = {("t", 0): "t-0: No space left on device"}
         assert probe("readyz") == (503, "no checkpoint: t-0: No space left on device\n")
-        worker.trouble, worker.polled = None, worker.polled - 400
+        worker.trouble, worker.polled = {}, worker.polled - 400
         for path in ("livez", "readyz"):
             status, text = probe(path)
             assert (status, text.split(" for ")[0]) == (503, "no poll")

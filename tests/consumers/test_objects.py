@@ -76,7 +76,7 @@ def test_a_store_that_is_away_is_an_error_that_passes(s3, bucket):
     folder = CheckpointFolder(bucket)
     epoch, _ = folder.claim(TP)
     assert save(folder, epoch, 10) == "1-1"
-    install("checkpoint.encoded", lambda: setattr(s3, "away", True))
+    install("checkpoint.encoded", lambda: setattr(s3, "answers", 503))
     try:
         with pytest.raises(CheckpointError, match="cannot be") as refused:
             save(folder, epoch, 20)
@@ -85,9 +85,13 @@ def test_a_store_that_is_away_is_an_error_that_passes(s3, bucket):
         with pytest.raises(CheckpointError, match="cannot be read") as refused:
             folder.claim(TP)
         assert isinstance(refused.value.__cause__, OSError)
+        s3.answers = 403
+        with pytest.raises(CheckpointError, match="cannot be read") as refused:
+            folder.claim(TP)
+        assert isinstance(refused.value.__cause__, PermissionError)
     finally:
         remove("checkpoint.encoded")
-    s3.away = False
+    s3.answers = None
     assert save(folder, epoch, 30) == "1-2"
 
 

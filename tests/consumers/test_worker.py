@@ -520,12 +520,47 @@ def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_pa
                 break
         assert full.times
         assert "no checkpoint: " in "; ".join(one.metrics.problems())
-        assert "No space left on device" in one.metrics.trouble
+        assert all("No space left on device" in why for why in one.metrics.trouble.values())
     finally:
         remove("checkpoint.half-written")
     finish(one)
     assert_exact(tmp_path)
-    assert (one.metrics.trouble, one.metrics.partitions) == (None, 2)
+    assert (one.metrics.trouble, one.metrics.partitions) == ({}, 2)
+
+
+def test_a_partition_that_is_saved_hides_no_trouble_of_another(topics, tmp_path, monkeypatch):
+    def save(folder, key, *args, **kwargs):
+        if key == ("t", 1):
+            raise CheckpointError("t-1: No space left on device")
+        return saved(folder, key, *args, **kwargs)
+
+    saved = CheckpointFolder.save
+    one = worker(topics, tmp_path, checkpoint_seconds=0)
+    work(one, 1)
+    monkeypatch.setattr(CheckpointFolder, "save", save)
+    for learner in one._learners.values():
+        learner.since_checkpoint = 1
+    one.step(0.1)
+    assert one.metrics.trouble == {("t", 1): "t-1: No space left on device"}
+    assert one.metrics.problems() == ["no checkpoint: t-1: No space left on device"]
+    one._drop(("t", 1))
+    one.assignment.lose([("t", 1)])
+    one.step(0.1)
+    assert one.metrics.problems() == []
+    kill(one)
+
+
+def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, monkeypatch):
+    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
+
+    def claim(*_):
+        raise CheckpointError("t-0: cannot be written") from PermissionError("403")
+
+    monkeypatch.setattr(PartitionFolder, "claim", claim)
+    one = worker(topics, tmp_path)
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        work(one, 1)
+    one._close()
 
 
 def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog):

@@ -7,6 +7,7 @@ an object which is not there yet, the store itself has one win: ``If-None-Match:
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["AnyPath", "ObjectPath", "place"]
 
 _SCHEME = "s3://"
+#: What an error says of a key or a right that is missing.
+_REFUSED = re.compile(r"\b40[13] (Unauthorized|Forbidden)\b")
 #: A worker that waits for its store learns nothing, and after 30 s its group would be right to ask.
 _TIMES = {"timeout": timedelta(seconds=20), "connect_timeout": timedelta(seconds=5)}
 _RETRIES: dict[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
@@ -80,6 +83,8 @@ def _as_os_errors() -> Iterator[None]:
     except AlreadyExistsError as problem:
         raise FileExistsError(str(problem)) from None
     except BaseError as problem:
+        if _REFUSED.search(str(problem)):  # its class says so for an object, and not for a list
+            raise PermissionError(one_line(str(problem))) from None
         raise OSError(f"{type(problem).__name__}: {one_line(str(problem))}") from None
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from drift.consumers.client import workarounds
 from drift.consumers.client.errors import GONE, UNREADABLE, KafkaError, asking, making_clients
-from drift.consumers.records import Message, Position
+from drift.consumers.records import Gap, Message, Position
 from drift.errors import ConsumerError, MissingExtraError
 
 try:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.assignment import Assignment
 
-__all__ = ["Gap", "GroupConsumer", "SingleAssignor", "connect", "read"]
+__all__ = ["GroupConsumer", "SingleAssignor", "connect", "read"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -94,20 +94,6 @@ class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
             version=cls.version, assigned_partitions=[], user_data=b""
         )
         return {member.member_id: assignment.get(member.member_id, empty) for member in members}
-
-
-class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
-    """The broker has nothing, or something else, at the offsets where partitions go on.
-
-    Parameters
-    ----------
-    offsets
-        Offset by topic and partition.
-    """
-
-    def __init__(self, offsets: dict[Any, int]) -> None:
-        super().__init__(offsets)
-        self.offsets = {tuple(place): offset for place, offset in offsets.items()}
 
 
 class _Leave(Protocol):
