@@ -49,6 +49,9 @@ class Experiment(Command):
         """Print the results and where they are."""
         from rich.console import Console  # noqa: PLC0415
 
-        Console().print(results)
+        console = Console()
+        if not console.is_terminal:  # a file or a pipe, which has room for tables
+            console.width = max(120, console.width)
+        console.print(results)
         files = sorted(path.name for path in self.folder.iterdir())
         say(f"{results.seconds:.0f} s; in {self.folder}: {', '.join(files)}")

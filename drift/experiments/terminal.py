@@ -143,7 +143,12 @@ def compared(rows: Sequence[_Row], runs: Sequence[_Row]) -> RenderableType:
     several = len({row["stream"] for row in rows}) > 1
     title = "Test, then train" if several else f"{rows[0]['stream']}: test, then train"
     columns = [_text("stream")] * several + [_text("model")]
-    columns += [_Column(_MEASURES[name].heading, partial(_measured, name)) for name in _COMPARED]
+    drifts = any(row["recovery"] or row["unrecovered"] for row in runs)
+    columns += [
+        _Column(_MEASURES[name].heading, partial(_measured, name))
+        for name in _COMPARED
+        if drifts or name != "recovery"
+    ]
     table = _table(title, columns, rows, group="stream")
     return Group(table, *[Text(line, "yellow") for line in _remarks(runs)])
 

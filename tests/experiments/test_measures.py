@@ -11,7 +11,14 @@ from river import datasets, linear_model, metrics, naive_bayes
 from sklearn.metrics import log_loss, roc_auc_score
 
 from drift.experiments import compare
-from drift.experiments.comparison.measures import Outcome, measure, recoveries
+from drift.experiments.comparison.measures import (
+    COSTS,
+    MEASURES,
+    RECOVERY,
+    Outcome,
+    measure,
+    recoveries,
+)
 from drift.experiments.comparison.protocol import FORKS, forks_of
 from drift.experiments.comparison.statistics import holm, pairs_of
 from drift.models import LBP
@@ -277,6 +284,15 @@ def test_predictions_are_kept(folder):
             record["mistakes"]
         )
         assert len(rows) == record["rows"]
+
+
+def test_values_as_tables_have_them():
+    shown = [MEASURES["error"].text(0.1234), MEASURES["kappa"].text(-0.0004)]
+    assert [*shown, COSTS["memory"].text(1_500_000), RECOVERY.text(1234.4)] == [
+        *("12.34", "0.000"),
+        *("1.50", "1,234"),
+    ]
+    assert MEASURES["auc"].text(None) == ""
 
 
 def test_tables_as_html_and_on_the_terminal(folder):

@@ -29,8 +29,8 @@ class Measure(NamedTuple):
     falling: bool = True
 
     def text(self, value: float | None) -> str:
-        """Return a value as tables have it; None is an empty cell."""
-        return "" if value is None else f"{self.factor * value:,.{self.digits}f}"
+        """Return a value as tables have it; None is an empty cell, and nothing is minus zero."""
+        return "" if value is None else f"{self.factor * value:z,.{self.digits}f}"
 
 
 #: Measures of the predictions of a run and of a window, by name.

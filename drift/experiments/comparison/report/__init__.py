@@ -231,7 +231,7 @@ def _summary(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
         about = "rows without a prediction, which no measure counts"
         columns.append(_Column("unpredicted", "unpredicted", about, "{:,.0f}".format))
     elif missing - {0}:
-        caption += f" No model predicts {_count(int(missing.pop()), 'row')}, which count nowhere."
+        caption += f" {_count(int(missing.pop()), 'row')} that no model predicts: left out."
     return _table(caption, columns, rows, by="error")
 
 
