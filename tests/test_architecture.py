@@ -63,6 +63,8 @@ OWNERS = {
     "ray": {"drift.experiments.cluster"},
     "orjson": {"drift.consumers._json"},
     "obstore": {"drift.consumers.checkpoints.objects"},
+    "fastavro": {"drift.consumers.registry"},
+    "jsonschema": {"drift.consumers.registry"},
     "prometheus_client": {"drift.consumers.exporter"},
 }
 

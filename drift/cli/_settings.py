@@ -93,9 +93,11 @@ def read(  # noqa: PLR0913, PLR0917
 def _codec(table: dict[str, Any]) -> Codec:
     """Return drift's codec, or that of a class of the user's."""
     from drift.consumers import JsonCodec  # noqa: PLC0415
+    from drift.consumers.registry import SchemaCodec  # noqa: PLC0415
 
     if "class" not in table:
-        made: JsonCodec = from_table(JsonCodec, table, "[codec]")
+        kind = SchemaCodec if "registry" in table else JsonCodec
+        made: JsonCodec = from_table(kind, table, "[codec]")
         return made
     own: Codec = imported(str(table.pop("class")))(**table)
     return own

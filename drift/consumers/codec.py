@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Codec", "Example", "Headers", "JsonCodec", "Message", "Outgoing", "Position"]
 
-_MAX_DEPTH = 64
+MAX_DEPTH = 64
 #: Characters of a label, id or timestamp, and bits of one that is a number.
 _LONGEST = 1000
 _NUMBERS = {float, int, bool}
@@ -93,8 +93,10 @@ class Codec(Protocol):
 
     `decode` raises `drift.errors.MessageError` where a message cannot be learnt; any other error
     makes a dead letter, too, which names its class. It must not depend on anything but the message:
-    what was learnt before a restart is not decoded again. Where labels have a topic of their own,
-    the codec has a second method of that shape, `decode_label`, for those: see `JsonCodec`.
+    what was learnt before a restart is not decoded again. Where it is not the message's fault, as
+    of a registry that is away, UnavailableError ends the worker, which reads the message again.
+    Where labels have a topic of their own, the codec has a second method of that shape,
+    `decode_label`, for those: see `JsonCodec`.
 
     Examples
     --------
@@ -225,7 +227,7 @@ class JsonCodec:
 
     def __reduce__(self) -> tuple[Callable[[], JsonCodec], tuple[()]]:
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return partial(JsonCodec, **given), ()
+        return partial(type(self), **given), ()
 
     def decode(self, value: bytes | None, headers: Headers = ()) -> Example:
         """Return the example that a value holds; `headers` are not read.
@@ -280,12 +282,15 @@ class JsonCodec:
                 raise MessageError(name, "has no place in a message: say where it is to be")
             _put(tree, path, value)
         self._example(tree)
-        try:
-            data = self._dumps(tree)
-        except (TypeError, UnicodeEncodeError):
-            raise MessageError("value", "holds half of a surrogate pair: mend the text") from None
+        data = self._write(tree)
         self._refuse_size(len(data))
         return data
+
+    def _write(self, tree: dict[str, Any]) -> bytes:
+        try:
+            return self._dumps(tree)
+        except (TypeError, UnicodeEncodeError):
+            raise MessageError("value", "holds half of a surrogate pair: mend the text") from None
 
     def _example(self, tree: dict[str, Any], *, with_features: bool = True) -> Example:
         """Return the example that an object is, or refuse it."""
@@ -340,17 +345,20 @@ class JsonCodec:
                 "examples, not one that is compacted by key"
             )  # fmt: skip
         self._refuse_size(len(value))
-        # The libraries stop at depths of their own.
-        if is_deeper(value, _MAX_DEPTH):
-            raise MessageError("value", f"is nested deeper than {_MAX_DEPTH}: {_SHAPE}")
-        try:
-            tree = self._loads(value)
-        except ValueError as problem:
-            raise MessageError("value", f"is no JSON ({diagnosis(value, problem)}): {_SHAPE}") \
-                from None  # fmt: skip
+        tree = self._parse(value)
         if type(tree) is not dict:
             raise MessageError("value", f"is {_kind(tree)}, not an object: {_SHAPE}")
         return tree
+
+    def _parse(self, value: bytes) -> Any:
+        # The libraries stop at depths of their own.
+        if is_deeper(value, MAX_DEPTH):
+            raise MessageError("value", f"is nested deeper than {MAX_DEPTH}: {_SHAPE}")
+        try:
+            return self._loads(value)
+        except ValueError as problem:
+            raise MessageError("value", f"is no JSON ({diagnosis(value, problem)}): {_SHAPE}") \
+                from None  # fmt: skip
 
     def _refuse_size(self, size: int) -> None:
         if not size:

@@ -15,7 +15,7 @@ from drift.consumers.ahead import Ahead, time_of
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Join, LabelMessage
-from drift.consumers.learner import Learner, check_record
+from drift.consumers.learner import BLAMELESS, Learner, check_record
 from drift.consumers.records import Gap, Message, Outgoing, Position
 from drift.consumers.starts import offset_behind_gap
 from drift.errors import CheckpointError, ConsumerError, MessageError, UnavailableError
@@ -171,7 +171,7 @@ class LateLearner(Learner):
             found = None
             try:
                 found = self._decode(message).id
-            except MemoryError:
+            except BLAMELESS:
                 raise
             except Exception:  # noqa: BLE001, S110 - it was given up when it was predicted
                 pass
@@ -192,7 +192,7 @@ class LateLearner(Learner):
         self._refusal = None
         try:
             example = self._decode(message)
-        except MemoryError:
+        except BLAMELESS:
             raise
         except Exception as refusal:  # noqa: BLE001 - whatever a codec of the user's raises
             self._refusal = refusal
@@ -235,7 +235,7 @@ class LateLearner(Learner):
             try:
                 example = self._example(outcome.features, label)
                 self._update(example, self.model.predict_one(example.features))
-            except MemoryError:
+            except BLAMELESS:
                 raise
             except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything
                 return self._give_up(message, error)

@@ -11,7 +11,7 @@ from drift.consumers._json import library
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
-from drift.errors import ConfigurationError, MessageError
+from drift.errors import ConfigurationError, ConsumerError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from drift.consumers.records import Source
     from drift.types import Features
 
-__all__ = ["Learner", "check_record"]
+__all__ = ["BLAMELESS", "Learner", "check_record"]
 
 log = logging.getLogger("drift.consumers")
 
 _, _dumps = library()
 
+#: Errors that are no message's fault: it is not given up because of them.
+BLAMELESS = (MemoryError, ConsumerError, UnavailableError)
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
 
@@ -166,7 +168,7 @@ class Learner:
         started = perf_counter()
         try:
             answer = self._learn(message)
-        except MemoryError:
+        except BLAMELESS:
             raise
         except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything
             answer = self._give_up(message, error)

@@ -1,0 +1,265 @@
+"""Avro and JSON Schema messages, by the schemas of a Confluent-compatible registry.
+
+A message is a zero byte, the id of its schema in four bytes, big-endian, and the data. What a
+schema is says the registry: an id never changes its meaning, so each is asked for once.
+
+===============================================  =================================================
+what goes wrong                                  what becomes of it
+===============================================  =================================================
+no zero byte, an id that the registry does not   refused: the worker sends the message to the
+know, data that do not fit, a schema that        dead letters
+cannot be read, as of Protobuf
+the registry does not answer, or by 5xx or 429   tried again for 20 s, then UnavailableError: the
+                                                 worker ends, and reads the message again
+it answers by another 4xx, as for a password     ConsumerError: the worker ends for good
+===============================================  =================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from datetime import time as time_of_day
+from decimal import Decimal
+from http.client import HTTPException
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
+from uuid import UUID
+
+from drift._options import option
+from drift.consumers._json import is_deeper, library
+from drift.consumers.codec import MAX_DEPTH, JsonCodec
+from drift.errors import (
+    ConsumerError,
+    DriftError,
+    MessageError,
+    MissingExtraError,
+    ParameterError,
+    UnavailableError,
+    one_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SchemaCodec"]
+
+log = logging.getLogger("drift.consumers")
+
+#: Seconds for which a registry is asked again, between two times, and for an answer.
+_PATIENCE, _PAUSE, _TIMEOUT = 20.0, 1.0, 5.0
+#: The variable of the environment that holds ``user:password``.
+_AUTH = "DRIFT_REGISTRY_AUTH"
+#: What a registry says where it has no such schema, as opposed to no such page.
+_UNKNOWN = re.compile(rb'"error_code"\s*:\s*40403\b')
+#: Statuses of a registry that may have another answer later.
+_PASSING = {408, 429}
+
+_loads, _dumps = library()
+
+
+@dataclass(kw_only=True, eq=False)
+class SchemaCodec(JsonCodec):
+    """Examples by the schemas of a registry; where label and features are, as of `JsonCodec`.
+
+    Of Avro's logical types, decimals are numbers, moments seconds since 1970, dates and times texts
+    as ISO 8601 has them, UUIDs texts.
+
+    Parameters
+    ----------
+    registry
+        Its address, as ``http://localhost:8081``; user and password are in the environment, as
+        ``DRIFT_REGISTRY_AUTH=user:password``.
+    schema_id
+        The schema that `encode` writes by; None where nothing is written.
+
+    Raises
+    ------
+    ParameterError
+        If `registry` is no such address.
+    MissingExtraError
+        If fastavro or jsonschema is not installed.
+    """
+
+    registry: str = option("Address of the schema registry.")
+    schema_id: int | None = option("Schema to write messages by.", None, least=0)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        super().__post_init__()
+        parts = urlsplit(self.registry)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+            raise ParameterError(
+                "registry must be http://host:port or https://host:port, with user:password in "
+                f"the environment as {_AUTH}"
+            )
+        try:
+            import fastavro  # noqa: F401, PLC0415
+            import jsonschema  # noqa: F401, PLC0415
+        except ImportError as error:
+            raise MissingExtraError(str(error.name), "schema") from None
+        self._schemas: dict[int, _Avro | _Json] = {}
+
+    def _parse(self, value: bytes) -> Any:
+        if value[0] or len(value) < 5:
+            raise MessageError(
+                "value", "has no schema's id before its data: send it by a registry's serializer"
+            )
+        number = int.from_bytes(value[1:5], "big")
+        with _fitting(number):
+            return self._schema(number).read(value[5:])
+
+    def _write(self, tree: dict[str, Any]) -> bytes:
+        if self.schema_id is None:
+            raise ParameterError("schema_id must be given where messages are written")
+        with _fitting(self.schema_id):
+            data = self._schema(self.schema_id).write(tree)
+        return b"\0" + self.schema_id.to_bytes(4, "big") + data
+
+    def _schema(self, number: int) -> _Avro | _Json:
+        if number not in self._schemas:
+            found = self._ask(f"schemas/ids/{number}")
+            kind = found.get("schemaType", "AVRO")
+            if kind not in _KINDS:
+                raise MessageError("value", f"has schema {number}, of {kind}: send Avro or JSON")
+            self._schemas[number] = _KINDS[kind](found["schema"], self._others(found))
+        return self._schemas[number]
+
+    def _others(self, found: dict[str, Any]) -> dict[str, str]:
+        """Return the schemas that one refers to by their names, those that they refer to first."""
+        texts: dict[str, str] = {}
+        for one in found.get("references") or ():
+            path = f"subjects/{quote(one['subject'], safe='')}/versions/{one['version']}"
+            other = self._ask(path)
+            texts |= {**self._others(other), one["name"]: other["schema"]}
+        return texts
+
+    def _ask(self, path: str) -> dict[str, Any]:
+        """Return what the registry says, which may take some time."""
+        url = f"{self.registry.rstrip('/')}/{path}"
+        headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
+        if given := os.environ.get(_AUTH):
+            headers["Authorization"] = f"Basic {base64.b64encode(given.encode()).decode()}"
+        until, first = time.monotonic() + _PATIENCE, True
+        while True:
+            try:
+                with urlopen(Request(url, headers=headers), timeout=_TIMEOUT) as answer:  # noqa: S310
+                    said: dict[str, Any] = json.load(answer)
+                    return said
+            except HTTPError as error:
+                problem = _refusal(error, url)
+            except (OSError, HTTPException, ValueError) as error:
+                problem = str(error)
+            said_so = f"{url} does not answer ({one_line(problem)})"
+            if time.monotonic() > until:
+                raise UnavailableError(said_so)
+            if first:
+                log.warning("%s; asked again for %d s", said_so, _PATIENCE)
+            first = False
+            time.sleep(_PAUSE)
+
+
+class _Avro:
+    def __init__(self, text: str, others: dict[str, str]) -> None:
+        import fastavro  # noqa: PLC0415
+
+        self._read, self._write = fastavro.schemaless_reader, fastavro.schemaless_writer
+        known: dict[str, Any] = {}
+        for other in others.values():
+            fastavro.parse_schema(json.loads(other), known)
+        self._schema: Any = fastavro.parse_schema(json.loads(text), known)
+        self._is_plain = not any("logicalType" in one for one in (text, *others.values()))
+
+    def read(self, data: bytes) -> Any:
+        stream = BytesIO(data)
+        tree = self._read(stream, self._schema, None)
+        if stream.tell() < len(data):
+            raise EOFError
+        return tree if self._is_plain else _plain(tree)
+
+    def write(self, tree: Any) -> bytes:
+        stream = BytesIO()
+        self._write(stream, self._schema, tree)
+        return stream.getvalue()
+
+
+class _Json:
+    def __init__(self, text: str, others: dict[str, str]) -> None:
+        from jsonschema.validators import Draft7Validator, validator_for  # noqa: PLC0415
+        from referencing import Registry, Resource  # noqa: PLC0415
+        from referencing.jsonschema import DRAFT7  # noqa: PLC0415
+
+        contents = {name: json.loads(other) for name, other in others.items()}
+        # What is not here is not fetched, either.
+        known: Any = Registry().with_resources(
+            (name, Resource.from_contents(one, default_specification=DRAFT7))
+            for name, one in contents.items()
+        )
+        schema = json.loads(text)
+        kind: Any = validator_for(schema, default=Draft7Validator)
+        kind.check_schema(schema)
+        self._validator = kind(schema, registry=known)
+
+    def read(self, data: bytes) -> Any:
+        if is_deeper(data, MAX_DEPTH):
+            raise RecursionError
+        return self._checked(_loads(data))
+
+    def write(self, tree: Any) -> bytes:
+        return _dumps(self._checked(tree))
+
+    def _checked(self, tree: Any) -> Any:
+        for error in self._validator.iter_errors(tree):
+            raise MessageError(
+                error.json_path, f"is not what its schema wants, by {error.validator}: correct it"
+            )
+        return tree
+
+
+_KINDS: dict[str, type[_Avro | _Json]] = {"AVRO": _Avro, "JSON": _Json}
+
+
+@contextmanager
+def _fitting(number: int) -> Iterator[None]:
+    """Have whatever a library says of data or a schema be a refusal of the message."""
+    try:
+        yield
+    except (DriftError, MemoryError):
+        raise
+    except Exception as error:
+        what = f"cannot be read by schema {number} ({type(error).__name__}): send what it describes"
+        raise MessageError("value", what) from error
+
+
+def _refusal(error: HTTPError, url: str) -> str:
+    """Return what may pass of an answer; raise what does not."""
+    with error:
+        status, body = error.code, error.read(1000)
+    if status == 404 and _UNKNOWN.search(body):
+        raise MessageError("value", f"has a schema that {url} does not know: register it") from None
+    if status < 500 and status not in _PASSING:
+        raise ConsumerError(f"{url} answers {status}: correct registry, or {_AUTH}") from None
+    return f"{status} {error.reason}"
+
+
+def _plain(value: Any) -> Any:
+    """Return what Avro's logical types make as JSON has it."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, (date, time_of_day)):
+        return value.isoformat()
+    return str(value) if isinstance(value, UUID) else value
