@@ -191,6 +191,16 @@ def test_the_table_has_memory_and_time_and_the_figure_both(results):
         assert point == [rows["LBP"][column], rows["LBP"]["error"]]
 
 
+def test_an_error_of_zero_is_below_the_figure():
+    topics = np.array([[1, 0]] * 20)
+    documents = Documents.from_arrays(np.ones((20, 1)), topics, topic_names=["a", "b"])
+    few = {"P": Setting("Perceptron"), "last": Setting("River NoChangeClassifier")}
+    results = permuted(documents, "b", few, as_stream=True, jobs=1)
+    assert [row["error"] for row in results.table()] == [0.0, 5.0]
+    for panel in results.plot("cost").axes:
+        assert panel.get_ylim()[0] > 0
+
+
 def test_the_error_of_each_window_is_drawn_for_the_best(results):
     lines = results.plot("windows").axes[0].get_lines()
     ranked = sorted(results.table(), key=lambda row: row["error"])

@@ -46,6 +46,8 @@ _COSTS = {"megabytes": "memory (MB)", "microseconds": "time an example (µs)"}
 _BEST = 6
 #: Errors so many times the least are said, not drawn.
 _FAR = 3.0
+#: Percent that are drawn, at least: a logarithmic axis has no zero.
+_LEAST = 0.1
 #: From so many times on a range of errors has a logarithmic axis.
 _WIDE = 3.0
 
@@ -152,13 +154,14 @@ def against_cost(results: PaperResults) -> Figure:
     panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
     curves = _curves(results)
     least = {name: min(row["error"] for row in rows) for name, rows in curves.items()}
-    limit = _FAR * min(least.values())
+    lowest = max(min(least.values()), _LEAST)
+    limit = _FAR * lowest
     colours = dict(zip(sorted(least, key=least.__getitem__)[:_BEST], COLOURS, strict=False))
     named = [
         _cost_panel(panel, curves, column, colours, limit)
         for panel, column in zip(panels, _COSTS, strict=True)
     ]
-    panels[0].set_ylim(0.93 * min(least.values()), limit)
+    panels[0].set_ylim(0.93 * lowest, limit)
     log_errors(panels[0])
     panels[0].set_ylabel("online error (%)")
     note = "line: the front, which nothing beats in both; coloured: the six of least error"
