@@ -10,14 +10,18 @@ from __future__ import annotations
 import csv
 import json
 import os
+import platform
 import sys
 import warnings
 from contextlib import contextmanager, nullcontext
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, overload
 
+import drift
 from drift.errors import DataError, MissingExtraError, ParameterError
 from drift.experiments.jobs import fingerprint
+from drift.models import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -245,6 +249,21 @@ class RunFolder:
             What JSON can hold.
         """
         self.write_text(name, json.dumps(content, indent=2) + "\n")
+
+    def write_manifest(
+        self, stream: str, sha256: str, settings: Mapping[str, Any], seconds: float
+    ) -> None:
+        """Write how results came about: versions, settings, data, machine and wall time."""
+        about = {
+            "versions": {"python": platform.python_version(), "drift": drift.__version__}
+            | {name: version(name) for name in ("river", "numpy", "scipy")},
+            "compiled": compiled,
+            "data": {"stream": stream, "sha256": sha256},
+            "parameters": dict(settings),
+            "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
+            "seconds": round(seconds, 2),
+        }
+        self.write_json("manifest.json", about)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text, replacing what was there.

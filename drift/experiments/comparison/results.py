@@ -23,7 +23,6 @@ from drift.experiments.comparison.rows import (
 )
 from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.folder import held
-from drift.experiments.manifest import manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -192,8 +191,8 @@ class ComparisonResults(JupyterMixin):
         with held(path) as folder:
             folder.append_missing(self.records)
             sha256 = " ".join(stream.sha256 for stream in self.streams.values())
-            about = manifest(", ".join(self.streams), sha256, self.settings, self.seconds)
-            folder.write_json("manifest.json", about)
+            names = ", ".join(self.streams)
+            folder.write_manifest(names, sha256, self.settings, self.seconds)
             for name in tables:
                 folder.write_frame(name, getattr(self, name))
             folder.write_figures(lambda: self.figures)

@@ -53,7 +53,7 @@ def run_rows(records: Iterable[Record]) -> list[Record]:
     found = []
     for record in records:
         row = dict.fromkeys(RUNS) | {name: record[name] for name in RUNS if name in record}
-        row |= _against(record, errors.get(_place(record), {}))
+        row |= _against(record, errors)
         row["auc"] = _mean_auc(record["windows"])
         taken = [drift["rows"] for drift in recovery_rows([record])]
         known = [rows for rows in taken if rows is not None]
@@ -88,15 +88,11 @@ def window_rows(records: Iterable[Record]) -> list[Record]:
         Of all runs, the baselines' among them.
     """
     records = list(records)
-    errors = {
-        (place, number): found
-        for place, runs in _grouped(records).items()
-        for number, found in enumerate(_window_errors(runs))
-    }
+    errors = _errors(records)
     return [
         {name: record[name] for name in RUN}
         | {name: window.get(name) for name in WINDOWS[len(RUN) :]}
-        | _against(window, errors[_place(record), number])
+        | _against(record, errors, number)
         for record in records
         for number, window in enumerate(record["windows"])
     ]
@@ -121,39 +117,25 @@ def summary(rows: Iterable[Record]) -> list[Record]:
     return sorted(found, key=key)
 
 
-def _place(record: Record) -> tuple[Any, ...]:
-    return record["stream"], record["fold"]
-
-
-def _grouped(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, Record]]:
-    """Runs of the baselines by stream and fold, and then by name."""
-    found: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
+def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], float | None]:
+    """Errors of the baselines by stream, fold, name and window, None of which is the whole run."""
+    found: dict[tuple[Any, ...], float | None] = {}
     for record in records:
         if record["model"] in BASELINES:
-            found[_place(record)].setdefault(record["model"], record)
+            for number, part in [(None, record), *enumerate(record["windows"])]:
+                place = record["stream"], record["fold"], record["model"], number
+                found.setdefault(place, part["error"])
     return found
 
 
-def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], dict[str, float | None]]:
-    return {
-        place: {name: one["error"] for name, one in runs.items()}
-        for place, runs in _grouped(records).items()
-    }
-
-
-def _window_errors(runs: Mapping[str, Record]) -> list[dict[str, float | None]]:
-    lengths = [len(one["windows"]) for one in runs.values()]
-    return [
-        {name: one["windows"][i]["error"] for name, one in runs.items()}
-        for i in range(max(lengths, default=0))
-    ]
-
-
-def _against(row: Record, errors: Mapping[str, float | None]) -> Record:
+def _against(
+    record: Record, errors: Mapping[tuple[Any, ...], float | None], number: int | None = None
+) -> Record:
     """Kappa-temporal and kappa-M: the share of the baseline's error that is gone."""
+    own = (record if number is None else record["windows"][number])["error"]
     found: Record = {}
     for name, baseline in zip(("kappa_temporal", "kappa_m"), BASELINES, strict=True):
-        theirs, own = errors.get(baseline), row["error"]
+        theirs = errors.get((record["stream"], record["fold"], baseline, number))
         found[name] = 1.0 - own / theirs if theirs and own is not None else None
     return found
 

@@ -10,7 +10,6 @@ from rich.jupyter import JupyterMixin
 
 from drift.errors import ParameterError
 from drift.experiments.folder import held
-from drift.experiments.manifest import manifest
 from drift.experiments.tracking.report import label, mean_and_deviation
 
 if TYPE_CHECKING:
@@ -39,13 +38,13 @@ _COLUMNS: dict[str, tuple[Callable[[Record], float], int]] = {
 }
 #: Those of them that a stream has.
 _STREAM = ("error", "supports", "megabytes", "microseconds")
-#: Figures by the name that `PaperResults.plot` takes, and the name of their file.
+#: Figures by the name that `PaperResults.plot` takes: what draws them, and the name of their file.
 _FIGURES = {
-    "time": "over_time",
-    "supports": "against_supports",
-    "epochs": "test_error_by_epoch",
-    "cost": "against_cost",
-    "windows": "error_over_time",
+    "time": ("over_time", "over_time"),
+    "supports": ("against_supports", "against_supports"),
+    "epochs": ("by_epoch", "test_error_by_epoch"),
+    "cost": ("against_cost", "against_cost"),
+    "windows": ("in_windows", "error_over_time"),
 }
 
 
@@ -178,17 +177,10 @@ class PaperResults(JupyterMixin):
         """
         from drift.experiments.papers import plots  # noqa: PLC0415 - optional
 
-        if figure == "time":
-            return plots.over_time(self)
-        if figure == "supports":
-            return plots.against_supports(self)
-        if figure == "epochs":
-            return plots.by_epoch(self)
-        if self.is_stream and figure == "cost":
-            return plots.against_cost(self)
-        if self.is_stream and figure == "windows":
-            return plots.in_windows(self)
-        raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
+        if figure not in _FIGURES or (figure in {"cost", "windows"} and not self.is_stream):
+            raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
+        draw: Callable[[PaperResults], Figure] = getattr(plots, _FIGURES[figure][0])
+        return draw(self)
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -199,7 +191,7 @@ class PaperResults(JupyterMixin):
             wanted = ["epochs"] if self.is_tested else []
         else:
             wanted = ["supports"] if any(self.series.values()) else ["time"]
-        return {_FIGURES[name]: self.plot(name) for name in wanted}
+        return {_FIGURES[name][1]: self.plot(name) for name in wanted}
 
     def save(self, path: str | PathLike[str] | RunFolder) -> None:
         """Write tables, manifest and figures; the figures only where matplotlib is there.
@@ -224,8 +216,7 @@ class PaperResults(JupyterMixin):
             folder.write_table("table.csv", self.table())
             if self.settings["epochs"] > 1:
                 folder.write_table("epochs.csv", self.epoch_table())
-            about = manifest(self.stream, self.sha256, self.settings, self.seconds)
-            folder.write_json("manifest.json", about)
+            folder.write_manifest(self.stream, self.sha256, self.settings, self.seconds)
             folder.write_figures(lambda: self.figures)
 
     def __rich__(self) -> RenderableType:

@@ -10,7 +10,6 @@ from rich.jupyter import JupyterMixin
 
 from drift.errors import ParameterError
 from drift.experiments.folder import held
-from drift.experiments.manifest import manifest
 from drift.experiments.tracking.claims import Claim, claims
 from drift.experiments.tracking.report import (
     CHUNK_COLUMNS,
@@ -165,12 +164,8 @@ class TrackingResults(JupyterMixin):
             folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
             claimed = [claim._asdict() for claim in self.claims()]
             folder.write_table("claims.csv", claimed, Claim._fields)
-            folder.write_json("manifest.json", self.manifest())
+            folder.write_manifest(self.stream, self.sha256, self.settings, self.seconds)
             folder.write_figures(lambda: self.figures)
-
-    def manifest(self) -> dict[str, Any]:
-        """How the results came about: versions, parameters, data, machine, wall time."""
-        return manifest(self.stream, self.sha256, self.settings, self.seconds)
 
     def __rich__(self) -> RenderableType:
         from drift.experiments.terminal import render  # noqa: PLC0415 - rich is for terminals
