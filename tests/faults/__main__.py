@@ -1,4 +1,8 @@
-"""``python -m tests.faults --seed 0 --seconds 60 --examples 50000``; 0 only if everything holds."""
+"""``python -m tests.faults --seed 0 --seconds 60 --examples 50000``; 0 only if everything holds.
+
+With ``--folder results/faults --total 1000`` runs follow each other, a seed after the other, until
+those in the folder have so many faults. Killed and called again, it goes on behind the last run.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,14 @@ from pathlib import Path
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.faults.run import Report, run
+from tests.faults.totals import Runs
 from tools.kafka.broker import Broker
 
 
 def main() -> int:
     """Run it and print the report."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    about = __doc__.splitlines()[0]
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=about)
     parser.add_argument("--seed", type=int, default=0, help="of messages and faults")
     parser.add_argument("--seconds", type=float, default=60, help="how long faults come")
     parser.add_argument("--examples", type=int, default=50_000, help="messages, with the poison")
@@ -25,7 +31,26 @@ def main() -> int:
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--s3", action="store_true", help="checkpoints in an S3-compatible store")
     parser.add_argument("--keep", type=Path, help="leave checkpoints and logs in this folder")
+    parser.add_argument("--folder", type=Path, help="add this run to those in the folder")
+    parser.add_argument(
+        "--total", type=int, default=0, help="go on, a seed after the other, up to so many faults"
+    )
     options = parser.parse_args()
+    if options.folder is None:
+        return 0 if _report(parser, options).holds else 1
+    form = [name for name in ("single", "late", "s3") if getattr(options, name)]
+    runs = Runs(options.folder, " ".join(form) or "each partition")
+    is_due = not options.total
+    while is_due or (runs.hold and runs.faults < options.total):
+        options.seed = runs.next_seed(options.seed)
+        runs.add(options.seed, _report(parser, options))
+        is_due = False
+    sys.stdout.write("\n".join([*runs.report(), ""]))
+    return 0 if runs.hold else 1
+
+
+def _report(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Report:
+    """Run once and print what came of it."""
     with tempfile.TemporaryDirectory() as scratch:
         root = options.keep or Path(scratch, "run")
         if root.exists() and any(root.iterdir()):
@@ -34,7 +59,8 @@ def main() -> int:
         with Broker(Path(scratch, "kafka")) if not address else nullcontext(address) as broker:
             report = _run(broker, root, options)
     sys.stdout.write("\n".join([f"seed {options.seed}", *report.lines(), ""]))
-    return 0 if report.holds else 1
+    sys.stdout.flush()
+    return report
 
 
 def _run(broker: Broker | str, root: Path, options: argparse.Namespace) -> Report:

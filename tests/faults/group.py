@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import signal
@@ -82,7 +83,7 @@ class Group:
 
     def __init__(self, root: Path, options: dict[str, Any], seed: int) -> None:
         self.root = root
-        self.options = options | {"root": str(root)}
+        self.options = options | {"root": str(root), "parent": os.getpid()}
         self.injected: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self._rng = random.Random(seed)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import logging
 import os
+import signal
 import sys
 import time
 import traceback
@@ -25,6 +27,7 @@ __all__ = [
     "SESSION",
     "STEPS",
     "configuration",
+    "end_with",
     "folder",
     "main",
     "model",
@@ -33,6 +36,8 @@ __all__ = [
 
 #: Variable of the environment that names a store for the checkpoints, instead of a folder.
 PLACE = "DRIFT_FAULTS_CHECKPOINTS"
+#: Linux' option of a process: the signal that it gets as its parent ends.
+_PDEATHSIG = 1
 #: Session timeout, seconds.
 SESSION = 2.0
 #: Seconds after which an output that the broker has not taken is given up.
@@ -111,11 +116,20 @@ def _redeliver() -> None:
     GroupConsumer.begin = early  # type: ignore[method-assign]
 
 
+def end_with(parent: int) -> None:
+    """End with the process that started this one, however that ends, and though this is frozen."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        sys.exit(0)
+
+
 def main(text: str) -> None:
     """Work until SIGTERM."""
     from drift.consumers.worker import Worker  # noqa: PLC0415 - an extra
 
     options = json.loads(text)
+    end_with(options["parent"])
     root, single = Path(options["root"]), options["single"]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
