@@ -14,7 +14,7 @@ from drift.errors import MissingExtraError
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.results import frame
-from drift.experiments.comparison.rows import BASELINES, RUNS, run_rows
+from drift.experiments.comparison.rows import BASELINES, RUNS, mean_row, run_rows
 from drift.experiments.comparison.statistics import pairs_of
 
 if TYPE_CHECKING:
@@ -266,12 +266,7 @@ class ArenaResults:
 
 
 def _mean(group: list[Record]) -> Record:
-    found: Record = {name: group[0][name] for name in ("stream", "model", "delay")}
-    found["runs"] = len(group)
-    found["status"] = ", ".join(sorted({record["status"] for record in group}))
-    for name in _COLUMNS[5:]:
-        values = [record[name] for record in group if record[name] is not None]
-        found[name] = sum(values) / len(values) if values else None
+    found = mean_row(group, _COLUMNS[:3], _COLUMNS[5:])
     for name in ("rows", "unpredicted"):
         found[name] = round(found[name])
     return found

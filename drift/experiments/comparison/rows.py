@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from drift.experiments.comparison.measures import COSTS, MEASURES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from drift.experiments.folder import Record
 
@@ -18,6 +18,8 @@ __all__ = [
     "RUNS",
     "SUMMARY",
     "WINDOWS",
+    "mean",
+    "mean_row",
     "recovery_rows",
     "run_rows",
     "summary",
@@ -56,9 +58,8 @@ def run_rows(records: Iterable[Record]) -> list[Record]:
         row |= _against(record, errors)
         row["auc"] = _mean_auc(record["windows"])
         taken = [drift["rows"] for drift in recovery_rows([record])]
-        known = [rows for rows in taken if rows is not None]
-        row["recovery"] = sum(known) / len(known) if known else None
-        row["unrecovered"] = None if record["model"] in BASELINES else len(taken) - len(known)
+        row["recovery"] = mean(taken)
+        row["unrecovered"] = None if record["model"] in BASELINES else taken.count(None)
         found.append(row)
     return found
 
@@ -103,18 +104,23 @@ def summary(rows: Iterable[Record]) -> list[Record]:
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for row in rows:
         groups[row["stream"], row["model"]].append(row)
-    found = []
-    for (stream, model), group in groups.items():
-        ended = {row["status"] for row in group}
-        row = {"stream": stream, "model": model, "runs": len(group)}
-        row["status"] = ended.pop() if len(ended) == 1 else ", ".join(sorted(ended))
-        for name in SUMMARY[4:]:
-            values = [one[name] for one in group if one[name] is not None]
-            row[name] = sum(values) / len(values) if values else None
-        found.append(row)
+    found = [mean_row(group, SUMMARY[:2], SUMMARY[4:]) for group in groups.values()]
     order = list(dict.fromkeys(stream for stream, _ in groups))
     key = lambda row: (order.index(row["stream"]), row["error"] is None, row["error"])  # noqa: E731
     return sorted(found, key=key)
+
+
+def mean_row(group: Sequence[Record], keys: Iterable[str], columns: Iterable[str]) -> Record:
+    """Return one row of several: what they share, what became of them, and means of the rest."""
+    row = {name: group[0][name] for name in keys} | {"runs": len(group)}
+    row["status"] = ", ".join(sorted({one["status"] for one in group}))
+    return row | {name: mean(one[name] for one in group) for name in columns}
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that there are; None of none."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], float | None]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import drift
 from drift.errors import MissingExtraError
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.rows import BASELINES, recovery_rows
+from drift.experiments.comparison.rows import BASELINES, mean, recovery_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -113,7 +113,7 @@ def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
                 "error": row["error"],
                 "cost": row["microseconds"],
                 "windows": {
-                    measure: [_mean(one[measure] for one in some) for some in own.values()]
+                    measure: [mean(one[measure] for one in some) for some in own.values()]
                     for measure in _MEASURES
                 },
             }
@@ -136,11 +136,6 @@ def _rows(results: ComparisonResults, stream: str) -> list[Record]:
         if row["stream"] == stream
     ]
     return sorted(rows, key=lambda row: (row["error"] is None, row["error"] or 0.0))
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _count(n: int, what: str) -> str:
