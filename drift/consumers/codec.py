@@ -1,6 +1,6 @@
 """Messages and the examples they carry: the one place that knows what a payload looks like.
 
-More than 300 lines, as a third are this table and the options.
+More than 300 lines, as half are this table and the options.
 
 What becomes of a message under `JsonCodec`, whichever library reads the JSON:
 
@@ -38,7 +38,6 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence  # noqa: TC003 - options read their types
 from dataclasses import dataclass, fields
 from functools import partial
@@ -48,6 +47,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from drift._options import check_options, option
 from drift.consumers._json import diagnosis, is_deeper, library, plain
 from drift.consumers.records import Headers, Message, Outgoing, Position
+from drift.consumers.values import (
+    LONGEST,
+    found_at,
+    is_long,
+    is_plain,
+    kind_of,
+    made_plain,
+    one_of,
+    put_at,
+    shortened,
+    stated,
+)
 from drift.errors import MessageError, ParameterError
 
 if TYPE_CHECKING:
@@ -58,19 +69,10 @@ if TYPE_CHECKING:
 __all__ = ["Codec", "Example", "Headers", "JsonCodec", "Message", "Outgoing", "Position"]
 
 MAX_DEPTH = 64
-#: Characters of a label, id or timestamp, and bits of one that is a number.
-_LONGEST = 1000
 _NUMBERS = {float, int, bool}
 _RAW = {*_NUMBERS, str, NoneType}
 #: From here on, floats do not tell neighbouring integers apart.
 _WHOLE = 2.0**53
-_KINDS = {
-    NoneType: "null",
-    bool: "a bool",
-    str: "a string",
-    dict: "an object",
-    list: "an array",
-}
 _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 
 
@@ -219,7 +221,7 @@ class JsonCodec:
         path = self._at["features"]
         self._prefix = "" if path is None else f"{path}."
         nested = any("." in path for path in self._at.values() if path)
-        self._found: Any = _found if nested else dict.get  # which is faster
+        self._found: Any = found_at if nested else dict.get  # which is faster
         #: What stands among the features and is none.
         self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
@@ -271,8 +273,8 @@ class JsonCodec:
             Where `decode` would refuse it, and where two names have the same text.
         """
         features: Any = example.features
-        if not _is_plain(features):
-            features = self._usable(_made_plain(features))
+        if not is_plain(features):
+            features = self._usable(made_plain(features))
         tree: dict[str, Any] = {}
         values = [features, *map(plain, example[1:])]
         for (name, path), value in zip(self._at.items(), values, strict=True):
@@ -280,7 +282,7 @@ class JsonCodec:
                 continue
             if path is None and name != "features":
                 raise MessageError(name, "has no place in a message: say where it is to be")
-            _put(tree, path, value)
+            put_at(tree, path, value)
         self._example(tree)
         data = self._write(tree)
         self._refuse_size(len(data))
@@ -295,14 +297,14 @@ class JsonCodec:
     def _example(self, tree: dict[str, Any], *, with_features: bool = True) -> Example:
         """Return the example that an object is, or refuse it."""
         at, found = self._at, self._found
-        weight = _one_of(found(tree, at["weight"]), at["weight"], (int, float), "a number")
+        weight = one_of(found(tree, at["weight"]), at["weight"], (int, float), "a number")
         if weight is not None and weight < 0:
             raise MessageError(str(at["weight"]), f"is {weight}: send a number of at least 0")
         return Example(
             self._features(tree) if with_features else {},
             self._label(found(tree, at["label"])),
-            _one_of(found(tree, at["id"]), at["id"], (str, int), "a string or an integer"),
-            _one_of(
+            one_of(found(tree, at["id"]), at["id"], (str, int), "a string or an integer"),
+            one_of(
                 found(tree, at["timestamp"]),
                 *(at["timestamp"], (int, float, str), "a number or a string"),
             ),
@@ -314,7 +316,7 @@ class JsonCodec:
         path = self._at["features"]
         found = tree if path is None else self._found(tree, path)
         if type(found) is not dict:
-            raise MessageError(str(path), f"{_is(tree, path)}, not an object: {self._shape()}")
+            raise MessageError(str(path), f"{stated(tree, path)}, not an object: {self._shape()}")
         prefix, without = self._prefix, self._without
         if without:
             found = {name: value for name, value in found.items() if prefix + name not in without}
@@ -347,7 +349,7 @@ class JsonCodec:
         self._refuse_size(len(value))
         tree = self._parse(value)
         if type(tree) is not dict:
-            raise MessageError("value", f"is {_kind(tree)}, not an object: {_SHAPE}")
+            raise MessageError("value", f"is {kind_of(tree)}, not an object: {_SHAPE}")
         return tree
 
     def _parse(self, value: bytes) -> Any:
@@ -388,7 +390,7 @@ class JsonCodec:
                     "send numbers without quotes; a category as a feature of its own, as "
                     '"colour=red": 1, which one_hot in [codec] makes of it; or drop it'
                 )
-            raise MessageError(f"features[{_short(name)}]", f"is {_kind(value)}: {remedy}")
+            raise MessageError(f"features[{shortened(name)}]", f"is {kind_of(value)}: {remedy}")
         if self.raw:
             return features
         return {name: value for name, value in features.items() if value is not None}
@@ -402,121 +404,17 @@ class JsonCodec:
             return None
         if type(label) is float and label.is_integer() and abs(label) < _WHOLE:
             label = int(label)
-        if _is_long(label):
-            raise MessageError(name, f"is longer than {_LONGEST}: send a short name")
+        if is_long(label):
+            raise MessageError(name, f"is longer than {LONGEST}: send a short name")
         if type(label) not in {bool, int, str}:
             raise MessageError(
                 name,
-                f"is {_kind(label)}: send a string, true, false or an integer; to have a message "
+                f"is {kind_of(label)}: send a string, true, false or an integer; to have a message "
                 "predicted only, leave it out",
             )
         if self.labels is not None and label not in self.labels:
             known = ", ".join(map(repr, self.labels[:5])) + ", ..." * (len(self.labels) > 5)
             raise MessageError(
-                name, f"is {_short(label)}, not one of {known}: correct it, or add it to labels"
+                name, f"is {shortened(label)}, not one of {known}: correct it, or add it to labels"
             )
         return label
-
-
-# --- what a value is, in the words of JSON -----------------------------------------------------
-
-
-def _kind(value: Any) -> str:
-    """Say what a value is without repeating it: it may be long, and nobody else's business.
-
-    >>> _kind([1, 2]), _kind(0.5), _kind("secret"), _kind(None)
-    ('an array', 'the number 0.5', 'a string', 'null')
-    """
-    if type(value) in {int, float}:
-        return f"the number {value!r:.40}"
-    return _KINDS.get(type(value), f"a {type(value).__name__}")
-
-
-def _found(tree: Any, path: str | None) -> Any:
-    """Return what is at a path of names between dots; None where there is nothing, or no path.
-
-    >>> _found({"a": {"b": 1}, "a.c": 2}, "a.b"), _found({"a": {"b": 1}, "a.c": 2}, "a.c")
-    (1, 2)
-    """
-    if path is None or path in tree:
-        return tree.get(path)
-    name, _, rest = path.partition(".")
-    inner = tree.get(name)
-    return _found(inner, rest) if rest and type(inner) is dict else None
-
-
-def _put(tree: dict[str, Any], path: str | None, value: Any) -> None:
-    """Set what is at a path of names between dots."""
-    *names, last = (path or "").split(".")
-    for name in names:
-        tree = tree.setdefault(name, {})
-    if path is None:
-        tree |= value
-    elif type(value) is dict:
-        tree[last] = {**value, **tree.get(last, {})}
-    else:
-        tree[last] = value
-
-
-def _is(tree: dict[str, Any], path: str | None) -> str:
-    value = _found(tree, path)
-    return "is absent" if value is None and path not in tree else f"is {_kind(value)}"
-
-
-def _short(value: Any) -> str:
-    return repr(value if not isinstance(value, str) or len(value) <= 60 else value[:57] + "...")
-
-
-def _is_unsayable(value: Any) -> bool:
-    return type(value) is float and not math.isfinite(value)
-
-
-def _one_of(value: Any, field: str | None, types: tuple[type, ...], what: str) -> Any:
-    if value is None:
-        return None
-    if type(value) not in types or _is_unsayable(value):
-        raise MessageError(str(field), f"is {_kind(value)}: send {what}, or leave it out")
-    if _is_long(value):
-        raise MessageError(str(field), f"is longer than {_LONGEST}: send {what} that is shorter")
-    return value
-
-
-def _is_long(value: Any) -> bool:
-    """Whether a text or a number is too long to go into every prediction and dead letter."""
-    return (type(value) is str and len(value) > _LONGEST) or (
-        type(value) is int and value.bit_length() > _LONGEST
-    )
-
-
-# --- what is sent ------------------------------------------------------------------------------
-
-
-def _is_plain(features: Features) -> bool:
-    """Say whether features need no conversion: a dict by str of finite floats and bools."""
-    return (
-        type(features) is dict
-        and {str}.issuperset(map(type, features))
-        and {float, bool}.issuperset(map(type, features.values()))
-        and math.isfinite(sum(features.values()))
-    )
-
-
-def _made_plain(features: Features) -> dict[str, Any]:
-    """Convert names and values to what JSON has, and leave out NaN."""
-    names: dict[str, Any] = {}
-    made = {}
-    for name, value in features.items():
-        text = str(name)
-        if names.setdefault(text, name) is not name:
-            raise MessageError(
-                f"features[{_short(name)}]", f"has the name of {_short(names[text])}: rename one"
-            )
-        number = plain(value)
-        if _is_unsayable(number):
-            if number != number:
-                continue
-            raise MessageError(
-                f"features[{_short(name)}]", f"is {number}: send a finite number, or none"
-            )
-        made[text] = number
-    return made

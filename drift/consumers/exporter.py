@@ -1,4 +1,44 @@
-"""The only module that imports prometheus-client, and it does so late: it is an extra."""
+"""What a worker counts, as Prometheus reads it.
+
+========================================  =======  ================================================
+name in Prometheus                        type     what it is
+========================================  =======  ================================================
+``drift_examples_total``                  counter  examples predicted and learnt
+``drift_unlabelled_total``                counter  examples without a label: predicted only
+``drift_mistakes_total``                  counter  examples learnt whose prediction was wrong
+``drift_windowed_error``                  gauge    share of mistakes in the last 1,000 examples
+                                                   learnt, from 0 to 1; NaN before the first
+``drift_model_examples``                  gauge    examples that the model has ever learnt
+``drift_supports``                        gauge    supports of the model
+``drift_updates_total``                   counter  examples that changed the model
+``drift_lag``                             gauge    messages between the next one and the end
+``drift_learn_seconds_total``             counter  time in predicting and learning
+``drift_checkpoint_age_seconds``          gauge    since the newest checkpoint was written
+``drift_dead_letters_total``              counter  messages sent to the dead letters
+``drift_pending``                         gauge    features that wait for their label
+``drift_join_delay_seconds``              gauge    from the features to the label, by the logs, of
+                                                   what was learnt last
+``drift_blocked_seconds``                 gauge    since when the next label waits for its features
+``drift_orphans_total``                   counter  labels without features
+``drift_duplicates_total``                counter  labels of what has been learnt
+``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
+``drift_rebalances_total``                counter  assignments of partitions, of the worker
+``drift_partitions``                      gauge    partitions that the worker learns
+``drift_broker_connections``              gauge    brokers that the worker is connected to
+``drift_checkpoint_failing``              gauge    1 where the last checkpoint could not be written
+``drift_alive``, ``drift_ready``          gauge    1 where the probe of this name says ok
+========================================  =======  ================================================
+
+The last seven are the worker's, and the five before of labels that come later, on a topic of their
+own. All but the last seven have the labels ``topic`` and ``partition``; a model over all partitions
+has the partition ``all``. What is not known, as the supports of a model that has none, is not
+exported.
+Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
+a worker that goes back to a checkpoint must not count down. The log shows the counts that the
+checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``.
+
+The only module that imports prometheus-client, and it does so late: it is an extra.
+"""
 
 from __future__ import annotations
 

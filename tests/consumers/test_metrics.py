@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from drift.consumers import metrics as module
+from drift.consumers import exporter as module
 from drift.consumers.metrics import Exporter, Metrics, WorkerMetrics
 from drift.errors import MissingExtraError, ParameterError
 
