@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["check_integer", "check_number", "check_seed", "suggest", "weight_of"]
+__all__ = [
+    "check_choice",
+    "check_integer",
+    "check_number",
+    "check_numbers",
+    "check_seed",
+    "suggest",
+    "weight_of",
+]
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
@@ -58,6 +66,39 @@ def check_number(
         bound = f"above {least:g}" if above else f"of at least {least:g}"
         bound += f" and up to {most:g}" if most < math.inf else ""
         raise ParameterError(f"{name} must be a number {bound}, not {value!r:.80}")
+
+
+def check_numbers(name: str, values: Any, *, above: bool = False) -> tuple[float, ...]:
+    """Return a list of finite numbers from 0, or above it, as a tuple; refuse what is none.
+
+    Examples
+    --------
+    >>> check_numbers("rates", ())
+    Traceback (most recent call last):
+    drift.errors.ParameterError: rates must be a list of one number or more, not ()
+    """
+    try:
+        numbers = tuple(values)
+    except TypeError:
+        numbers = ()
+    if isinstance(values, (str, bytes)) or not numbers:
+        raise ParameterError(f"{name} must be a list of one number or more, not {values!r:.80}")
+    for value in numbers:
+        check_number(f"each of {name}", value, above=above)
+    return tuple(map(float, numbers))
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Refuse a parameter that is none of these names.
+
+    Examples
+    --------
+    >>> check_choice("decide", "both", ("vote", "probability"))
+    Traceback (most recent call last):
+    drift.errors.ParameterError: decide must be one of vote, probability, not 'both'
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r:.80}")
 
 
 def weight_of(w: Any) -> float:

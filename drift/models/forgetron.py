@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from drift._checks import check_integer
-from drift.errors import ParameterError
+from drift._checks import check_choice, check_integer
 from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
@@ -85,8 +84,7 @@ class Forgetron(KernelClassifier):
         self, budget: int = 100, kernel: Kernel | None = None, shrinking: str = "self-tuned"
     ) -> None:
         budget = check_integer("budget", budget)
-        if shrinking not in _SHRINKING:
-            raise ParameterError(f"shrinking must be one of {_SHRINKING}, not {shrinking!r}")
+        check_choice("shrinking", shrinking, _SHRINKING)
         super().__init__(kernel, budget)
         self.budget = budget
         self.shrinking = shrinking

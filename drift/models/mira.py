@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import check_integer, check_number
+from drift._checks import check_choice, check_integer, check_number
 from drift.errors import ParameterError
 from drift.models._template.multiclass import MulticlassKernelClassifier
 from drift.models._template.redundant import LeaveOneOut
@@ -102,8 +102,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         distill_margin: float | None = None,
     ) -> None:
         check_number("margin", margin)
-        if cache not in _CACHES:
-            raise ParameterError(f"cache must be one of {_CACHES}, not {cache!r}")
+        check_choice("cache", cache, _CACHES)
         if cache == "fixed":
             budget = check_integer("budget", budget)
         elif budget is not None:

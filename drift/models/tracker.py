@@ -5,12 +5,17 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import check_integer, check_number, check_seed
-from drift.errors import ParameterError
-from drift.models._store import supports as stores
+from drift._checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_numbers,
+    check_seed,
+)
 from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
+from drift.models._tracker.cores import new_core
 from drift.models._tracker.plan import Plan
 
 if TYPE_CHECKING:
@@ -25,15 +30,6 @@ __all__ = ["Tracker"]
 
 #: Largest weight of an example: with what is far above, float32 coefficients would overflow.
 MOST = 1e6
-
-
-def new_core(plan: Plan, scale: str, seed: int) -> Any:
-    """Return the core of a tracker, of the kind of the stores in use."""
-    if stores.ColumnStore.__module__ == "drift.models._store.columns":
-        from drift.models._store.columns import TrackerCore  # noqa: PLC0415
-    else:
-        from drift.models._tracker.plain import TrackerCore  # type: ignore[assignment]  # noqa: PLC0415
-    return TrackerCore(plan, scale, seed, stores.column_type() == "float64")
 
 
 class Tracker(OnlineClassifier):
@@ -75,6 +71,10 @@ class Tracker(OnlineClassifier):
         the latter.
     seed
         Seed of the draws among supports to be evicted; None for another sequence each time.
+    delay
+        Number of examples, about, that are predicted between one and its label. Members are then
+        weighed by what they predicted without the labels in between. For that the model keeps so
+        many examples and a second one, so many behind: twice the memory, some five times the time.
 
     Raises
     ------
@@ -96,6 +96,8 @@ class Tracker(OnlineClassifier):
     Accuracy: 81.56%
     """
 
+    delay = 0  # of those stored before there was one
+
     def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
         self,
         budget: int = 300,
@@ -106,6 +108,7 @@ class Tracker(OnlineClassifier):
         scale: str = "auto",
         decide: str = "vote",
         seed: int | None = 0,
+        delay: int = 0,
     ) -> None:
         self.budget = check_integer("budget", budget)
         self.kernels = kernels
@@ -115,17 +118,18 @@ class Tracker(OnlineClassifier):
         self.scale = scale
         self.decide = decide
         self.seed = check_seed(seed)
+        self.delay = check_integer("delay", delay, least=0)
         start = secrets.randbits(64) if self.seed is None else self.seed
-        self._core = new_core(self._plan(), scale, start)
+        self._core = new_core(self._plan(), scale, start, self.delay)
 
     def _plan(self) -> Plan:
         """Check the parameters."""
-        kernels = _numbers("kernels", self.kernels)
-        rates = _numbers("rates", self.rates, above=True)
-        forgetting = _numbers("forgetting", self.forgetting)
+        kernels = check_numbers("kernels", self.kernels)
+        rates = check_numbers("rates", self.rates, above=True)
+        forgetting = check_numbers("forgetting", self.forgetting)
         check_number("share", self.share, most=0.5)
-        _check_choice("scale", self.scale, ("auto", "dense", "sparse"))
-        _check_choice("decide", self.decide, ("vote", "probability"))
+        check_choice("scale", self.scale, ("auto", "dense", "sparse"))
+        check_choice("decide", self.decide, ("vote", "probability"))
         share, vote = float(self.share), self.decide == "vote"
         return Plan(self.budget, kernels, rates, forgetting, share, vote)
 
@@ -148,7 +152,8 @@ class Tracker(OnlineClassifier):
             if name != "_core":
                 setattr(self, name, value)
         self.budget = check_integer("budget", self.budget)
-        self._core = new_core(self._plan(), self.scale, 0)
+        self.delay = check_integer("delay", self.delay, least=0)
+        self._core = new_core(self._plan(), self.scale, 0, self.delay)
         self._core.restore(with_maps(state["_core"]))
 
     # --- one example ---------------------------------------------------------------------------
@@ -279,20 +284,3 @@ class Tracker(OnlineClassifier):
         """
         supports: list[dict[Hashable, float]] = self._core.supports()
         return supports
-
-
-def _numbers(name: str, values: Any, *, above: bool = False) -> tuple[float, ...]:
-    try:
-        numbers = tuple(values)
-    except TypeError:
-        numbers = ()
-    if isinstance(values, (str, bytes)) or not numbers:
-        raise ParameterError(f"{name} must be a list of one number or more, not {values!r:.80}")
-    for value in numbers:
-        check_number(f"each of {name}", value, above=above)
-    return tuple(map(float, numbers))
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r:.80}")

@@ -37,7 +37,10 @@ WRAPPED = {
     for name, make in BINARY_MODELS.items()
 }
 WRAPPED["OneVsRest(Averaged)"] = lambda k: OneVsRest(Averaged(LBP(BUDGET, kernel=k)))
-TRACKERS = {"Tracker, classes": lambda _: Tracker(BUDGET)}
+TRACKERS = {
+    "Tracker, classes": lambda _: Tracker(BUDGET),
+    "Tracker-late, classes": lambda _: Tracker(BUDGET, delay=3),
+}
 CLASSES = {f"{name}, classes": make for name, (make, _) in MULTICLASS.items()}
 MODELS = BINARY_MODELS | WRAPPED | CLASSES | TRACKERS
 #: What the fast suite has of them: every way of learning, every part that is not in `SupportSet`.
@@ -46,7 +49,7 @@ FAST = [
     *("ProjectronPlusPlus", "OneVsRest(LBP)", "OneVsRest(SOP)", "Averaged(RBP)"),
     *("OneVsRest(Averaged)", "MIRA-fixed, classes", "ProjectronPlusPlus, classes"),
     *("OneVsRest(PassiveAggressive-budget)", "PassiveAggressive-budget, classes"),
-    "Tracker, classes",
+    *TRACKERS,
 ]
 SOURCES = str(Path(drift.models.__file__).parent)
 #: Between its lines the interpreter handles no signal; a tracer would raise where none can.

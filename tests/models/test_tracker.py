@@ -135,12 +135,13 @@ def streams_of_rows():
 ROWS = dict(streams_of_rows())
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(2)
+@pytest.mark.parametrize("delay", [0, 4])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rows", ROWS)
-def test_every_form_of_batch_equals_the_loop(form, rows):
+def test_every_form_of_batch_equals_the_loop(form, rows, delay):
     scale, X, y = ROWS[rows]
-    one, many = (Tracker(9, scale=scale) for _ in range(2))
+    one, many = (Tracker(9, scale=scale, delay=delay) for _ in range(2))
     rows = [{j: v for j, v in enumerate(row) if v} for row in X.tolist()]  # absent is 0
     expected = loop(one, zip(rows, y, strict=True))
     many.learn_one(rows[0], y[0])  # what is predicted before that is None, which frames have not
@@ -155,9 +156,9 @@ def test_every_form_of_batch_equals_the_loop(form, rows):
 
 
 @pytest.mark.usefixtures("tolerance")
-@pytest.mark.parametrize("scale", ["dense", "sparse"])
-def test_zero_missing_and_order_make_no_difference(scale):
-    models = [Tracker(7, scale=scale) for _ in range(3)]
+@pytest.mark.parametrize(("scale", "delay"), [("dense", 0), ("sparse", 0), ("dense", 3)])
+def test_zero_missing_and_order_make_no_difference(scale, delay):
+    models = [Tracker(7, scale=scale, delay=delay) for _ in range(3)]
     for x, y in islice(degenerate_stream(), 80):
         there = {name: v for name, v in x.items() if v == v and v != 0}
         forms = [there, dict(reversed(x.items())), x | {"zero": 0.0, "none": float("nan")}]
@@ -183,10 +184,12 @@ def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
     assert sizes == pytest.approx([1.0] * len(sizes))
 
 
-@pytest.mark.parametrize("scale", ["dense", "sparse", "auto"])
-def test_copies_go_on_bit_for_bit(scale):
+@pytest.mark.parametrize(
+    ("scale", "delay"), [("dense", 0), ("sparse", 0), ("auto", 0), ("auto", 5), ("auto", 200)]
+)
+def test_copies_go_on_bit_for_bit(scale, delay):
     _, rows, y = ROWS["auto"]
-    one = Tracker(9, scale=scale, seed=3)
+    one = Tracker(9, scale=scale, seed=3, delay=delay)
     one.learn_many(rows[:70], y[:70])
     copies = [
         pickle.loads(pickle.dumps(one)),

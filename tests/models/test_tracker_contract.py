@@ -19,16 +19,18 @@ RIVER = list(checks.yield_checks(Tracker()))
 
 
 @pytest.mark.covering(1)
+@pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize("scale", ["auto", "sparse"])
 @pytest.mark.parametrize("check", RIVER, ids=[check.__name__ for check in RIVER])
-def test_river_check(check, scale):
+def test_river_check(check, scale, delay):
     random.seed(1)  # the checks shuffle features
-    check(Tracker(30, scale=scale))
+    check(Tracker(30, scale=scale, delay=delay))
 
 
 @pytest.mark.usefixtures("tolerance")
-def test_a_second_thread_is_told():
-    model = Tracker(5)
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_second_thread_is_told(delay):
+    model = Tracker(5, delay=delay)
     model.learn_one({"a": 1.0}, "x")
     model._guard.hold()
     met = [
@@ -48,8 +50,9 @@ def test_a_second_thread_is_told():
 # --- weights, labels, memory --------------------------------------------------------------------
 
 
-def test_a_weight_of_0_changes_nothing():
-    model = Tracker(4)
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_weight_of_0_changes_nothing(delay):
+    model = Tracker(4, delay=delay)
     for x, y in random_stream(20):
         model.learn_one(x, y)
     before = pickle.dumps(model)
@@ -120,9 +123,10 @@ def test_a_weight_scales_steps():
     assert 1.7 < gains[1] / gains[0] < 2.1
 
 
+@pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize("label", [None, float("nan"), ["a"]])
-def test_what_names_no_class_is_refused(label):
-    model = Tracker(4)
+def test_what_names_no_class_is_refused(label, delay):
+    model = Tracker(4, delay=delay)
     before = pickle.dumps(model)
     with pytest.raises(LabelError):
         model.learn_one({"a": 1.0}, label)
@@ -210,6 +214,7 @@ def test_probabilities_are_those_of_the_classes_met():
         dict(scale="wide"),
         dict(decide="both"),
         dict(seed=1.5),
+        dict(delay=-1),
     ],
 )
 def test_bad_parameters_are_refused_by_name(bad):

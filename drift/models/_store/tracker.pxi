@@ -223,6 +223,25 @@ cdef class TrackerCore(Scaling):
         drift_sum_powers(&self.m, sums)
         return self.m.prediction, [drift_chance(&self.m, sums, c) for c in range(self.m.known)]
 
+    def choices(self):
+        """Class that each member, and last the whole, chooses for the example read."""
+        cdef int e
+        self.say()
+        return [self.m.choice[e] for e in range(self.m.members)] + [self.m.prediction]
+
+    def chances(self, int number):
+        """Probability that each member, and last the whole, gives a class that was met."""
+        cdef int e
+        cdef double[DRIFT_SLOPES] sums
+        self.say()
+        drift_sum_powers(&self.m, sums)
+        return [self.m.p[number * self.m.members + e] for e in range(self.m.members)] + [drift_chance(&self.m, sums, number)]
+
+    @property
+    def n_learnt(self):
+        """Number of examples learnt."""
+        return self.m.n_learnt
+
     def predict(self, x):
         """Return the number of the class that is predicted; -1 before anything was learnt."""
         self.guard.hold()

@@ -109,6 +109,21 @@ class TrackerCore(Part):
         said = self._say()
         return said.prediction, self.mixture.chances(said)
 
+    def choices(self) -> list[int]:
+        """Class that each member, and last the whole, chooses for the example read."""
+        said = self._say()
+        return [*said.choices.tolist(), said.prediction]
+
+    def chances(self, number: int) -> list[float]:
+        """Probability that each member, and last the whole, gives a class that was met."""
+        said = self._say()
+        return [*said.p[:, number].tolist(), self.mixture.chances(said)[number]]
+
+    @property
+    def n_learnt(self) -> int:
+        """Number of examples learnt."""
+        return self.mixture.n_learnt
+
     def predict(self, x: Features) -> int:
         """Return the number of the class that is predicted; -1 before anything was learnt."""
         self.guard.run(self.read, x)

@@ -11,6 +11,9 @@ __all__ = [
     "GATES",
     "INSERTION",
     "KALMAN",
+    "LATE_RATE",
+    "LATE_SHARE",
+    "LATE_VOTE",
     "LINEAR",
     "MAPS",
     "MAP_SHARE",
@@ -30,6 +33,10 @@ INSERTION, MEMORY = 0.25, 0.999
 CLIP = 1e-3
 #: What a mistake takes from a member's logarithmic weight in the vote.
 VOTE = 0.2
+#: Where labels come late: what a mistake takes there, the rate of the weights by log loss, and the
+#: share that goes round. As the last labels were unknown to the forecasts, who was right then says
+#: little of who is right now, and more of who is in the long run.
+LATE_VOTE, LATE_RATE, LATE_SHARE = 0.02, 0.05, 1e-4
 #: Supports that are drawn, of which the cheapest is evicted.
 DRAWS = 16
 #: Rates of the gates that go by gradients.
