@@ -274,7 +274,7 @@ class Learner:
             value = _dumps(body)
         except TypeError:  # a label that JSON does not know, as numpy's
             value = json.dumps(body, default=str).encode()
-        key = str(message.position).encode()
+        key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
         return predicted, [Outgoing(self.predictions, key, value, [], partition)]
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
