@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from drift._options import Option
 
-__all__ = ["Command", "as_click", "fail", "say"]
+__all__ = ["Command", "as_click", "fail", "say", "warn"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
@@ -62,7 +62,7 @@ class Command(ABC):
         """Run; what the user did becomes a message and an exit code, instead of a traceback."""
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _warn
+                warnings.showwarning = warn
                 self._run()
         except KeyboardInterrupt:
             say(self.interrupted, err=True)
@@ -96,7 +96,8 @@ def say(line: str, *, err: bool = False) -> None:
     click.echo(line, err=err)
 
 
-def _warn(message: Warning | str, *_where: object, **_more: object) -> None:
+def warn(message: Warning | str, *_where: object, **_more: object) -> None:
+    """Print a warning; what Python says of where it comes from is left out."""
     say(f"warning: {message}", err=True)
 
 

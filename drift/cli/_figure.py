@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
@@ -122,17 +122,13 @@ class ErrorFigure:
         for name in names:
             table.add_column(name, justify="left" if name == "partition" else "right")
         for (topic, number), one in sorted(self.partitions.items()):
-            table.add_row(f"{topic}:{number}", *_cells(one))
+            recent = sum(one.recent) / max(1, len(one.recent))
+            table.add_row(
+                f"{topic}:{number}",
+                f"{one.examples:,}",
+                f"{one.mistakes / max(1, one.examples):.1%}",
+                f"{recent:.1%}",
+                f"{one.again:,}",
+                one.checkpoint or "",
+            )
         return table
-
-
-def _cells(one: _Partition) -> list[Any]:
-    count = max(1, one.examples)
-    recent = sum(one.recent) / max(1, len(one.recent))
-    return [
-        f"{one.examples:,}",
-        f"{one.mistakes / count:.1%}",
-        f"{recent:.1%}",
-        f"{one.again:,}",
-        one.checkpoint or "",
-    ]

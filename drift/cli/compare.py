@@ -185,20 +185,20 @@ def _river(path: str, **parameters: Any) -> Any:
     return river(path, **parameters)
 
 
-def _linear() -> Any:
-    # One for each class, as it takes no other labels than true and false.
-    each = _river("linear_model.LogisticRegression")
-    classes = _river("multiclass.OneVsRestClassifier", classifier=each)
-    return _river("preprocessing.StandardScaler") | classes
+def _behind_scaler(path: str, **parameters: Any) -> Any:
+    return _river("preprocessing.StandardScaler") | _river(path, **parameters)
 
 
-#: River's models by short names; linear ones and neighbours behind a scaler.
+#: River's models by short names. Logistic regression knows no labels but true and false, so that
+#: there is one for each class.
 _RIVER: dict[str, Callable[[], Any]] = {
     "arf": lambda: _river("forest.ARFClassifier", seed=0),
     "hat": lambda: _river("tree.HoeffdingAdaptiveTreeClassifier", seed=0),
     "ht": lambda: _river("tree.HoeffdingTreeClassifier"),
-    "knn": lambda: _river("preprocessing.StandardScaler") | _river("neighbors.KNNClassifier"),
-    "lr": _linear,
+    "knn": lambda: _behind_scaler("neighbors.KNNClassifier"),
+    "lr": lambda: _behind_scaler(
+        "multiclass.OneVsRestClassifier", classifier=_river("linear_model.LogisticRegression")
+    ),
     "nb": lambda: _river("naive_bayes.GaussianNB"),
     "srp": lambda: _river("ensemble.SRPClassifier", seed=0),
 }

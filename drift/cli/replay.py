@@ -9,6 +9,7 @@ import click
 
 from drift._options import option
 from drift.cli._client import Client
+from drift.cli._command import warn
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Replay(Client):
         with Reader(self.dead_letters, reading) as letters, Reader(self.topic, reading) as target:
             letters.require()
             target.require()
-            found = Letters(letters, target, error=self.error, warn=_warn)
+            found = Letters(letters, target, error=self.error, warn=warn)
             count = _show(found) if self.dry_run else _send(found, sending)
         click.echo(
             f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent once more, "
@@ -76,7 +77,3 @@ def _line(letter: Message, outgoing: Outgoing) -> str:
     where = ":".join(facts[f"drift.{part}"] for part in ("topic", "partition", "offset"))
     size = len(outgoing.value or b"")
     return f"{where} to {outgoing.topic}:{outgoing.lane}, {size:,} bytes: {facts['drift.error']}"
-
-
-def _warn(line: str) -> None:
-    click.echo(f"warning: {line}", err=True)

@@ -15,7 +15,7 @@ from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.results import frame
 from drift.experiments.comparison.rows import BASELINES, RUNS, mean_row, run_rows
-from drift.experiments.comparison.statistics import pairs_of
+from drift.experiments.comparison.statistics import holm, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -196,7 +196,9 @@ class ArenaResults:
                 for key, name in names.items()
             }
             found += [pair | means for pair in pairs_of(rows)]
-        return _corrected(found)
+        for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):
+            row["holm"] = p
+        return found
 
     def losses(self, delay: str | None = None, least: float = 0.005) -> list[Record]:
         """Streams on which a rival at its defaults is better, by at least so much; worst first.
@@ -292,11 +294,3 @@ def _best(name: str, settings: Iterable[Record]) -> Record | None:
     if len(known) < 2:
         return None
     return {**min(known, key=lambda row: row["error"]), "model": f"{name}, tuned"}
-
-
-def _corrected(pairs: list[Record]) -> list[Record]:
-    from drift.experiments.comparison.statistics import holm  # noqa: PLC0415
-
-    for row, p in zip(pairs, holm([row["wilcoxon"] for row in pairs]), strict=True):
-        row["holm"] = p
-    return pairs

@@ -1,10 +1,4 @@
-"""The tracking paper's experiment as configuration: four groups of shifting streams, its models.
-
-References
-----------
-.. [1] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
-   budget Perceptron", Machine Learning 69 (2007), section 4.
-"""
+"""The tracking paper's experiment as configuration: four groups of shifting streams, its models."""
 
 from __future__ import annotations
 
