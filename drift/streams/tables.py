@@ -2,7 +2,7 @@
 
 | suffix | read by |
 |---|---|
-| ``.csv``, ``.tsv``, also compressed | pandas, else polars |
+| ``.csv`` with commas or semicolons, ``.tsv``, also compressed | pandas, else polars |
 | ``.parquet`` | pandas with pyarrow, else polars |
 | ``.arff`` | `scipy.io.arff` |
 | ``.svm``, ``.libsvm``, ``.svmlight``, also compressed | `drift.streams.read_libsvm` |
@@ -11,8 +11,11 @@
 
 from __future__ import annotations
 
+import bz2
 import datetime as dt
+import gzip
 import json
+import lzma
 import math
 import warnings
 from dataclasses import replace
@@ -38,7 +41,11 @@ __all__ = ["read_stream"]
 
 #: A column of more texts than so many, most of them in one row only, names rows and no categories.
 _MANY = 100
-_COMPRESSED = {".gz", ".xz", ".bz2"}
+_COMPRESSED: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
+}
 _Columns = dict[str, list[Any]]
 
 
@@ -174,7 +181,12 @@ def _backend() -> Any:
     raise MissingExtraError("pandas", "compare")
 
 
-def _read_csv(path: Path, separator: str = ",") -> _Columns:
+def _read_csv(path: Path, separator: str = "") -> _Columns:
+    if not separator:
+        with _COMPRESSED.get(path.suffix, Path.open)(path, mode="rb") as file:
+            header = file.readline()
+        # Spreadsheets write so wherever the comma is the decimal one.
+        separator = ";" if b";" in header and b"," not in header else ","
     return _columns(nw.read_csv(str(path), backend=_backend(), separator=separator))
 
 

@@ -33,6 +33,8 @@ def write(folder, suffix):
     frame, path = pd.DataFrame(COLUMNS), folder / f"sales.{suffix}"
     if suffix == "csv":
         frame.to_csv(path, index=False)
+    elif suffix == "semicolons.csv":
+        frame.to_csv(path, index=False, sep=";", encoding="utf-8-sig")
     elif suffix == "csv.gz":
         path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
     elif suffix == "tsv":
@@ -45,7 +47,7 @@ def write(folder, suffix):
     return path
 
 
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "parquet", "jsonl"])
+@pytest.mark.parametrize("suffix", ["csv", "semicolons.csv", "csv.gz", "tsv", "parquet", "jsonl"])
 def test_every_kind_of_file_has_the_same_examples(suffix, tmp_path):
     stream = read_stream(write(tmp_path, suffix), "y", time="when")
     assert list(stream) == ORDERED
@@ -67,7 +69,8 @@ def test_polars_reads_where_there_is_no_pandas(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "drift.streams.tables.find_spec", lambda name: None if name == "pandas" else name
     )
-    assert list(read_stream(write(tmp_path, "csv"), "y", time="when")) == ORDERED
+    for suffix in ("csv", "semicolons.csv"):
+        assert list(read_stream(write(tmp_path, suffix), "y", time="when")) == ORDERED
 
 
 def test_times_order_and_ties_stay():
