@@ -52,8 +52,12 @@ class Client(Command):
         if self.failures and _is_about_bootstrap(error):
             # Who hangs up may do so before its reason is read: one of many tries has it.
             reasons.append(max(self.failures, key=is_refusal))
-        code = 2 if any(map(is_refusal, reasons)) else 1
-        return self.secrets.hidden("; ".join(map(_named, reasons))), code
+        message = self.secrets.hidden("; ".join(map(_named, reasons)))
+        if any(map(is_refusal, reasons)):
+            return message, 2
+        if _is_about_bootstrap(error):
+            message += ": start the broker, or give its address by --bootstrap"
+        return message, 1
 
     def clients(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return kafka-python's options to read with, and to send with."""

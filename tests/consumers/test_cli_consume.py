@@ -129,6 +129,7 @@ def test_a_broker_that_does_not_answer_is_not_the_users(drift, monkeypatch):
     [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
     assert "Unable to bootstrap" in line
     assert "refused" in line.partition("; ")[2].lower()
+    assert line.endswith(": start the broker, or give its address by --bootstrap")
 
 
 @pytest.fixture
