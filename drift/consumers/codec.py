@@ -49,12 +49,12 @@ from drift.consumers._json import diagnosis, is_deeper, library, plain
 from drift.consumers.records import Headers, Message, Outgoing, Position
 from drift.consumers.values import (
     LONGEST,
+    check_kind,
     found_at,
     is_long,
     is_plain,
     kind_of,
     made_plain,
-    one_of,
     put_at,
     shortened,
     stated,
@@ -297,19 +297,18 @@ class JsonCodec:
     def _example(self, tree: dict[str, Any], *, with_features: bool = True) -> Example:
         """Return the example that an object is, or refuse it."""
         at, found = self._at, self._found
-        weight = one_of(found(tree, at["weight"]), at["weight"], (int, float), "a number")
-        if weight is not None and weight < 0:
-            raise MessageError(str(at["weight"]), f"is {weight}: send a number of at least 0")
-        return Example(
-            self._features(tree) if with_features else {},
-            self._label(found(tree, at["label"])),
-            one_of(found(tree, at["id"]), at["id"], (str, int), "a string or an integer"),
-            one_of(
-                found(tree, at["timestamp"]),
-                *(at["timestamp"], (int, float, str), "a number or a string"),
-            ),
-            weight,
-        )
+        weight, name = found(tree, at["weight"]), found(tree, at["id"])
+        timestamp = found(tree, at["timestamp"])
+        if weight is not None:
+            check_kind(weight, at["weight"], (int, float), "a number")
+            if weight < 0:
+                raise MessageError(str(at["weight"]), f"is {weight}: send a number of at least 0")
+        if name is not None:
+            check_kind(name, at["id"], (str, int), "a string or an integer")
+        if timestamp is not None:
+            check_kind(timestamp, at["timestamp"], (int, float, str), "a number or a string")
+        features = self._features(tree) if with_features else {}
+        return Example(features, self._label(found(tree, at["label"])), name, timestamp, weight)
 
     def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
         """Return the features of an object, or refuse them."""

@@ -259,7 +259,7 @@ class Learner:
             "score": score,
             "probabilities": chances
             and {
-                str(label).lower() if label is True or label is False else str(label): share
+                "true" if label is True else "false" if label is False else str(label): share
                 for label, share in chances.items()
             },
             "label": example.label,

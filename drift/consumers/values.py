@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST",
+    "check_kind",
     "found_at",
     "is_long",
     "is_plain",
     "kind_of",
     "made_plain",
-    "one_of",
     "put_at",
     "shortened",
     "stated",
@@ -88,15 +88,12 @@ def is_unsayable(value: Any) -> bool:
     return type(value) is float and not math.isfinite(value)
 
 
-def one_of(value: Any, field: str | None, types: tuple[type, ...], what: str) -> Any:
-    """Return a value that is of some types, or None; else refuse it."""
-    if value is None:
-        return None
+def check_kind(value: Any, field: str | None, types: tuple[type, ...], what: str) -> None:
+    """Refuse a value that is of none of some types, or too long."""
     if type(value) not in types or is_unsayable(value):
         raise MessageError(str(field), f"is {kind_of(value)}: send {what}, or leave it out")
     if is_long(value):
         raise MessageError(str(field), f"is longer than {LONGEST}: send {what} that is shorter")
-    return value
 
 
 def is_long(value: Any) -> bool:

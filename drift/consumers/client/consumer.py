@@ -74,7 +74,11 @@ def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[
             [
                 Message(
                     Position(r.topic, r.partition, r.offset),
-                    *(r.key, r.value, r.headers, r.timestamp, r.leader_epoch),
+                    r.key,
+                    r.value,
+                    r.headers,
+                    r.timestamp,
+                    r.leader_epoch,
                     r.timestamp_type == 1,
                 )
                 for r in records

@@ -31,7 +31,9 @@ def probabilities(labels: tuple[Label, Label], score: float) -> dict[Label, floa
     """Probability of the negative and the positive label, to full precision on both sides."""
     odds = math.exp(-abs(score)) if abs(score) < 700 else 0.0
     less, more = odds / (1.0 + odds), 1.0 / (1.0 + odds)
-    return dict(zip(labels, (less, more) if score >= 0 else (more, less), strict=True))
+    if score < 0:
+        less, more = more, less
+    return {labels[0]: less, labels[1]: more}
 
 
 def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
