@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.models._store.class_labels import check_class
 from drift.models._store.features import in_order
+from drift.models._tracker.mixture import TIE
 from drift.models._tracker.plan import LATE_RATE, LATE_SHARE, LATE_VOTE
+from drift.models._tracker.rows import RowByRow
 from drift.models._tracker.scaling import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from drift.models._store.guard import Held
-    from drift.models._store.rows import Rows
     from drift.types import Features, Label
 
 __all__ = ["LateCore"]
-
-#: Votes and probabilities are equal within this: rounding decides nothing.
-TIE = 1e-6
 
 
 class Trust(NamedTuple):
@@ -39,7 +37,7 @@ class Trust(NamedTuple):
     weights: list[float]
 
 
-class LateCore:
+class LateCore(RowByRow):
     """Two cores, one of them `delay` examples behind: the contract of one.
 
     When an example is learnt, the core behind is what the other one was when it predicted that
@@ -143,16 +141,6 @@ class LateCore:
         self.pending.pop(n, None)
         while (old := next(iter(self.pending), n)) < behind.n_learnt:
             del self.pending[old]
-
-    def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
-        """Predict rows, and learn each then if there are labels.
-
-        It begins with the row whose number is that of the predictions, and appends to them.
-        """
-        for i in range(len(predictions), len(rows)):
-            x = rows.row(i)
-            number = self.predict(x) if labels is None else self.learn(x, labels[i], 1.0)
-            predictions.append(None if number < 0 else self.classes[number])
 
     # --- what there is -------------------------------------------------------------------------
 

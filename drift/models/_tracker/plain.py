@@ -18,6 +18,7 @@ from drift.models._store.undo import Part
 from drift.models._tracker.check import check_tracker
 from drift.models._tracker.mixture import TIE, Mixture, gradients, softmax_of
 from drift.models._tracker.plan import DRAWS, KALMAN, LINEAR, N_LINEAR
+from drift.models._tracker.rows import RowByRow
 from drift.models._tracker.scaling import Scaling, values_of
 from drift.models._tracker.slots import STEP, mix
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._store.guard import Held
-    from drift.models._store.rows import Rows
     from drift.models._tracker.mixture import Said
     from drift.models._tracker.plan import Plan
     from drift.models._tracker.scaling import Point
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["TrackerCore"]
 
 
-class TrackerCore(Part):
+class TrackerCore(RowByRow, Part):
     """State of a tracker, and how it learns.
 
     Parameters
@@ -172,16 +172,6 @@ class TrackerCore(Part):
         number = self._number(y)
         prediction: int = self.guard.update(self, self._learn, x, y, number, w)
         return prediction
-
-    def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
-        """Predict rows, and learn each then if there are labels.
-
-        It begins with the row whose number is that of the predictions, and appends to them.
-        """
-        for i in range(len(predictions), len(rows)):
-            x = rows.row(i)
-            number = self.predict(x) if labels is None else self.learn(x, labels[i], 1.0)
-            predictions.append(None if number < 0 else self.classes[number])
 
     def _number(self, y: Label) -> int:
         """Return a class's number; -1 for a new one, LabelError for what is none."""
