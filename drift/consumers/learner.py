@@ -226,8 +226,7 @@ class Learner:
         return False
 
     def _decode(self, message: Message) -> Example:
-        if message.headers or type(message.value) is CutValue:
-            check_record(message)
+        check_record(message)
         return self.codec.decode(message.value, message.headers)
 
     def _learn(self, message: Message) -> list[Outgoing]:
