@@ -93,13 +93,20 @@ def float64_columns() -> Iterator[None]:
 
 
 @cache
-def code_fingerprint() -> str:
-    """Return a fingerprint of the code of models and kernels, on which every result depends."""
+def code_fingerprint(*, whole: bool = False) -> str:
+    """Return a fingerprint of the code of models and kernels, on which every result depends.
+
+    Parameters
+    ----------
+    whole
+        Take all of drift's code.
+    """
     package = Path(drift.__file__).parent
+    models = [package / "kernels.py", *sorted((package / "models").rglob("*"))]
+    files = sorted(package.rglob("*")) if whole else models
     sources = {".py", ".pyx", ".pxi", ".h"}
-    files = [path for path in sorted((package / "models").rglob("*")) if path.suffix in sources]
     return hashlib.sha256(
-        b"".join(path.read_bytes() for path in [package / "kernels.py", *files])
+        b"".join(path.read_bytes() for path in files if path.suffix in sources)
     ).hexdigest()[:16]
 
 

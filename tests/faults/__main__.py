@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from drift.experiments import RunFolder
 from tests.faults.run import Report, run
 from tests.faults.totals import Runs
 from tools.kafka.broker import Broker
@@ -39,12 +40,13 @@ def main() -> int:
     if options.folder is None:
         return 0 if _report(parser, options).holds else 1
     form = [name for name in ("single", "late", "s3") if getattr(options, name)]
-    runs = Runs(options.folder, " ".join(form) or "each partition")
-    is_due = not options.total
-    while is_due or (runs.hold and runs.faults < options.total):
-        options.seed = runs.next_seed(options.seed)
-        runs.add(options.seed, _report(parser, options))
-        is_due = False
+    with RunFolder(options.folder).alone() as folder:
+        runs = Runs(folder, " ".join(form) or "each partition")
+        is_due = not options.total
+        while is_due or (runs.hold and runs.faults < options.total):
+            options.seed = runs.next_seed(options.seed)
+            runs.add(options.seed, _report(parser, options))
+            is_due = False
     sys.stdout.write("\n".join([*runs.report(), ""]))
     return 0 if runs.hold else 1
 

@@ -1,30 +1,22 @@
-"""The runs of a folder, each a line of JSON, which add up across calls."""
+"""The fault runs of a folder, which add up across calls."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from drift.experiments.jobs import code_fingerprint, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from drift.experiments import RunFolder
     from tests.faults.run import Report
 
 __all__ = ["Runs"]
 
 #: What is counted of a run by kind.
 _COUNTS = ("faults", "seen by workers", "workers ended", "messages", "labels", "sent again")
-_PACKAGE = Path(__file__).parents[2] / "drift"
-
-
-def _sources() -> str:
-    """Return a checksum of what is tested: runs of other sources do not count."""
-    kinds = {".py", ".pyx", ".pxi", ".h"}
-    files = sorted(one for one in _PACKAGE.rglob("*") if one.suffix in kinds)
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def _line(report: Report) -> dict[str, Any]:
@@ -55,25 +47,15 @@ class Runs:
     Parameters
     ----------
     folder
-        Where ``runs.jsonl`` is, or will be.
+        The folder.
     form
         What was asked for beside seed and length, which are those of a run.
     """
 
-    def __init__(self, folder: Path, form: str) -> None:
-        self.file = folder / "runs.jsonl"
-        self._own = {"form": form, "sources": _sources()}
-        folder.mkdir(parents=True, exist_ok=True)
-        self.lines = []
-        text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
-        for line in text.splitlines():
-            try:
-                entry = json.loads(line)
-            except ValueError:  # the call was killed as it wrote this
-                continue
-            if {**entry, **self._own} == entry:
-                self.lines.append(entry)
-        self._begin = "\n" if text and not text.endswith("\n") else ""
+    def __init__(self, folder: RunFolder, form: str) -> None:
+        self.folder = folder
+        self._own = {"form": form, "sources": code_fingerprint(whole=True)}
+        self.lines = [one for one in folder.read().values() if one | self._own == one]
 
     def next_seed(self, first: int) -> int:
         """Return the seed after those that there are."""
@@ -81,10 +63,9 @@ class Runs:
 
     def add(self, seed: int, report: Report) -> None:
         """Append a run."""
-        line = {**self._own, "seed": seed, **_line(report)}
-        with self.file.open("a", encoding="utf-8") as file:
-            file.write(f"{self._begin}{json.dumps(line)}\n")
-        self._begin = ""
+        identity = {**self._own, "seed": seed}
+        line = {"key": fingerprint(identity), **identity, **_line(report)}
+        self.folder.append(line)
         self.lines.append(line)
 
     @property
