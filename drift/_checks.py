@@ -102,7 +102,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def weight_of(w: Any) -> float:
-    """Return the weight of an example as a float; refuse what is none.
+    """Return the weight of an example as a float; refuse what cannot be one.
 
     Between 1e-100 and 1e100 products and quotients of weights and kernel values stay finite.
 
@@ -112,8 +112,8 @@ def weight_of(w: Any) -> float:
     2.0
     >>> weight_of(-1)
     Traceback (most recent call last):
-    drift.errors.ParameterError: weight -1 is none: give a number from 1e-100 to 1e100, or 0 to
-        pass the example over
+    drift.errors.ParameterError: weight -1 is out of range: give a number from 1e-100 to 1e100, or 0
+        to pass the example over
     """
     try:
         weight = float(w) if isinstance(w, (float, Real)) else math.nan
@@ -122,8 +122,8 @@ def weight_of(w: Any) -> float:
     if weight == 0.0 or 1e-100 <= weight <= 1e100:
         return weight
     raise ParameterError(
-        f"weight {w!r:.80} is none: give a number from 1e-100 to 1e100, or 0 to pass the example "
-        "over"
+        f"weight {w!r:.80} is out of range: give a number from 1e-100 to 1e100, or 0 to pass the "
+        "example over"
     )
 
 

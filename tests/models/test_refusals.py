@@ -66,16 +66,18 @@ def test_bad_features(model):
 
 
 NO_LABELS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
-BAD_LABELS = ["spam", 2, -2, [1], {"a": 1}, np.array([1]), np.array([1, 2])]
+BAD_LABELS = ["spam", 2, -2]
+UNHASHABLE = [[1], {"a": 1}, np.array([1]), np.array([1, 2])]
 
 
 def test_bad_labels(model):
     if isinstance(model, MulticlassKernelClassifier):
         pytest.skip("learns any label that names a class: see test_multiclass")
     before = pickle.dumps(model)
-    for y in BAD_LABELS + NO_LABELS:
-        missing = any(y is one for one in NO_LABELS)
-        told = "without a label" if missing else r"bool, 0/1 and -1/.1.*OneVsRest"
+    told_of = [(y, r"bool, 0/1 and -1/.1.*OneVsRest") for y in BAD_LABELS]
+    told_of += [(y, "unhashable: use a string") for y in UNHASHABLE]  # OneVsRest takes none either
+    told_of += [(y, "without a label") for y in NO_LABELS]
+    for y, told in told_of:
         with pytest.raises(LabelError, match=told):
             model.learn_one({"f0": 1.0}, y)
         with pytest.raises(LabelError, match=f"^row 1: .*{told}"):
@@ -100,7 +102,7 @@ def test_labels_of_two_kinds(model):
     if isinstance(model, MulticlassKernelClassifier):
         pytest.skip("learns any label that names a class: see test_multiclass")
     before = pickle.dumps(model)
-    with pytest.raises(LabelError, match=r"-1 does not match .*False and True"):
+    with pytest.raises(LabelError, match=r"-1 does not match .*False and True: .*OneVsRest"):
         model.learn_one({"f0": 1.0}, -1)
     assert pickle.dumps(model) == before
     with pytest.raises(LabelError, match="does not match"):
@@ -110,10 +112,11 @@ def test_labels_of_two_kinds(model):
 BAD_BATCHES = [
     (np.array([[1.0, 0.0], [0.0, np.inf]]), FeatureError, "row 1: feature 1 is inf"),
     (np.array([["a", "b"], ["c", "d"]]), FeatureTypeError, "numbers, not <U1"),
-    (np.array([1.0, 2.0]), ParameterError, "two dimensions"),
+    (np.array([1.0, 2.0]), ParameterError, "two dimensions.*reshape it to a row"),
     ([{"a": 1.0}, {"b": "Rome"}], FeatureTypeError, "row 1: feature 'b' is 'Rome'"),
     (pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, np.inf]}), FeatureError, "row 1: feature 'b'"),
     (pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), FeatureTypeError, "row 0: feature 'b'"),
+    (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), ParameterError, "'a' 2 times: rename"),
     ("text", FeatureTypeError, "a batch is a DataFrame"),
 ]
 
@@ -137,6 +140,8 @@ def test_lengths_that_differ(model):
         model.learn_many([{}, {}], [True])
     with pytest.raises(ParameterError, match="labels are a Series"):
         model.learn_many([{}, {}], 1)
+    with pytest.raises(ParameterError, match=r"labels .* not the shape \(2, 1\): pass one column"):
+        model.learn_many([{}, {}], np.array([[True], [False]]))
 
 
 def test_a_kernel_that_would_overflow_is_refused_before_it_does():

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from river.utils import dataframe
 
 from drift._checks import weight_of
-from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError
+from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError, one_line
 from drift.models._store.features import is_missing
 from drift.models._store.rows import Row, Rows
 
@@ -72,6 +73,8 @@ class Table:
     ------
     FeatureTypeError
         If `X` is none of these.
+    ParameterError
+        If two columns of a DataFrame have the same name.
     """
 
     def __init__(self, X: Any) -> None:
@@ -90,6 +93,8 @@ class Table:
                     "a batch is a DataFrame, a list of dicts, a 2-d numpy array or a scipy sparse "
                     f"matrix, not a {type(X).__name__}"
                 ) from None
+            except DuplicateError as error:
+                raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
             self._read_frame(X)
 
     def _read_frame(self, X: Any) -> None:
@@ -196,7 +201,10 @@ def _column(values: Sequence[Label]) -> NDArray[Any]:
 
 def _matrix(X: Any) -> Any:
     if X.ndim != 2:
-        raise ParameterError(f"an array of examples has two dimensions, not the shape {X.shape}")
+        raise ParameterError(
+            f"an array of examples has two dimensions, not the shape {X.shape}: reshape it to a "
+            "row for each example"
+        )
     if X.dtype.kind not in "biuf":
         raise FeatureTypeError(
             f"an array of examples holds numbers, not {X.dtype}: encode it first"
@@ -218,7 +226,9 @@ def _listed(values: Any, what: str) -> tuple[list[Any], Any]:
         return list(values), None
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
-            raise ParameterError(f"{what} have one dimension, not the shape {values.shape}")
+            raise ParameterError(
+                f"{what} have one dimension, not the shape {values.shape}: pass one column"
+            )
         return values.tolist(), None
     try:
         series = nw.from_native(values, series_only=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
-from drift.models._store.class_labels import UNSEEN, refuse_real
-from drift.models._store.features import is_missing
+from drift.models._store.class_labels import UNSEEN, check_class
 from drift.models._template.river import Scored
 
 if TYPE_CHECKING:
@@ -42,16 +40,15 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
         return SIGNS[kind][y]
     except (KeyError, TypeError):
         pass
-    if is_missing(y):
-        raise LabelError(f"label {y!r} is missing: leave out examples without a label")
-    refuse_real(y)
-    if not isinstance(y, Hashable) or y not in SIGNS["any"]:
+    check_class(y)
+    if y not in SIGNS["any"]:
         raise LabelError(
             f"label {y!r:.80} is none of bool, 0/1 and -1/+1: for other labels or more than "
             "two, wrap this model in drift.models.OneVsRest"
         )
     raise LabelError(
-        f"label {y!r:.80} does not match the labels learnt so far, {labels[0]!r} and {labels[1]!r}"
+        f"label {y!r:.80} does not match the labels learnt so far, {labels[0]!r} and "
+        f"{labels[1]!r}: keep to one kind, or wrap this model in drift.models.OneVsRest"
     )
 
 
