@@ -1,5 +1,6 @@
 """River's own checks, over every registered class and kernel."""
 
+import copy
 import io
 import itertools
 import pickle
@@ -132,13 +133,14 @@ def test_a_copy_goes_on_as_the_original_would(case):
     copies = [
         pickle.loads(pickle.dumps(original)),
         original.clone(include_attributes=True),
+        copy.copy(original),
     ]
     for x, y in examples[70:]:
         original.learn_one(x, y)
-        for copy in copies:
-            copy.learn_one(x, y)
-    for copy in copies:
-        assert canonical(copy) == canonical(original)
+    for one in copies:
+        for x, y in examples[70:]:
+            one.learn_one(x, y)
+        assert canonical(one) == canonical(original)
 
 
 class Canonical(pickle.Pickler):

@@ -1,5 +1,6 @@
 """The structured Projectron++ against its twins, and what it asks of a kernel and an argmax."""
 
+import copy
 import math
 import pickle
 import random
@@ -248,13 +249,14 @@ def test_predicting_changes_nothing():
 def test_a_copy_goes_on_as_the_original():
     model = learnt()
     copies = [pickle.loads(pickle.dumps(model)), model.clone(include_attributes=True)]
+    copies.append(copy.copy(model))
     assert model.clone().n_supports == 0
-    for x, y in tagged(40, seed=1):
-        for each in (model, *copies):
+    for each in (model, *copies):
+        for x, y in tagged(40, seed=1):
             each.learn_one(x, y)
-    for copy in copies:
-        assert copy.supports == model.supports
-        assert (copy.n_mistakes, copy.n_updates) == (model.n_mistakes, model.n_updates)
+    for one in copies:
+        assert one.supports == model.supports
+        assert (one.n_mistakes, one.n_updates) == (model.n_mistakes, model.n_updates)
     assert model.n_updates > learnt().n_updates
 
 

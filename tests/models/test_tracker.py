@@ -193,6 +193,7 @@ def test_copies_go_on_bit_for_bit(scale, delay):
     one.learn_many(rows[:70], y[:70])
     copies = [
         pickle.loads(pickle.dumps(one)),
+        copy.copy(one),
         copy.deepcopy(one),
         one.clone(include_attributes=True),
         decode(encode(one)),

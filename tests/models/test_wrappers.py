@@ -232,7 +232,7 @@ def test_batches_and_copies_do_as_the_loop_does(name):
             other.learn_one(dict(reversed(x.items())), y)
         if t == 40:
             copies = [pickle.loads(pickle.dumps(one)), one.clone(include_attributes=True)]
-            copies.append(copy.deepcopy(one))
+            copies += [copy.copy(one), copy.deepcopy(one)]
     rows, labels = [x for x, _ in examples], [y for _, y in examples]
     batches = [many.predict_learn_many(rows[s], labels[s]) for s in (slice(5), slice(5, None))]
     assert [y for batch in batches for y in batch] == predictions

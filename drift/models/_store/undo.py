@@ -6,9 +6,13 @@ update raises.
 
 from __future__ import annotations
 
+import copy
 from enum import IntEnum
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["Kind", "Part", "copied", "kind_of", "store_class"]
 
@@ -22,6 +26,10 @@ class Part:
 
     #: Attributes whose content an update never changes in place, or only after `Guard.keep`.
     _kept: ClassVar[frozenset[str]] = frozenset()
+
+    def __copy__(self) -> Self:
+        """Copy all of it: a model that shared another's supports would learn into that, too."""
+        return copy.deepcopy(self)
 
 
 class Kind(IntEnum):
