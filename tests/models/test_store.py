@@ -114,9 +114,19 @@ class TwoStores(RuleBasedStateMachine):
         for store in (self.fast, self.plain):
             store.merge(slot, target, share)
 
-    @rule(steps=st.lists(st.one_of(examples, st.integers(0, 99), st.floats(-2, 2)), max_size=30))
+    @rule(
+        steps=st.lists(
+            st.one_of(
+                examples,
+                st.integers(0, 99),
+                st.floats(-2, 2),
+                st.sampled_from([1e-80, "add", "set", "merge"]),
+            ),
+            max_size=30,
+        )
+    )
     def take_an_update_back(self, steps):
-        """An example comes, a support goes, all are scaled, in any order, and nothing has been."""
+        """An example comes, a support goes, coefficients change, and nothing has been."""
         before = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
         self.fast.begin()
         for step in steps:
@@ -125,8 +135,17 @@ class TwoStores(RuleBasedStateMachine):
                 self.fast.add(self.of(self.fast, step), 1.0)
             elif isinstance(step, float):
                 self.fast.scale_all(step)
+            elif step == "add":
+                self.fast.add_coefficients(array("d", range(3000)))
+            elif step == "set":
+                self.fast.set_coefficients(array("d", range(3000)))
+            elif step == "merge":
+                if self.fast.size > 1:
+                    self.fast.merge(self.fast.slot(0), self.fast.slot(1), 0.5)
             elif self.fast.size:
-                self.fast.remove(self.fast.slot(step % self.fast.size))
+                assert self.fast.slot(step % self.fast.size) == self.fast.evict(
+                    step % self.fast.size
+                )
         self.fast.undo()
         after = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
         assert after == before

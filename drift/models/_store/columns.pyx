@@ -80,7 +80,7 @@ cdef class ColumnStore(Changes):
         if self.numbered:
             size += (self.column_room + self.numbers_held.mask + 1) * sizeof(int32_t)
         size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
-        size += self.old_room * (2 * sizeof(double) + sizeof(int32_t))
+        size += self.old_room * sizeof(double) + self.gone_room * sizeof(Gone)
         size += self.point_room * (5 * sizeof(int32_t) + (6 if self.numbered else 10) * sizeof(double))
         return object.__sizeof__(self) + size
 

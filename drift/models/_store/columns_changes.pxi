@@ -7,17 +7,10 @@
 cdef class Changes(Batches):
     """Supports in order of insertion."""
 
-    # What was before the update: sizes, and the coefficients and the order of the supports.
-    cdef int old_used, old_capacity, old_columns, old_size
+    # What was before the update, and how many supports of then are left: the oldest in the order.
+    cdef int old_used, old_capacity, old_columns, n_old
     cdef int64_t old_added
     cdef double old_factor
-    cdef double *old_weight
-    cdef int32_t *old_order
-    cdef int64_t *old_serials
-    cdef int old_room
-
-    def __dealloc__(self):
-        free(self.old_weight); free(self.old_order); free(self.old_serials)
 
     # --- the order -----------------------------------------------------------------------------
 
@@ -105,23 +98,37 @@ cdef class Changes(Batches):
     def remove(self, int slot):
         """Forget the support in a slot, and each name that no other support has."""
         cdef int i = 0
-        self.guard.check()
         while i < self.size and self.order[i] != slot:
             i += 1
         if i == self.size:
             raise IndexError(f"no support is in slot {slot}")
-        reserve(&self.gone, 1)
+        self.evict(i)
+
+    def evict(self, int i):
+        """Forget support number `i`, as `slot` counts; return the slot that it leaves."""
+        cdef int slot = self.slot(i)
+        cdef Gone *gone
+        self.guard.check()
+        i += self.size if i < 0 else 0
+        if self.n_gone == self.gone_room:
+            self.gone = <Gone *>grown(self.gone, (2 * self.gone_room + 8) * sizeof(Gone))
+            self.gone_room = 2 * self.gone_room + 8
         self.reserve_point(self.row_size[slot])
+        gone = &self.gone[self.n_gone]
+        gone.slot, gone.weight, gone.serial = slot, self.weight[slot], self.serials[i]
+        gone.place = i if i < self.n_old else -1
+        self.n_old -= i < self.n_old
+        self.n_gone += 1
         self.scored = self.filled = self.current = False
         self.size -= 1
         memmove(&self.order[i], &self.order[i + 1], (self.size - i) * sizeof(int32_t))
         memmove(&self.serials[i], &self.serials[i + 1], (self.size - i) * sizeof(int64_t))
         self.weight[slot] = 0.0
-        push(&self.gone, slot)
         if not self.logging:
             problem = self.finish()
             if problem is not None:
                 raise problem
+        return slot
 
     cdef int drop_row(self, int slot) noexcept:
         """Take a support's values out of their columns; return how many are empty then, in `keys`."""
@@ -199,6 +206,7 @@ cdef class Changes(Batches):
     def merge(self, int slot, int target, double share):
         """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
         if share != 0.0:
+            self.keep_weights()
             self.weight[target] = self.sum_of(self.weight[target], share * self.weight[slot])
         self.remove(slot)
 
@@ -206,25 +214,31 @@ cdef class Changes(Batches):
 
     def begin(self):
         """Begin an update: what follows can be taken back until it is finished."""
-        if self.old_room < self.capacity:
-            self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
-            self.old_order = <int32_t *>grown(self.old_order, self.capacity * sizeof(int32_t))
-            self.old_serials = <int64_t *>grown(self.old_serials, self.capacity * sizeof(int64_t))
-            self.old_room = self.capacity
-        if self.used:
-            memcpy(self.old_weight, self.weight, self.used * sizeof(double))
-            memcpy(self.old_order, self.order, self.size * sizeof(int32_t))
-            memcpy(self.old_serials, self.serials, self.size * sizeof(int64_t))
         self.old_factor, self.old_added = self.factor, self.n_added
-        self.old_used, self.old_size = self.used, self.size
+        self.old_used, self.n_old = self.used, self.size
         self.old_capacity, self.old_columns = self.capacity, self.n_columns
         self.least_free = self.free_columns.size
-        self.made.size = self.turned.size = self.added.size = self.gone.size = 0
+        self.made.size = self.turned.size = self.added.size = self.n_gone = 0
+        self.weights_kept = False
         self.calibration.begin(); self.logging = True
 
     def undo(self):
         """Be again as at the beginning of the update, to the last bit."""
         cdef int k, j, slot
+        cdef Gone *gone
+        self.size = self.n_old
+        for k in range(self.n_gone - 1, -1, -1):
+            gone = &self.gone[k]
+            self.weight[gone.slot] = gone.weight
+            if gone.place >= 0:
+                j = gone.place
+                memmove(&self.order[j + 1], &self.order[j], (self.size - j) * sizeof(int32_t))
+                memmove(&self.serials[j + 1], &self.serials[j], (self.size - j) * sizeof(int64_t))
+                self.order[j], self.serials[j] = gone.slot, gone.serial
+                self.size += 1
+        if self.weights_kept:
+            memcpy(self.weight, self.old_weight, self.old_used * sizeof(double))
+        self.n_gone = 0
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]
             self.drop_row(slot)
@@ -250,13 +264,8 @@ cdef class Changes(Batches):
                     self.make_dense(max(j, ~j), j < 0)
             except MemoryError:
                 pass  # the other form has the same values
-        self.gone.size = 0
-        self.used, self.size = self.old_used, self.old_size
+        self.used = self.old_used
         self.factor, self.n_added = self.old_factor, self.old_added
-        if self.used:
-            memcpy(self.weight, self.old_weight, self.used * sizeof(double))
-            memcpy(self.order, self.old_order, self.size * sizeof(int32_t))
-            memcpy(self.serials, self.old_serials, self.size * sizeof(int64_t))
         self.scored = self.filled = self.current = False
 
     def finish(self):
@@ -264,15 +273,15 @@ cdef class Changes(Batches):
         cdef int i, k, slot, n_emptied
         problem = None
         self.logging = False
-        if self.gone.size:
+        if self.n_gone:
             self.scored = self.filled = self.current = False
-        for i in range(self.gone.size):
-            slot = self.gone.items[i]
+        for i in range(self.n_gone):
+            slot = self.gone[i].slot
             n_emptied = self.drop_row(slot)
             for k in range(0 if self.numbered else n_emptied):
                 DRIFT_PREFETCH(<PyObject *>self.names[<int>(self.keys[k] >> 32)])
             for k in range(n_emptied - 1, -1, -1):  # the lowest is taken first
                 problem = self.free_column(<int>(self.keys[k] >> 32)) or problem
             push(&self.free_slots, slot)
-        self.gone.size = 0
+        self.n_gone = 0
         return problem

@@ -37,6 +37,7 @@ cdef inline copy_of(value):
     return (<dict>value).copy() if type(value) is dict else copied(value)
 
 
+@cython.final
 cdef class Guard:
     """Keeps other threads out of a model, and takes back an update that fails.
 
@@ -123,7 +124,6 @@ cdef class Guard:
                 return 0
         before = content.copy()
         self.parts.append((content, before))
-        unchanged = part._kept
         for name, value in content.items():
             kind = known_kind(value)
             if kind == VALUE:
@@ -131,7 +131,7 @@ cdef class Guard:
             if kind == PART:
                 self.join(value)
             elif kind == CONTAINER:
-                if name not in unchanged:
+                if name not in part._kept:
                     before[name] = copy_of(value)
                 if type(value) is list and value and known_kind((<list>value)[0]) == PART:
                     for one in <list>value:

@@ -53,6 +53,13 @@ cdef struct Numbers:
     int room
 
 
+cdef struct Gone:
+    # A support that an update has removed; its place among those from before the update, or -1.
+    int slot, place
+    int64_t serial
+    double weight
+
+
 cdef int reserve(Numbers *numbers, int more) except -1:
     """Make room for `more` numbers, so that `push` cannot fail."""
     cdef int room = numbers.size + more
@@ -127,9 +134,13 @@ cdef class Supports:
     cdef readonly int size
     cdef readonly int64_t n_added
     # The log of the update under way, see _columns_changes.pxi.
-    cdef bint logging
-    cdef Numbers made, turned, added, gone
+    cdef bint logging, weights_kept
+    cdef Numbers made, turned, added
+    cdef Gone *gone
+    cdef int n_gone, gone_room
     cdef int least_free  # fewest free columns so far
+    cdef double *old_weight
+    cdef int old_room
     # What of the point below holds until the supports change: last_score, row, ids.
     cdef bint scored, filled, current
 
@@ -162,7 +173,8 @@ cdef class Supports:
     def __dealloc__(self):
         cdef int j
         free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
-        free(self.made.items); free(self.turned.items); free(self.added.items); free(self.gone.items)
+        free(self.made.items); free(self.turned.items); free(self.added.items)
+        free(self.gone); free(self.old_weight)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
         for j in range(self.capacity):
@@ -181,6 +193,7 @@ cdef class Supports:
     def set_coefficients(self, values):
         """Set the coefficient of each slot, from a buffer as `add_coefficients` takes it."""
         cdef Buffer buffer = held(values)
+        self.keep_weights()
         memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
         self.factor = 1.0
         self.clear_free()
@@ -208,6 +221,7 @@ cdef class Supports:
         cdef Buffer buffer = held(values)
         cdef double *by_slot = doubles(buffer, self.used)
         cdef int slot
+        self.keep_weights()
         for slot in range(self.used):
             self.weight[slot] = self.sum_of(self.weight[slot], by_slot[slot] / self.factor)
         self.clear_free()
@@ -218,8 +232,22 @@ cdef class Supports:
         cdef int k
         for k in range(self.free_slots.size):
             self.weight[self.free_slots.items[k]] = 0.0
-        for k in range(self.gone.size):
-            self.weight[self.gone.items[k]] = 0.0
+        for k in range(self.n_gone):
+            self.weight[self.gone[k].slot] = 0.0
+
+    cdef int keep_weights(self) except -1:
+        """Note all coefficients, before one of a support that stays changes."""
+        cdef int k
+        if not self.logging or self.weights_kept:
+            return 0
+        if self.old_room < self.capacity:
+            self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
+            self.old_room = self.capacity
+        memcpy(self.old_weight, self.weight, self.used * sizeof(double))
+        for k in range(self.n_gone):
+            self.old_weight[self.gone[k].slot] = self.gone[k].weight
+        self.weights_kept = True
+        return 0
 
     cdef inline double sum_of(self, double a, double b) noexcept:
         """Sum, 0 where the terms cancel to within rounding."""
@@ -230,6 +258,7 @@ cdef class Supports:
         cdef int slot
         self.factor *= c
         if not 1e-100 < fabs(self.factor) < 1e100:  # before the weights lose their meaning
+            self.keep_weights()
             for slot in range(self.used):
                 self.weight[slot] *= self.factor
             self.factor = 1.0

@@ -303,10 +303,14 @@ class ColumnStore:
 
     def remove(self, slot: int) -> None:
         """Forget the support in a slot, and each name that no other support has."""
-        self._last = None
         if slot not in self.order:
             raise IndexError(f"no support is in slot {slot}")
-        i = self.order.index(slot)
+        self.evict(self.order.index(slot))
+
+    def evict(self, i: int) -> int:
+        """Forget support number `i`, as `slot` counts; return the slot that it leaves."""
+        self._last = None
+        slot = self.order[i]
         del self.order[i], self.serials[i]
         for j in sorted(self.rows[slot], reverse=True):
             del self.columns[j][slot]
@@ -318,6 +322,7 @@ class ColumnStore:
         self.weight[slot] = 0.0
         self.squared[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
+        return slot
 
     def least(self, sizes: Any = None) -> int:
         """Slot of the support of the smallest size but the newest; of equals the oldest."""

@@ -135,6 +135,8 @@ class SupportSet:
         self.finish = store.finish
         #: Make the example read last the newest support; return its slot.
         self.add = store.add
+        #: Evict support number `i`; return the slot that it leaves.
+        self.remove = store.evict
         #: Bound on the rounding error of the score taken last.
         self.rounding = store.rounding
         #: Kernel between the point and itself.
@@ -218,12 +220,6 @@ class SupportSet:
     def content(self, x: Features) -> Example:
         """Return the content of the example read last."""
         return content_of(x)
-
-    def remove(self, i: int) -> int:
-        """Evict support number `i`; return the slot that it leaves."""
-        slot = self._store.slot(i)
-        self._store.remove(slot)
-        return slot
 
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""
