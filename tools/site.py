@@ -40,6 +40,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]
 #: Packages with a page of reference each.
 PACKAGES = ("models", "kernels", "streams", "experiments", "consumers", "testing", "errors")
+#: Models that are shown with what they inherit: that of all made the page three times as long.
+WHOLE = ("KernelClassifier", "StructuredProjectron", "Tracker")
+OWN = "\n    options:\n      inherited_members: false"
+SHARED = (
+    "All models have the methods of `KernelClassifier` for one example and for many, the Tracker "
+    "but for scores. Below a model is what it adds."
+)
 LINK = re.compile(r'(\]\(|src="|srcset=")(?!\w+:|#)([^)#"\s]+)([^)"\s]*)')
 PICTURE = re.compile(r"<picture>.*?alt=\"(.*?)\" src=\"(.*?)\.svg\".*?</picture>", re.DOTALL)
 #: What a browser fetches without being asked: links to other sites, in <a>, are none of these.
@@ -80,10 +87,13 @@ def reference(package: str) -> str:
     """Return the page of a package: what it says of itself, and each public name."""
     module = import_module(f"drift.{package}")
     parts = [f"# drift.{package}", inspect.getdoc(module).partition("\n\n")[0]]
+    if package == "models":
+        parts.append(SHARED)
     for name in sorted(module.__all__, key=lambda name: (name != "Tracker", name.lower())):
         home = getattr(getattr(module, name), "__module__", "")  # constants have none
         if home.startswith("drift"):
-            parts.append(f"::: {home}.{name}")
+            whole = package != "models" or name in WHOLE
+            parts.append(f"::: {home}.{name}" + ("" if whole else OWN))
     return "\n\n".join(parts) + "\n"
 
 
@@ -148,7 +158,7 @@ def on_post_build(config: MkDocsConfig) -> None:
         folder = Path(config.site_dir, place).with_suffix("")
         folder = folder.parent if folder.name in ("README", "index") else folder
         page = DARK.sub("", text).replace("#only-light", "")
-        page = re.sub(r"^::: (.*)$", documented, page, flags=re.MULTILINE)
+        page = re.sub(r"^::: (.*)((?:\n +.*)*)$", documented, page, flags=re.MULTILINE)
         (folder / "index.md").write_text(page, "utf-8")
     for file in Path(config.site_dir).rglob("*.html"):
         for request in REQUEST.findall(file.read_text("utf-8")):
@@ -161,8 +171,8 @@ def documented(match: re.Match[str]) -> str:
     value = getattr(import_module(module), name)
     own = {name: value}
     if inspect.isclass(value):
-        methods = inspect.getmembers(value, inspect.isfunction)
-        own |= {f"{name}.{method}": m for method, m in methods if not method.startswith("_")}
+        methods = [m for m in inspect.getmembers(value, inspect.isfunction) if m[0][0] != "_"]
+        own |= {f"{name}.{m}": f for m, f in methods if not match[2] or m in vars(value)}
     return "\n\n".join(
         f"## {full}\n\n```text\n{full}{signature(one)}\n\n{inspect.getdoc(one) or ''}\n```"
         for full, one in own.items()
