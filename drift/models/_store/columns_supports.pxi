@@ -194,7 +194,8 @@ cdef class Supports:
         """Set the coefficient of each slot, from a buffer as `add_coefficients` takes it."""
         cdef Buffer buffer = held(values)
         self.keep_weights()
-        memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
+        if self.used:
+            memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
         self.factor = 1.0
         self.clear_free()
         self.scored = False
@@ -238,7 +239,7 @@ cdef class Supports:
     cdef int keep_weights(self) except -1:
         """Note all coefficients, before one of a support that stays changes."""
         cdef int k
-        if not self.logging or self.weights_kept:
+        if not self.logging or self.weights_kept or not self.used:
             return 0
         if self.old_room < self.capacity:
             self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
