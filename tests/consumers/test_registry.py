@@ -2,10 +2,12 @@
 
 import json
 import pickle
+import re
 import struct
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,7 @@ from drift.errors import (
     UnavailableError,
 )
 from drift.models import LBP
+from drift.testing import consume
 
 fastavro = pytest.importorskip("fastavro")
 pytest.importorskip("jsonschema")
@@ -199,6 +202,18 @@ def test_avro_of_others_is_read(codec):
     assert codec.decode(avro(7, stream.getvalue())) == Example({"sum": 1.25}, False)
     with pytest.raises(ParameterError, match="schema_id"):
         codec.encode(Example({"sum": 1.25}, False))
+
+
+def test_the_page_sends_what_is_read(registry, codec, broker):
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    [code] = [block for block in blocks if "SchemaCodec" in block]
+    broker.create_topic("orders")
+    code = code.replace('bootstrap_servers="localhost:9092"', "**broker")
+    code = code.replace("http://localhost:8081", registry.address)
+    exec(code, {"broker": broker.client_args})  # noqa: S102 - ours
+    [record] = consume(broker, "orders", 1)
+    assert codec.decode(record.value) == Example({"sum": 31.5}, True)
 
 
 def test_labels_of_a_topic_of_their_own_have_schemas_too(registry):
