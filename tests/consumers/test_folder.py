@@ -295,7 +295,7 @@ def test_who_is_fenced_is_told_by_whom(root):
     newer, _ = others.claim(TP)
     with pytest.raises(FencedError, match="2: process 7 on tuesday, of the group other, has the"):
         ours.save(TP, epoch, LBP(2), {TP: 1})
-    (ours.folder(TP) / f"epoch-{newer:08d}").write_bytes(b"\xff")
+    replace(ours._files(TP), ours.folder(TP) / f"epoch-{newer:08d}", b"\xff")
     with pytest.raises(FencedError, match="2: another worker has the partition"):
         ours.save(TP, epoch, LBP(2), {TP: 1})
     assert f"process {os.getpid()} on " in ours.owner
@@ -389,9 +389,15 @@ def test_a_link_in_the_way_of_a_checkpoint_is_not_followed(local, tmp_path, monk
 
 
 def damage(folder, index, change):
-    path = sorted(folder.folder(TP).glob("*.drift"))[index]
-    path.write_bytes(change(path.read_bytes()))
+    files = folder._files(TP)
+    path = files.file(*files.listing().checkpoints[index])
+    replace(files, path, change(path.read_bytes()))
     return path
+
+
+def replace(files, path, data):
+    path.unlink()
+    files._create(path.name, data)
 
 
 @pytest.mark.parametrize(
@@ -656,8 +662,9 @@ for i in range(4):
 def test_a_file_can_be_read_by_itself(folder):
     epoch, _ = folder.claim(TP)
     save(folder, epoch, 10)
-    [path] = folder.folder(TP).glob("*.drift")
+    files = folder._files(TP)
+    path = files.file(1, 1)
     assert read(path).offsets == {TP: 10}
-    path.write_bytes(b"")
+    replace(files, path, b"")
     with pytest.raises(DamagedCheckpointError, match=f"^{path}: no checkpoint of drift: 0 bytes"):
         read(path)

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints import checkpoint
+from drift.consumers.checkpoints.files import files_in
 from drift.errors import CheckpointError
 from tests.faults.runner import STEPS, folder
 
 if TYPE_CHECKING:
+    from drift.consumers.checkpoints.files import PartitionFolder
     from tests.faults.plan import Fault
 
 __all__ = ["Group"]
@@ -251,11 +253,11 @@ class Group:
         return {
             partition: epoch
             for partition, epoch in worker.claims().items()
-            if any(self._path(partition).glob(f"epoch-{epoch:08d}"))
+            if epoch in self._files(partition).listing().epochs
         }
 
-    def _path(self, partition: int | None) -> Path:
-        return self._folder.folder((self.options["topic"], partition))
+    def _files(self, partition: int | None) -> PartitionFolder:
+        return files_in(self._folder.folder((self.options["topic"], partition)))
 
     def _thaw(self, worker: _Worker) -> None:
         worker.frozen = False
@@ -276,20 +278,22 @@ class Group:
         """
         self._end(worker)
         for partition in self._held(worker):
-            files = sorted(self._path(partition).glob("checkpoint-*.drift"))
+            folder = self._files(partition)
+            files = [folder.file(*which) for which in folder.listing().checkpoints]
             if sum(map(_whole, files)) > 1 and _whole(files[-1]):
-                self._damage(files[-1])
+                self._damage(folder, files[-1])
                 self.injected["damaged files"] += 1
         self._in(fault.seconds, self._start)
 
-    def _damage(self, path: Path) -> None:
+    def _damage(self, folder: PartitionFolder, path: Any) -> None:
         data = bytearray(path.read_bytes())
         place = self._rng.randrange(len(data))
         if self._rng.random() < 0.5:
             del data[place:]
         else:
             data[place] ^= 1 << self._rng.randrange(8)
-        path.write_bytes(data)
+        path.unlink()
+        folder._create(path.name, bytes(data))
 
 
 def _whole(path: Path) -> bool:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints import checkpoint
+from drift.consumers.checkpoints.files import files_in
 from drift.errors import CheckpointError
 from tests.consumers.s3 import Store
 from tests.faults.check import Findings, check, check_late, check_single, read
@@ -316,10 +317,11 @@ class _Test:
     def _offsets(self) -> Iterator[list[list[Any]]]:
         """Yield what the newest checkpoint of each model says, without loading the model."""
         for place in self.places:
-            files = sorted(self.folder.folder(place).glob("checkpoint-*.drift"), reverse=True)
-            for file in files:
+            files = files_in(self.folder.folder(place))
+            for which in reversed(files.listing().checkpoints):
                 try:
-                    yield checkpoint.describe(checkpoint.load(file)).header["offsets"]
+                    said = checkpoint.describe(checkpoint.load(files.file(*which)))
+                    yield said.header["offsets"]
                 except (CheckpointError, OSError):
                     continue
                 break

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.file_format import (
+    Description,
     check_signature,
     describe,
-    is_whole,
     load,
     naming,
     seal,
 )
 from drift.consumers.checkpoints.files import PartitionFolder, files_in
-from drift.consumers.checkpoints.objects import ObjectPath
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -24,24 +24,21 @@ __all__ = ["adopt", "newest"]
 
 def newest(folder: AnyPath) -> dict[PartitionFolder, dict[str, Any]]:
     """Return the headers of the newest checkpoints, in a folder of one partition or of several."""
-    if isinstance(folder, ObjectPath):
-        folders: list[Any] = folder.folders()
-    else:
-        folders = sorted(path for path in folder.iterdir() if path.is_dir())
+    folders = sorted(path for path in folder.iterdir() if path.is_dir())
     files = {one: _newest(one) for one in map(files_in, [folder, *folders])}
-    found = {}
-    for partition, file in files.items():
-        if file is not None:
-            with naming(file):
-                found[partition] = describe(load(file)).header
+    found = {partition: one[1].header for partition, one in files.items() if one is not None}
     if not found:
         raise CheckpointError(f"{folder} has no checkpoint: give the folder of --checkpoints")
     return found
 
 
-def _newest(partition: PartitionFolder) -> AnyPath | None:
-    files = [partition.file(*which) for which in reversed(partition.listing().checkpoints)]
-    return next(filter(is_whole, files), None)
+def _newest(partition: PartitionFolder) -> tuple[AnyPath, Description] | None:
+    """Return the newest file that is whole, and what is in it."""
+    for which in reversed(partition.listing().checkpoints):
+        file = partition.file(*which)
+        with suppress(CheckpointError, FileNotFoundError):
+            return file, describe(load(file))
+    return None
 
 
 def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> None:
@@ -64,11 +61,11 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         If it is signed with another key, or nothing can be written.
     """
     epoch = partition.claim()
-    file = _newest(partition)
-    if file is None:
+    newest = _newest(partition)
+    if newest is None:
         raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
+    file, old = newest
     with naming(file):
-        old = describe(load(file))
         if key is None and old.signature is not None:
             raise CheckpointError("it is signed: give the file of its key, --key-file")
         check_signature(old, key)

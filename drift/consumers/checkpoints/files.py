@@ -66,14 +66,9 @@ class PartitionFolder:
 
     def listing(self) -> Listing:
         """Return what there is; nothing where there is no folder."""
-        try:
+        names: list[str] = []
+        with _saying_why(self.path, "read"), suppress(FileNotFoundError):
             names = [path.name for path in self.path.iterdir()]
-        except FileNotFoundError:
-            names = []
-        except OSError as problem:
-            raise CheckpointError(
-                f"{self.path}: cannot be read: {problem.strerror or problem}"
-            ) from problem
         return Listing(
             sorted(int(m[1]) for m in map(_EPOCH.fullmatch, names) if m),
             sorted((int(m[1]), int(m[2])) for m in map(_FILE.fullmatch, names) if m),
@@ -84,10 +79,12 @@ class PartitionFolder:
 
     def claim(self, owner: str = "") -> int:
         """Make the next epoch, and the folder where it is missing; its file names the owner."""
-        with _writing(self.path):
-            self._make_folder()
+        with _saying_why(self.path):
+            for folder in (self.path.parent, self.path):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             epoch = self._next_epoch(owner)
-            self._make_names_last()
+            for folder in (self.path, *list(self.path.parents)[:2]):
+                _sync(folder)
         return epoch
 
     def _next_epoch(self, owner: str) -> int:
@@ -105,7 +102,7 @@ class PartitionFolder:
     def _owner(self, epoch: int | str) -> str:
         """Return who made an epoch, as far as it says so."""
         with suppress(OSError, ValueError):
-            text: str = (self.path / f"epoch-{epoch:08}").read_text(encoding="utf-8")
+            text: str = (self.path / f"epoch-{epoch:08}").read_bytes().decode()
             if name := text.partition("\n")[0]:
                 return name
         return "another worker"
@@ -122,11 +119,6 @@ class PartitionFolder:
         return listing
 
     # --- files ---------------------------------------------------------------------------------
-
-    def write(self, epoch: int, sequence: int, data: bytes) -> None:
-        """Write a checkpoint's file, which is there as a whole or not at all."""
-        self._write(epoch, sequence, data)
-        reached("checkpoint.recorded")
 
     def clean(self, epoch: int) -> None:
         """Remove what those before an epoch have left beside their checkpoints."""
@@ -148,25 +140,15 @@ class PartitionFolder:
             with suppress(OSError):
                 (self.path / name).unlink()
 
-    # --- what a file system does one way, and a store another ----------------------------------
-
-    def _make_folder(self) -> None:
-        for folder in (self.path.parent, self.path):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    def _make_names_last(self) -> None:
-        for folder in (self.path, *list(self.path.parents)[:2]):
-            _sync(folder)
-
     def _create(self, name: str, data: bytes) -> None:
         """Make a file that is not there; FileExistsError where it is."""
-        descriptor = os.open(self.path / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with open(self.path / name, "xb", opener=_private) as file:
             file.write(data)
 
-    def _write(self, epoch: int, sequence: int, data: bytes) -> None:
+    def write(self, epoch: int, sequence: int, data: bytes) -> None:
+        """Write a checkpoint's file, which is there as a whole or not at all."""
         temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
-        with _writing(temporary):
+        with _saying_why(temporary):
             try:
                 _write(temporary, data)
                 self.owned(epoch)  # writing may have taken long
@@ -184,17 +166,18 @@ class PartitionFolder:
 class PartitionObjects(PartitionFolder):
     """The same in an S3-compatible store, where a put is a rename and lasts."""
 
-    def _make_folder(self) -> None:
-        """Do nothing: it is there with its first object."""
-
-    _make_names_last = _make_folder
+    def claim(self, owner: str = "") -> int:
+        """Make the next epoch; a folder is there with its first object."""
+        with _saying_why(self.path):
+            return self._next_epoch(owner)
 
     def _create(self, name: str, data: bytes) -> None:
         (self.path / name).create(data)
 
-    def _write(self, epoch: int, sequence: int, data: bytes) -> None:
+    def write(self, epoch: int, sequence: int, data: bytes) -> None:
+        """Put a checkpoint's object."""
         file = self.file(epoch, sequence)
-        with _writing(file):
+        with _saying_why(file):
             for step in ("half-written", "written", "synced"):
                 reached(f"checkpoint.{step}")
             self.owned(epoch)
@@ -208,14 +191,13 @@ def files_in(path: AnyPath) -> PartitionFolder:
 
 
 @contextmanager
-def _writing(path: AnyPath) -> Iterator[None]:
+def _saying_why(path: AnyPath, what: str = "written") -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise CheckpointError(
-            f"{path}: cannot be written: {problem.strerror or problem}; the checkpoints before are "
-            "as they were"
-        ) from problem
+        kept = "; the checkpoints before are as they were" if what == "written" else ""
+        reason = f"{path}: cannot be {what}: {problem.strerror or problem}{kept}"
+        raise CheckpointError(reason) from problem
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -328,6 +328,7 @@ class CheckpointFolder:
         data = container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
         reached("checkpoint.encoded")
         files.write(epoch, sequence, data)
+        reached("checkpoint.recorded")
         files.prune(self.keep)
         reached("checkpoint.pruned")
         return checkpoint

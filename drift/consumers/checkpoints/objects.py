@@ -11,7 +11,6 @@ import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -121,42 +120,21 @@ class ObjectPath:
         """What is before the last part."""
         return ObjectPath(self.bucket, self.key.rpartition("/")[0])
 
-    def _list(self) -> tuple[list[ObjectPath], list[ObjectPath]]:
-        with _as_os_errors():
-            found = _store(self.bucket).list_with_delimiter(self.key or None)
-        folders = [ObjectPath(self.bucket, key.strip("/")) for key in found["common_prefixes"]]
-        return folders, [ObjectPath(self.bucket, one["path"]) for one in found["objects"]]
-
     def iterdir(self) -> Iterator[ObjectPath]:
         """Yield what is in the folder, folders first."""
-        for found in self._list():
-            yield from found
+        with _as_os_errors():
+            found = _store(self.bucket).list_with_delimiter(self.key or None)
+        for key in [*found["common_prefixes"], *(one["path"] for one in found["objects"])]:
+            yield ObjectPath(self.bucket, key.strip("/"))
 
     def is_dir(self) -> bool:
         """Whether there is something in the folder."""
         return any(self.iterdir())
 
-    def folders(self) -> list[ObjectPath]:
-        """Return the folders in the folder."""
-        return self._list()[0]
-
-    def glob(self, pattern: str) -> Iterator[ObjectPath]:
-        """Yield the objects in the folder whose names are like a pattern."""
-        return (one for one in self._list()[1] if fnmatchcase(one.name, pattern))
-
     def read_bytes(self) -> bytes:
         """Return the object."""
         with _as_os_errors():
             return bytes(_store(self.bucket).get(self.key).bytes())
-
-    def read_text(self, encoding: str = "utf-8") -> str:
-        """Return the object as text."""
-        return self.read_bytes().decode(encoding)
-
-    def write_bytes(self, data: bytes) -> None:
-        """Put the object, whatever is there."""
-        with _as_os_errors():
-            _store(self.bucket).put(self.key, data, use_multipart=False)
 
     def create(self, data: bytes) -> None:
         """Put the object, unless there is one of that name.
