@@ -36,7 +36,7 @@ ALLOWED = {
 SOURCES = {".py", ".pyx", ".pxi", ".h"}
 #: Files that import each other, for the names of their types alone.
 CIRCLES = {
-    *("consumers.exporter", "consumers.metrics", "testing._clients", "testing._mock"),
+    *("testing._clients", "testing._mock"),
     *("experiments.jobs", "experiments.folder", "experiments.papers.plots"),
     *("experiments.papers.reproduction", "experiments.papers.results"),
     *("experiments.terminal", "experiments.tracking.results"),
@@ -52,6 +52,7 @@ OWNERS = {
     "narwhals": {"drift.models._template.batches", "drift.streams.tables"},
     "pandas": {"drift.experiments.comparison.results"},
     "kafka": {
+        "drift.consumers.client",
         *(
             f"drift.consumers.client.{name}"
             for name in ("consumer", "errors", "producer", "topics", "workarounds")

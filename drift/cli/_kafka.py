@@ -109,7 +109,9 @@ def kafka_options(
     ParameterError
         If there is no such option, or its value cannot be.
     """
-    known = _known()
+    from drift.consumers.client.topics import known_options  # noqa: PLC0415
+
+    known = known_options()
     found = {name: dict(tables.get(name, {})) for name in known}
     for table in found.values():
         _hide(secrets, table)
@@ -145,17 +147,6 @@ def check_names(where: str, names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in known:
             raise ParameterError(f"{where} has no {name!r}: {suggest(name, known)}")
-
-
-def _known() -> dict[str, _Options]:
-    """Return the options that each table takes, with their defaults."""
-    from drift.consumers.client import topics  # noqa: PLC0415
-
-    return {
-        "kafka": topics.client_options(),
-        "consumer": topics.consumer_options(),
-        "producer": topics.producer_options(),
-    }
 
 
 def _from_environment(

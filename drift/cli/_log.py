@@ -62,7 +62,7 @@ class _Json(logging.Formatter):
             entry["exception"] = self.secrets.hidden(self.formatException(record.exc_info))
         metrics = getattr(record, "metrics", None)
         if metrics is not None:
-            entry |= json.loads(metrics.line(as_json=True))
+            entry |= metrics.known()
         return json.dumps(entry)
 
 

@@ -80,7 +80,7 @@ def _run(settings: Settings, secrets: Secrets) -> None:
 def _exporter(worker: Worker, options: ConsumeOptions) -> Any:
     if not options.metrics_port:
         return None
-    from drift.consumers.metrics import Exporter  # noqa: PLC0415
+    from drift.consumers.exporter import Exporter  # noqa: PLC0415
 
     return Exporter(worker.metrics, options.metrics_port, options.metrics_address)
 

@@ -152,7 +152,7 @@ class _Show:
         end = time.monotonic() + _PATIENCE
         while figure.examples < self.stream.n_samples and time.monotonic() < end:
             before = figure.examples
-            predictions = reader.poll(0.25)
+            predictions = list(reader.poll(0.25))
             figure.add(predictions)
             self._note(predictions)
             if figure.examples > before:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from drift.consumers.join import JoinOptions
     from drift.consumers.records import Message
 
-__all__ = ["Ahead", "time_of"]
+__all__ = ["Ahead"]
 
 
 class Ahead:
@@ -55,7 +55,7 @@ class Ahead:
             len(self) >= options.pending or self._bytes + size > options.pending_bytes
         ):
             return False
-        entry = FeatureMessage(message.position.offset, time_of(message), id, None, 0)
+        entry = FeatureMessage(message.position.offset, message.time, id, None, 0)
         if id is not None:
             # As they came, which takes a tenth of the memory of what they are decoded to, and is
             # what a checkpoint can hold.
@@ -72,8 +72,3 @@ class Ahead:
         entry = self._entries.popleft()
         self._bytes -= entry.size
         return entry
-
-
-def time_of(message: Message) -> int:
-    """Return the time of a message for a join; -1 where it has none."""
-    return -1 if message.timestamp is None else message.timestamp

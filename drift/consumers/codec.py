@@ -45,20 +45,23 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from drift._options import check_options, option
-from drift.consumers._json import diagnosis, is_deeper, library, plain
-from drift.consumers.records import Headers, Message, Outgoing, Position
-from drift.consumers.values import (
+from drift.consumers._json import (
     LONGEST,
     check_kind,
+    diagnosis,
     found_at,
+    is_deeper,
     is_long,
     is_plain,
     kind_of,
+    library,
     made_plain,
+    plain,
     put_at,
     shortened,
     stated,
 )
+from drift.consumers.records import Headers, Message, Outgoing, Position
 from drift.errors import MessageError, ParameterError
 
 if TYPE_CHECKING:

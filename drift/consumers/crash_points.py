@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,13 +53,11 @@ def remove(name: str) -> None:
 
 
 def _obey(wish: str) -> None:
-    name, _, count = wish.partition(":")
-    left = int(count or 1)
+    name, _, number = wish.partition(":")
+    times = count(1)
 
     def handler() -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
+        if next(times) == int(number or 1):
             os.kill(os.getpid(), signal.SIGKILL)
 
     install(name, handler)

@@ -51,7 +51,6 @@ from drift.errors import MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
 
     from prometheus_client import CollectorRegistry, Metric
 
@@ -112,14 +111,14 @@ class Exporter:
         except ImportError:
             raise MissingExtraError("prometheus-client", "kafka") from None
         self.registry: CollectorRegistry = CollectorRegistry()
-        self.registry.register(_Collector(worker))
+        self.registry.register(self)
+        self._worker = worker
+        self._metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(self.registry)
         self._server: WSGIServer | None = None
         if not port:
             return
         try:
-            self._server = make_server(
-                address, port, _pages(worker, make_wsgi_app(self.registry)), _Server, _Handler
-            )
+            self._server = make_server(address, port, self._page, _Server, _Handler)
         except (OSError, OverflowError) as problem:
             raise ParameterError(
                 f"metrics cannot be served on {address}:{port} ({problem}): give each worker a "
@@ -139,13 +138,51 @@ class Exporter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _page(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            return self._metrics(environ, start_response)
+        if path not in {"/livez", "/readyz"}:
+            start_response("404 Not Found", [])
+            return [b"/metrics, /livez or /readyz\n"]
+        problems = self._worker.problems()
+        good = self._worker.is_alive() if path == "/livez" else not problems
+        start_response("200 OK" if good else "503 Service Unavailable", [])
+        return ["; ".join(problems if not good else ["ok"]).encode() + b"\n"]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what prometheus-client asks for, in the thread that serves the page."""
+        from prometheus_client.core import CounterMetricFamily as Counter  # noqa: PLC0415
+        from prometheus_client.core import GaugeMetricFamily as Gauge  # noqa: PLC0415
+
+        worker = self._worker
+        for family, name, text, shown in (
+            (Counter, "poll_seconds", "Time in waiting for messages", worker.poll_seconds),
+            (Counter, "rebalances", "Assignments of partitions", worker.rebalances),
+            (Gauge, "partitions", "Partitions that the worker learns", worker.partitions),
+            (Gauge, "broker_connections", "Brokers that it is connected to", worker.connections()),
+            (Gauge, "checkpoint_failing", "The last checkpoint failed", bool(worker.trouble)),
+            (Gauge, "alive", "What /livez says", worker.is_alive()),
+            (Gauge, "ready", "What /readyz says", not worker.problems()),
+        ):
+            yield family(f"drift_{name}", text, value=shown)
+        rows = [
+            (
+                [m.topic, "all" if m.partition is None else str(m.partition)],
+                {**m.values(), "model_examples": m.examples, **m.counted()},
+            )
+            for m in worker.models
+        ]
+        for name, text in _HELP.items():
+            family = Gauge if name in _GAUGES else Counter
+            metric = family(f"drift_{name}", text, labels=["topic", "partition"])
+            for labels, values in rows:
+                if (value := values.get(name)) is not None:
+                    metric.add_metric(labels, value)
+            yield metric
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -162,23 +199,6 @@ class _Server(ThreadingMixIn, WSGIServer):
 class _Handler(WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: probes come every few seconds."""
-
-
-def _pages(worker: WorkerMetrics, metrics: Any) -> Callable[..., Iterable[bytes]]:
-    def page(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        path = environ["PATH_INFO"]
-        if path == "/metrics":
-            found: Iterable[bytes] = metrics(environ, start_response)
-            return found
-        if path not in {"/livez", "/readyz"}:
-            start_response("404 Not Found", [])
-            return [b"/metrics, /livez or /readyz\n"]
-        problems = worker.problems()
-        good = worker.is_alive() if path == "/livez" else not problems
-        start_response("200 OK" if good else "503 Service Unavailable", [])
-        return ["; ".join(problems if not good else ["ok"]).encode() + b"\n"]
-
-    return page
 
 
 _HELP = {
@@ -203,52 +223,3 @@ _GAUGES = {
     *("windowed_error", "model_examples", "supports", "lag", "checkpoint_age_seconds"),
     *("pending", "join_delay_seconds", "blocked_seconds"),
 }
-
-
-class _Collector:
-    """What prometheus-client asks for the metrics, in the thread that serves the page."""
-
-    def __init__(self, worker: WorkerMetrics) -> None:
-        self.worker = worker
-
-    def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import (  # noqa: PLC0415
-            CounterMetricFamily,
-            GaugeMetricFamily,
-        )
-
-        worker = self.worker
-        yield CounterMetricFamily(
-            "drift_poll_seconds", "Time in waiting for messages", value=worker.poll_seconds
-        )
-        yield CounterMetricFamily(
-            "drift_rebalances", "Assignments of partitions", value=worker.rebalances
-        )
-        gauges = (
-            ("partitions", "Partitions that the worker learns", worker.partitions),
-            ("broker_connections", "Brokers that the worker is connected to", worker.connections()),
-            ("checkpoint_failing", "The last checkpoint failed", bool(worker.trouble)),
-            ("alive", "What /livez says", worker.is_alive()),
-            ("ready", "What /readyz says", not worker.problems()),
-        )
-        for name, text, shown in gauges:
-            yield GaugeMetricFamily(f"drift_{name}", text, value=shown)
-        rows = [
-            (
-                [m.topic, "all" if m.partition is None else str(m.partition)],
-                {
-                    **m.values(),
-                    **dict.fromkeys(("updates", "orphans", "duplicates")),
-                    "model_examples": m.examples,
-                    **m.counted(),
-                },
-            )
-            for m in worker.models
-        ]
-        for name, text in _HELP.items():
-            family = GaugeMetricFamily if name in _GAUGES else CounterMetricFamily
-            metric = family(f"drift_{name}", text, labels=["topic", "partition"])
-            for labels, values in rows:
-                if (value := values[name]) is not None:
-                    metric.add_metric(labels, value)
-            yield metric

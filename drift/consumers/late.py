@@ -13,22 +13,22 @@ import logging
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.ahead import Ahead, time_of
+from drift.consumers.ahead import Ahead
+from drift.consumers.assignment import Place, offset_behind_gap
+from drift.consumers.codec import Example
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Join, LabelMessage
-from drift.consumers.learner import BLAMELESS, Learner, check_record
+from drift.consumers.learner import Learner, attempt, decoded
 from drift.consumers.records import Gap, Message, Outgoing, Position
-from drift.consumers.starts import offset_behind_gap
 from drift.errors import CheckpointError, ConsumerError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from drift.consumers.assignment import Place
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.codec import Codec, Example
+    from drift.consumers.codec import Codec
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Source
@@ -78,8 +78,11 @@ class LateLearner(Learner):
     """
 
     def __init__(self, model: Any, codec: Codec, metrics: Metrics, options: WorkerOptions) -> None:
-        sent = {"predictions": options.predictions, "dead_letters": options.dead_letters}
-        super().__init__(model, codec, metrics, {}, **sent)
+        super().__init__(
+            *(model, codec, metrics, {}),
+            predictions=options.predictions,
+            dead_letters=options.dead_letters,
+        )
         self.options = options
         number = metrics.partition
         assert number is not None and options.labels is not None  # noqa: PT018, S101
@@ -170,42 +173,25 @@ class LateLearner(Learner):
     def supply(self, messages: Iterable[Message], end: int) -> None:
         """Take features that were read again, from `wanted` up to an offset."""
         for message in messages:
-            found = None
-            try:
-                found = self._decode(message).id
-            except BLAMELESS:
-                raise
-            except Exception:  # noqa: BLE001, S110 - it was given up when it was predicted
-                pass
-            if not self._ahead.keep(message, found):
+            # Where it cannot be read it was given up when it was predicted.
+            example, _ = attempt(decoded, self.codec.decode, message)
+            if not self._ahead.keep(message, example and example.id):
                 return
         self._ahead.end = max(end, self._ahead.end)
 
     def _learn(self, message: Message) -> list[Outgoing]:
         """Predict a message of the features."""
-        example = self._decode(message)
+        example = decoded(self.codec.decode, message)
         self._id = example.id
         _, answer = self._predict(message, example)
         self.metrics.unlabelled += 1
         return answer
 
     def _read_label(self, message: Message) -> LabelMessage:
-        offset, time = message.position.offset, time_of(message)
-        self._refusal = None
-        try:
-            example = self._decode(message)
-        except BLAMELESS:
-            raise
-        except Exception as refusal:  # noqa: BLE001 - whatever a codec of the user's raises
-            self._refusal = refusal
-            return LabelMessage(offset, time, None, None)
-        return LabelMessage(offset, time, example.id, example.label, example.weight)
-
-    def _decode(self, message: Message) -> Any:
-        if message.position.topic != self.labels[0]:
-            return super()._decode(message)
-        check_record(message)
-        return self.codec.decode_label(message.value, message.headers)  # type: ignore[attr-defined]
+        decode = self.codec.decode_label  # type: ignore[attr-defined]
+        example, self._refusal = attempt(decoded, decode, message)
+        said = (None, None) if example is None else (example.id, example.label, example.weight)
+        return LabelMessage(message.position.offset, message.time, *said)
 
     def advance(self) -> list[Outgoing]:
         """Go on with the label that was begun, as far as features are there."""
@@ -228,26 +214,21 @@ class LateLearner(Learner):
         outcome = self.join.finish()
         self.offsets[self.labels] = self.labels_learnt = self.join.labels
         self.leader_epochs[self.labels] = message.leader_epoch
-        if self._refusal is not None:
-            return self._give_up(message, self._refusal)
+        error = self._refusal
         if outcome.kind == "orphan":
             return self._orphan(message, label, given_up=given_up)
         if outcome.kind == "learnt":
             self._waited = outcome.waited
-            try:
-                example = self._example(outcome.features, label)
-                self._update(example, self.model.predict_one(example.features))
-            except BLAMELESS:
-                raise
-            except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything
-                return self._give_up(message, error)
-        return []
+            _, error = attempt(self._learn_by, outcome.features, label)
+        return [] if error is None else self._give_up(message, error)
 
-    def _example(self, stored: Any, label: LabelMessage) -> Example:
+    def _learn_by(self, stored: Any, label: LabelMessage) -> None:
+        """Learn features, as they were kept, by their label."""
         text, headers = (stored, ()) if isinstance(stored, str) else stored
         given = [(name, value and value.encode("latin-1")) for name, value in headers]
-        example = self.codec.decode(text.encode("latin-1"), given)
-        return example._replace(label=label.label, weight=label.weight)
+        features, *_ = self.codec.decode(text.encode("latin-1"), given)
+        example = Example(features, label.label, weight=label.weight)
+        self._update(example, self.model.predict_one(features))
 
     def _orphan(self, message: Message, label: LabelMessage, *, given_up: bool) -> list[Outgoing]:
         if self.options.orphans is None:
@@ -262,10 +243,15 @@ class LateLearner(Learner):
 
     def note(self) -> None:
         """Have the metrics show how far it is."""
-        metrics = self.metrics
-        metrics.counts_of(self.model, self.join.counts)
-        metrics.pending, metrics.join_delay = self.join.pending, self._waited
-        metrics.blocked = 0.0 if self._idle_since is None else monotonic() - self._idle_since
+        since, counts = self._idle_since, self.join.counts
+        self.metrics.counts_of(
+            self.model,
+            pending=self.join.pending,
+            join_delay_seconds=self._waited,
+            blocked_seconds=0.0 if since is None else monotonic() - since,
+            orphans=counts["orphan"],
+            duplicates=counts["duplicate"],
+        )
 
     # --- from the broker -----------------------------------------------------------------------
 
@@ -295,9 +281,9 @@ class LateLearner(Learner):
 
     def _skip(self, source: Source, offset: int, folder: AnyPath) -> None:
         """Learn nothing of features that are gone, if that is what was asked for."""
-        place, on_gap = self.features, self.options.on_gap
-        first = offset_behind_gap(source, place, offset, on_gap, folder)
-        self._ahead.end = self.join.features = first
+        self._ahead.end = self.join.features = offset_behind_gap(
+            source, self.features, offset, self.options.on_gap, folder
+        )
 
     def gives_up(self, source: Source) -> bool:
         """Give up a label that has waited for too long; say once that one waits while none come.

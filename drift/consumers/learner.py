@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import deque
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.errors import ConfigurationError, ConsumerError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
@@ -23,25 +24,37 @@ if TYPE_CHECKING:
     from drift.consumers.records import Source
     from drift.types import Features
 
-__all__ = ["BLAMELESS", "Learner", "check_record"]
+__all__ = ["Learner", "attempt", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
 _, _dumps = library()
 
-#: Errors that are no message's fault: it is not given up because of them.
-BLAMELESS = (MemoryError, ConsumerError, UnavailableError)
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
 
 
-def check_record(message: Message) -> None:
-    """Refuse a record that no codec can read."""
+def decoded(decode: Callable[..., Example], message: Message) -> Example:
+    """Return what a codec's method makes of a message, but for a record that no codec can read."""
     for name, _ in message.headers:
         if isinstance(name, RawName):
             raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
     if isinstance(message.value, CutValue):
         raise MessageError("value", f"has {message.value.size} bytes, too many to be read")
+    return decode(message.value, message.headers)
+
+
+def attempt(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | None]:
+    """Return what a step gives, or why its message cannot be learnt, whatever error that is.
+
+    Errors that are no message's fault are raised: it is not given up because of them.
+    """
+    try:
+        return step(*given), None
+    except (MemoryError, ConsumerError, UnavailableError):
+        raise
+    except Exception as error:  # noqa: BLE001 - codecs and models of the user's may raise anything
+        return None, error
 
 
 def _answer(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
@@ -104,9 +117,7 @@ class Learner:
     ({('news', 0): 6}, 1, 1)
     """
 
-    #: Where labels have a topic of their own: their partition, and their next offset, which goes
-    #: into predictions.
-    labels: tuple[str, int]
+    #: Next offset of labels that have a topic of their own, which goes into predictions.
     labels_learnt: int | None = None
 
     def __init__(  # noqa: PLR0913
@@ -132,7 +143,7 @@ class Learner:
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
-        self._lines: list[float] = []  # when the last ones were written
+        self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
         self._unsaid = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -166,18 +177,15 @@ class Learner:
         if message.position.offset < self.offsets.get(place, 0):
             return []
         started = perf_counter()
-        try:
-            answer = self._learn(message)
-        except BLAMELESS:
-            raise
-        except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything
+        answer, error = attempt(self._learn, message)
+        if error is not None:
             answer = self._give_up(message, error)
         self.metrics.learn_seconds += perf_counter() - started
         self.offsets[place] = message.position.offset + 1
         self.leader_epochs[place] = message.leader_epoch
         self.since_checkpoint += 1
         reached("message.taken")
-        return answer
+        return answer  # type: ignore[no-any-return]
 
     def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
@@ -201,11 +209,6 @@ class Learner:
         """Whether a label was begun whose features have not come."""
         return False
 
-    @property
-    def wanted(self) -> int | None:
-        """The offset from which on features have to be read again; None where they need not."""
-        return None
-
     def join_state(self) -> dict[str, Any] | None:
         """Return what a checkpoint keeps of labels that come later; None where none do."""
         return None
@@ -213,24 +216,8 @@ class Learner:
     def look(self, source: Source, folder: AnyPath) -> None:
         """Refuse to go on where what it has to read again is gone."""
 
-    def go_on(self, source: Source, folder: AnyPath, until: float) -> Iterator[None]:
-        """Read again what it `waits` for, up to a time; yield where `advance` may go on."""
-        yield from ()
-
-    def advance(self) -> list[Outgoing]:
-        """Go on with the label that was begun; return what is to be sent because of it."""
-        return []
-
-    def gives_up(self, source: Source) -> bool:
-        """Give up a label that has waited for too long."""
-        return False
-
-    def _decode(self, message: Message) -> Example:
-        check_record(message)
-        return self.codec.decode(message.value, message.headers)
-
     def _learn(self, message: Message) -> list[Outgoing]:
-        example = self._decode(message)
+        example = decoded(self.codec.decode, message)
         predicted, answer = self._predict(message, example)
         if example.label is None:
             self.metrics.unlabelled += 1
@@ -286,16 +273,13 @@ class Learner:
     def _say(self, message: Message, error: Exception) -> None:
         """Log what becomes of a message that cannot be learnt, and why; not of each of a flood."""
         now = monotonic()
-        self._lines = [time for time in self._lines if time > now - _SECONDS]
-        if len(self._lines) >= _LINES:
+        if len(self._lines) == _LINES and self._lines[0] > now - _SECONDS:
             self._unsaid += 1
             return
         self._lines.append(now)
         more = f" (and {self._unsaid} before it, unsaid)" if self._unsaid else ""
         self._unsaid = 0
+        level, what = logging.WARNING, f"goes to {self.dead_letters}"
         if self.dead_letters is None:
-            what = "%s is left out, without a topic for it: %s%s"
-            log.error(what, message.position, error, more)
-        else:
-            what = "%s goes to %s: %s%s"
-            log.warning(what, message.position, self.dead_letters, error, more)
+            level, what = logging.ERROR, "is left out, without a topic for it"
+        log.log(level, "%s %s: %s%s", message.position, what, error, more)

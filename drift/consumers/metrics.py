@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.exporter import Exporter
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-__all__ = ["Exporter", "Metrics", "WorkerMetrics"]
+__all__ = ["Metrics", "WorkerMetrics"]
 
 _COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters")
 #: Counts that are set from outside, and known from then on.
@@ -32,8 +30,6 @@ class Metrics:
         The partition; None for a model over all of them.
     window
         Number of examples in the windowed error.
-    clock
-        What tells the time in seconds since 1970.
 
     Attributes
     ----------
@@ -43,8 +39,8 @@ class Metrics:
         Time in predicting and learning, of this process.
     supports, updates, lag : int or None
         What the worker sets now and then; None while unknown.
-    pending, orphans, duplicates, join_delay, blocked
-        The same of labels that come later; None where none do.
+    late : dict
+        The same of labels that come later, by its name in the log; empty where none do.
     checkpoint_time : float or None
         When the newest checkpoint was written, in seconds since 1970; None before the first.
 
@@ -57,82 +53,60 @@ class Metrics:
     --------
     >>> metrics = Metrics("news", 0)
     >>> for mistake in (True, False, False, False):
-    ...     metrics.learnt(mistake, seconds=0.001)
+    ...     metrics.learnt(mistake)
     >>> metrics.windowed_error
     0.25
     >>> print(metrics.line())
     topic=news partition=0 examples=4 unlabelled=0 mistakes=1 windowed_error=0.25
-    learn_seconds=0.004 dead_letters=0
+    learn_seconds=0 dead_letters=0
     """
 
-    def __init__(
-        self,
-        topic: str,
-        partition: int | None = None,
-        *,
-        window: int = 1000,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, topic: str, partition: int | None = None, *, window: int = 1000) -> None:
         if window < 1:
             raise ParameterError(f"window must be at least 1, not {window!r}")
         self.topic = topic
         self.partition = partition
-        self.window = window
-        self.clock = clock
         self.examples = self.unlabelled = self.mistakes = self.dead_letters = 0
         self.learn_seconds = 0.0
         self.supports: int | None = None
         self.updates: int | None = None
         self.lag: int | None = None
-        self.pending: int | None = None
-        self.orphans: int | None = None
-        self.duplicates: int | None = None
-        self.join_delay: float | None = None
-        self.blocked: float | None = None
+        self.late: dict[str, float] = {}
         self.checkpoint_time: float | None = None
-        self._before: dict[str, int | None] = {
-            **dict.fromkeys(_COUNTS, 0),
-            **dict.fromkeys(_SET),
-        }
+        self._before: dict[str, float] = dict.fromkeys(_COUNTS, 0)
         self._flags: deque[bool] = deque(maxlen=window)
         self._wrong = 0  # mistakes among the flags, so that the error needs no sum
 
     def __repr__(self) -> str:
         return f"<Metrics {self.line()}>"
 
-    def learnt(self, mistake: bool, seconds: float = 0.0) -> None:  # noqa: FBT001
-        """Count an example that was predicted, rightly or not, and learnt in so many seconds."""
+    def learnt(self, mistake: bool) -> None:  # noqa: FBT001
+        """Count an example that was predicted, rightly or not, and learnt."""
         flags = self._flags
-        if len(flags) == self.window:
+        if len(flags) == flags.maxlen:
             self._wrong -= flags[0]
         flags.append(mistake)
         self._wrong += mistake
         self.examples += 1
         self.mistakes += mistake
-        self.learn_seconds += seconds
 
-    def counts_of(self, model: Any, join: Mapping[str, int] | None = None) -> None:
+    def counts_of(self, model: Any, **late: float) -> None:
         """Take a model's own counts, which it has if it is one of drift's, and those of a join."""
         self.supports = getattr(model, "n_supports", None)
         self.updates = getattr(model, "n_updates", None)
-        if join is not None:
-            self.orphans, self.duplicates = join["orphan"], join["duplicate"]
-        for name in _SET:
-            if self._before[name] is None:
-                self._before[name] = getattr(self, name)
+        self.late = late
+        now = self.values()
+        known = {name: value for name in _SET if (value := now.get(name)) is not None}
+        self._before = {**known, **self._before}
 
     def counted(self) -> dict[str, float]:
         """Return the counts since these began, which never fall: those of this process."""
-        now = {name: getattr(self, name) for name in self._before}
-        return {
-            name: max(0, now[name] - before)
-            for name, before in self._before.items()
-            if before is not None
-        }
+        now = self.values()
+        return {name: max(0, (now[name] or 0) - was) for name, was in self._before.items()}
 
     def checkpointed(self, at: float | None = None) -> None:
         """Note that a checkpoint was written now, or at a time in seconds since 1970."""
-        self.checkpoint_time = self.clock() if at is None else at
+        self.checkpoint_time = time.time() if at is None else at
 
     @property
     def windowed_error(self) -> float:
@@ -144,7 +118,7 @@ class Metrics:
         """Seconds since the newest checkpoint; None before the first."""
         if self.checkpoint_time is None:
             return None
-        return max(0.0, self.clock() - self.checkpoint_time)
+        return max(0.0, time.time() - self.checkpoint_time)
 
     def state(self) -> dict[str, int | str]:
         """Return what a checkpoint keeps: JSON's own types.
@@ -170,7 +144,7 @@ class Metrics:
         ParameterError
             If the state is none of `state`; nothing is changed.
         """
-        counts = {name: state.get(name) for name in _COUNTS}
+        counts: dict[str, Any] = {name: state.get(name) for name in _COUNTS}
         recent = state.get("recent")
         for name, count in counts.items():
             if type(count) is not int or count < 0:
@@ -180,7 +154,7 @@ class Metrics:
         for name, count in counts.items():
             setattr(self, name, count)
         self._before.update(counts)
-        self._flags = deque((flag == "1" for flag in recent), self.window)
+        self._flags = deque((flag == "1" for flag in recent), self._flags.maxlen)
         self._wrong = sum(self._flags)
 
     def values(self) -> dict[str, float | None]:
@@ -196,23 +170,33 @@ class Metrics:
             "learn_seconds": self.learn_seconds,
             "checkpoint_age_seconds": self.checkpoint_age,
             "dead_letters": self.dead_letters,
-            "pending": self.pending,
-            "join_delay_seconds": self.join_delay,
-            "blocked_seconds": self.blocked,
-            "orphans": self.orphans,
-            "duplicates": self.duplicates,
+            **self.late,
         }
 
-    def line(self, *, as_json: bool = False) -> str:
-        """Return a line for the log: ``name=value`` between spaces, or a JSON object.
+    def known(self) -> dict[str, Any]:
+        """Return what is known, as the log has it: JSON's own types.
 
         Examples
         --------
-        >>> Metrics("news", 0).line(as_json=True)
-        '{"topic": "news", "partition": 0, "examples": 0, ...}'
+        >>> Metrics("news", 0).known()
+        {'topic': 'news', 'partition': 0, 'examples': 0, ...}
         """
-        partition = "all" if self.partition is None else self.partition
-        return _line({"topic": self.topic, "partition": partition, **self.values()}, as_json)
+        return {
+            "topic": self.topic,
+            "partition": "all" if self.partition is None else self.partition,
+            **{
+                name: round(value, 6) if isinstance(value, float) else value
+                for name, value in self.values().items()
+                if value is not None and not math.isnan(value)
+            },
+        }
+
+    def line(self) -> str:
+        """Return a line for the log: ``name=value`` between spaces."""
+        return " ".join(
+            f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in self.known().items()
+        )
 
 
 class WorkerMetrics:
@@ -244,8 +228,6 @@ class WorkerMetrics:
     >>> worker = WorkerMetrics()
     >>> worker.rebalances += 1
     >>> worker.models = [Metrics("news", 0), Metrics("news", 1)]
-    >>> print(worker.line())
-    poll_seconds=0 rebalances=1 models=2
     """
 
     def __init__(self) -> None:
@@ -273,22 +255,3 @@ class WorkerMetrics:
         found += [] if self.connections() else ["no broker is connected"]
         found += [] if self.partitions else ["no partition is assigned"]
         return found + [f"no checkpoint: {why}" for why in self.trouble.values()]
-
-    def line(self, *, as_json: bool = False) -> str:
-        """Return a line for the log, as `Metrics.line` does."""
-        values = {"poll_seconds": self.poll_seconds, "rebalances": self.rebalances}
-        return _line({**values, "models": len(self.models)}, as_json)
-
-
-def _line(values: dict[str, Any], as_json: bool) -> str:  # noqa: FBT001
-    known = {
-        name: round(value, 6) if isinstance(value, float) else value
-        for name, value in values.items()
-        if value is not None and value == value
-    }
-    if as_json:
-        return json.dumps(known)
-    return " ".join(
-        f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in known.items()
-    )

@@ -1,14 +1,23 @@
-"""What a worker is told: declared once, for callers, the command line and TOML files."""
+"""What a worker is told, declared once for all who tell it, and what it refuses."""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from drift._options import option
+from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
 
-__all__ = ["WorkerOptions"]
+if TYPE_CHECKING:
+    from drift.consumers.codec import Codec
+
+__all__ = ["WorkerOptions", "check_codec", "check_model"]
+
+#: Options of labels that come later on which it depends what is learnt.
+_SETTINGS = ("max_age", "grace", "pending", "pending_bytes", "timestamps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,3 +119,71 @@ class WorkerOptions(JoinOptions, _TopicOptions):
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
                 "each, or what is sent is learnt again"
             )
+
+    def settings(self) -> dict[str, Any]:
+        """Return what must be the same for a model to go on, where labels come later."""
+        join = {f"labels.{name}": getattr(self, name) for name in _SETTINGS}
+        return {"labels": self.labels, **join}
+
+
+def check_model(model: Any, codec: Codec) -> None:
+    """Refuse what is no classifier, or cannot learn what the messages say.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+
+    Examples
+    --------
+    >>> from river.linear_model import LinearRegression
+    >>> from drift.consumers.codec import JsonCodec
+    >>> check_model(LinearRegression(), JsonCodec())
+    Traceback (most recent call last):
+    drift.errors.ParameterError: LinearRegression is not a classifier: a worker predicts labels. ...
+    """
+    from river import base, compose  # noqa: PLC0415 - takes a while
+
+    final = model
+    while isinstance(final, compose.Pipeline):
+        *_, final = final.steps.values()
+    if not isinstance(final, base.Classifier):
+        raise ParameterError(
+            f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
+            "drift's or River's, a pipeline that ends in one, or a function that returns one"
+        )
+    if getattr(codec, "weight", None) is None:
+        return
+    learn = inspect.signature(final.learn_one).parameters.values()
+    if not any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn):
+        raise ParameterError(
+            f"{type(model).__name__} learns without weights: leave weight out of the codec"
+        )
+
+
+def check_codec(codec: Codec) -> None:
+    """Refuse what cannot read labels of a topic of their own.
+
+    Raises
+    ------
+    ParameterError
+        If it has no method for them, or they could not be found.
+
+    Examples
+    --------
+    >>> check_codec(JsonCodec(require_label=True))
+    Traceback (most recent call last):
+    drift.errors.ParameterError: require_label would refuse all features, whose labels come ...
+    """
+    if not hasattr(codec, "decode_label"):
+        raise ParameterError(
+            f"{type(codec).__name__} has no decode_label: labels of a topic of their own take one"
+        )
+    if not isinstance(codec, JsonCodec):
+        return
+    if codec.require_label:
+        raise ParameterError(
+            "require_label would refuse all features, whose labels come later: leave it out"
+        )
+    if codec.label is not None and codec.id is None:
+        raise ParameterError("labels find their features by the id: say where it is, id in [codec]")

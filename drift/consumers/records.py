@@ -39,10 +39,14 @@ class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
 
 
 class Source(Protocol):
-    """What a learner may ask of the topics: `drift.consumers.client.consumer.GroupConsumer`."""
+    """What may be asked of the topics: `drift.consumers.client.consumer.GroupConsumer`."""
 
     def again(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
         """Read once more what was read before, from an offset on: a fetch, and where it ends."""
+        ...
+
+    def committed(self, place: tuple[str, int]) -> int | None:
+        """Offset that the group has committed, None without."""
         ...
 
     def bound(self, place: tuple[str, int], start: str) -> int:
@@ -130,6 +134,11 @@ class Message(NamedTuple):
     timestamp: int | None = None
     leader_epoch: int = -1
     appended: bool = False
+
+    @property
+    def time(self) -> int:
+        """Its timestamp for a join; -1 where it has none."""
+        return -1 if self.timestamp is None else self.timestamp
 
 
 class Outgoing(NamedTuple):

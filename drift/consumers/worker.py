@@ -9,11 +9,9 @@ import logging
 import signal
 import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.assignment import Assignment, State
-from drift.consumers.checks import check_codec, check_model, settings
+from drift.consumers.assignment import Assignment, State, first_offset, offset_behind_gap
 from drift.consumers.client.consumer import GroupConsumer, SingleAssignor
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
@@ -23,18 +21,18 @@ from drift.consumers.crash_points import reached
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
+from drift.consumers.options import check_codec, check_model
 from drift.consumers.records import Gap
-from drift.consumers.starts import first_offset, offset_behind_gap
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from drift.consumers.assignment import Key, Place
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Outgoing
 
 __all__ = ["Worker"]
 
@@ -110,7 +108,7 @@ class Worker:
         check_model(model, self.codec)
         if options.labels:
             check_codec(self.codec)
-            folder.configuration = {**(folder.configuration or {}), **settings(options)}
+            folder.configuration = {**(folder.configuration or {}), **options.settings()}
         folder.check(model)
         self.model = model
         self.folder = folder
@@ -134,7 +132,7 @@ class Worker:
         try:
             self._consumer = GroupConsumer(
                 [*filter(None, (options.topic, options.labels))],
-                *(receiving, self.assignment, self._leave, largest),
+                *(receiving, self.assignment, self._save_leaving, largest),
             )
         except BaseException:
             self._producer.close()
@@ -208,7 +206,7 @@ class Worker:
         started = time.monotonic()
         try:
             # Nothing is waited for where more can be learnt of what was read before.
-            behind = any(learner.wanted is not None for learner in self._learners.values())
+            behind = any(learner.wanted is not None for learner in self._late())
             batches = list(self._consumer.poll(min(seconds, _SHORT) if behind else seconds))
         except Gap as gap:
             self._skip(gap)
@@ -263,16 +261,14 @@ class Worker:
                 continue  # it went while these were on their way
             learner.check(messages)
             now = time.monotonic()
-            with self._whole(learner):
-                for message in messages:
-                    if (taken and now > until) or (learner.waits and place != learner.key):
-                        break
-                    for outgoing in learner.take(message):
-                        self._producer.send(outgoing)
-                    taken += 1
-                    self._served[place] = now = time.monotonic()
-                    if self._stopping.is_set():
-                        return taken
+            for message in messages:
+                if (taken and now > until) or (learner.waits and place != learner.key):
+                    break
+                self._answer(learner, learner.take, message)
+                taken += 1
+                self._served[place] = now = time.monotonic()
+                if self._stopping.is_set():
+                    return taken
             if learner.waits and place != learner.key:
                 self._consumer.block(place)
             elif learner.offsets[place] <= messages[-1].position.offset:
@@ -282,11 +278,11 @@ class Worker:
             learner.note()
         return taken
 
-    @contextmanager
-    def _whole(self, learner: Learner) -> Iterator[None]:
-        """Drop a learner that an error leaves amid a message, or whose answer was not sent."""
+    def _answer(self, learner: Learner, step: Callable[..., list[Outgoing]], *given: Any) -> None:
+        """Take a step of a learner and send its answer; drop one that an error leaves amid it."""
         try:
-            yield
+            for outgoing in step(*given):
+                self._producer.send(outgoing)
         except UnsentError:
             raise
         except BaseException:
@@ -321,28 +317,26 @@ class Worker:
 
     # --- labels that come later ----------------------------------------------------------------
 
+    def _late(self) -> list[LateLearner]:
+        return [one for one in self._learners.values() if isinstance(one, LateLearner)]
+
     def _go_on(self) -> None:
         """Go on with labels that were begun, by features that came or have to be read again."""
         until = time.monotonic() + _SLICE
-        waiting = [learner for learner in self._learners.values() if learner.waits]
+        waiting = [learner for learner in self._late() if learner.waits]
         # Where time was up, those have waited longest that were not reached.
         for learner in sorted(waiting, key=lambda one: self._served.get(one.labels, 0.0)):
             if (now := time.monotonic()) < until:
                 self._served[learner.labels] = now
             for _ in learner.go_on(self._consumer, self.folder.path, until):
-                self._advance(learner)
+                self._answer(learner, learner.advance)
             if learner.waits and learner.gives_up(self._consumer):
                 if not self._save(learner.key):
                     self._drop(learner.key)
                     continue
-                self._advance(learner)
+                self._answer(learner, learner.advance)
             if not learner.waits:
                 self._begin(learner, learner.labels)
-
-    def _advance(self, learner: Learner) -> None:
-        with self._whole(learner):
-            for outgoing in learner.advance():
-                self._producer.send(outgoing)
 
     # --- partitions ----------------------------------------------------------------------------
 
@@ -362,9 +356,11 @@ class Worker:
         held = self.assignment.waiting()
         if not held:
             self._refused = None
-        for key in {*waiting, *self.metrics.trouble}:  # begun, or gone
-            if key not in held and (key in waiting or key not in self._learners):
-                self._note_trouble(key)
+        self.metrics.trouble = {  # but for those that were begun, or are gone
+            key: why
+            for key, why in self.metrics.trouble.items()
+            if key in held or (key in self._learners and key not in waiting)
+        }
         self.metrics.models = [learner.metrics for learner in self._learners.values()]
         topic, states = self.options.topic, self.assignment.states
         self.metrics.partitions = sum(
@@ -449,8 +445,8 @@ class Worker:
         """Drop a model; what the worker still has of it at the next step is taken over anew."""
         self._consumer.hold(self.assignment.drop(key))
 
-    def _leave(self, places: list[Place], *, save: bool) -> None:
-        """Give partitions up; on kafka-python's thread, while the worker waits in `poll`.
+    def _save_leaving(self, places: list[Place]) -> None:
+        """Save models before they go; on kafka-python's thread, while the worker waits in `poll`.
 
         What goes wrong here must not end the poll. A model that was not saved is dropped: whoever
         has the partition next learns from the checkpoint before.
@@ -458,11 +454,10 @@ class Worker:
         for key in dict.fromkeys(map(self.assignment.key, places)):
             learner = self._learners.get(key)
             try:
-                if save and learner is not None and learner.since_checkpoint:
+                if learner is not None and learner.since_checkpoint:
                     self._save(key)
             except Exception:
                 log.exception("%s: not saved before it went", key)
-        self.assignment.lose(places)
 
     def _check_topic(self, learner: Learner) -> None:
         """Raise CheckpointError once the broker has said that the topic is another one."""

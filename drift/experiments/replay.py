@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.ahead import time_of
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
-from drift.consumers.learner import check_record
+from drift.consumers.learner import attempt, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,11 +43,11 @@ def read_logs(
     """
     codec = JsonCodec() if codec is None else codec
     read = [
-        FeatureMessage(m.position.offset, time_of(m), one.id, one.features, len(m.value or b""))
+        FeatureMessage(m.position.offset, m.time, one.id, one.features, len(m.value or b""))
         for m, one in _examples(codec.decode, features)
     ]
     known = [
-        LabelMessage(m.position.offset, time_of(m), one.id, one.label, one.weight)
+        LabelMessage(m.position.offset, m.time, one.id, one.label, one.weight)
         for m, one in _examples(codec.decode_label, labels)
     ]
     return read, known
@@ -59,14 +58,8 @@ def _examples(
 ) -> Iterator[tuple[Message, Example]]:
     """Yield messages with what they say: nothing where a worker gives one up."""
     for message in messages:
-        try:
-            check_record(message)
-            found = decode(message.value, message.headers)
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001 - whatever a codec of the user's raises, as in the worker
-            found = _NOTHING
-        yield message, found
+        found, refusal = attempt(decoded, decode, message)
+        yield message, found if refusal is None else _NOTHING
 
 
 def replay(  # noqa: PLR0913

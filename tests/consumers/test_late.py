@@ -195,7 +195,7 @@ def test_features_that_do_not_come_block_until_they_are_given_up(
     with pytest.raises(AssertionError, match=r"learnt up to \[1, 1\], predicted up to \[60, 60\]"):
         finish(one, [3, 3], 40)
     assert caplog.text.count("l:0: nothing is learnt for 0 s: the features of label 1 have") == 1
-    assert all(metrics.blocked > 0 for metrics in one.metrics.models)
+    assert all(metrics.late["blocked_seconds"] > 0 for metrics in one.metrics.models)
     close(one)
     assert CheckpointFolder(tmp_path).newest(("f", 0)).offsets == {("f", 0): 60, ("l", 0): 1}
     other = worker(broker, tmp_path, session=SHORT, idle_timeout=0.05, **wide)

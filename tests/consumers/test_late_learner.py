@@ -13,9 +13,10 @@ from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_by
 from drift.consumers.checkpoints.file_format import describe, seal
 from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec, Message, Position
+from drift.consumers.exporter import Exporter
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
-from drift.consumers.metrics import Exporter, Metrics, WorkerMetrics
+from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP
@@ -121,7 +122,11 @@ def test_what_a_model_cannot_learn_is_a_dead_letter_of_its_label_and_done():
     assert (letter.topic, dict(letter.headers)["drift.topic"]) == ("dead", b"l")
     assert one.take(label._replace(position=Position("l", 0, 1))) == []
     one.note()
-    assert (one.metrics.duplicates, one.metrics.examples, one.metrics.dead_letters) == (1, 0, 1)
+    assert (one.metrics.late["duplicates"], one.metrics.examples, one.metrics.dead_letters) == (
+        1,
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize("step", ["take", "supply", "label"])
@@ -221,7 +226,7 @@ def test_what_waits_is_shown_and_counters_begin_with_the_process():
     assert f"drift_blocked_seconds{place} 0.0" in shown
     assert f"drift_duplicates_total{place} 0.0" in shown  # as it was when it was first looked at
     assert f"drift_duplicates_total{place} 1.0" in later
-    assert other.metrics.duplicates == 2
+    assert other.metrics.late["duplicates"] == 2
 
 
 def test_two_logs_are_not_adopted_at_one_offset(tmp_path):

@@ -8,9 +8,9 @@ from river import base, compose, linear_model, naive_bayes, preprocessing
 
 from drift.consumers import Example, JsonCodec
 from drift.consumers import learner as module
-from drift.consumers.checks import check_model
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.options import check_model
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker

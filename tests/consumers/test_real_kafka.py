@@ -51,7 +51,7 @@ class Member(threading.Thread):
             [self.topic],
             {"bootstrap_servers": self.address, "group_id": self.topic},
             assignment,
-            leave=lambda places, **_: assignment.lose(places),
+            save=lambda places: None,
         )
         end = time.monotonic() + 150
         while time.monotonic() < end and not self.finished():
@@ -228,9 +228,11 @@ def test_labels_are_learnt_by_the_times_of_the_log_until_one_topic_grows(
     one = make(tmp_path)
     produce(kafka_address, topics[0], [b'{"id": %d, "features": {"a": 1.0}}' % n for n in range(9)])
     produce(kafka_address, topics[1], [b'{"id": %d, "label": true}' % n for n in (7, 3, 7)])
-    step(one, lambda: sum(metrics.duplicates for metrics in one.metrics.models))
+    step(one, lambda: sum(metrics.late["duplicates"] for metrics in one.metrics.models))
     # The features after the last id that a label had were predicted, and not looked for yet.
-    assert [(m.examples, m.unlabelled, m.pending) for m in one.metrics.models] == [(2, 9, 6)]
+    assert [(m.examples, m.unlabelled, m.late["pending"]) for m in one.metrics.models] == [
+        (2, 9, 6)
+    ]
     admin.create_partitions({topics[1]: 2})
     with pytest.raises(ConsumerError, match=r"has 1 and .* has 2 partitions"):
         step(one, lambda: False)

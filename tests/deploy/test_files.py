@@ -10,7 +10,8 @@ import pytest
 
 from drift.cli import _settings
 from drift.cli._log import Secrets
-from drift.consumers.metrics import Exporter, Metrics, WorkerMetrics
+from drift.consumers.exporter import Exporter
+from drift.consumers.metrics import Metrics, WorkerMetrics
 from tests.deploy.files import DEPLOY, load, metrics_in, queries
 
 WORKER = tomllib.loads((DEPLOY / "worker.toml").read_text("utf-8"))["worker"]

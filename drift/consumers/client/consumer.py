@@ -12,23 +12,20 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+import kafka
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.errors import FencedInstanceIdError
+from kafka.structs import OffsetAndMetadata
 
 from drift.consumers.client import workarounds
 from drift.consumers.client.errors import GONE, UNREADABLE, KafkaError, asking, making_clients
 from drift.consumers.records import Gap, Message, Position
-from drift.errors import ConsumerError, MissingExtraError
-
-try:
-    import kafka
-    from kafka.coordinator.assignors.range import RangePartitionAssignor
-    from kafka.errors import FencedInstanceIdError
-    from kafka.structs import OffsetAndMetadata
-except ImportError:
-    raise MissingExtraError("kafka-python", "kafka") from None
+from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from drift.consumers.assignment import Assignment
 
@@ -102,29 +99,7 @@ class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
         return {member.member_id: assignment.get(member.member_id, empty) for member in members}
 
 
-class _Leave(Protocol):
-    def __call__(self, places: list[tuple[str, int]], *, save: bool) -> None: ...
-
-
-class _Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
-    def __init__(self, consumer: Any, assignment: Assignment, leave: _Leave) -> None:
-        self.consumer, self.assignment, self.leave = consumer, assignment, leave
-
-    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        for place in assigned:
-            # Held back until the worker knows where to go on; a partition has to be sought here.
-            self.consumer.pause(place)
-            self.consumer.seek(place, 0)
-            self.assignment.assign([tuple(place)])
-
-    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        self.leave([tuple(place) for place in revoked], save=True)
-
-    def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        self.leave([tuple(place) for place in lost], save=False)
-
-
-class GroupConsumer:
+class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     """A consumer of a group, as the worker uses it.
 
     Parameters
@@ -135,11 +110,16 @@ class GroupConsumer:
         Options of kafka-python: ``group_id``, ``bootstrap_servers``, security, timeouts, ...
     assignment
         What is told of partitions that come.
-    leave
-        Called on kafka-python's thread, while the worker waits in `poll`, with the partitions that
-        go, and whether their models may still be saved.
+    save
+        Called on kafka-python's thread, while the worker waits in `poll`, with partitions that will
+        go, while their models may still be saved.
     largest
         Bytes of the largest record that is read out of a compressed batch.
+
+    Attributes
+    ----------
+    longest_silence : float
+        Seconds between two polls after which the group takes a member for gone.
     """
 
     def __init__(
@@ -147,12 +127,12 @@ class GroupConsumer:
         topics: Sequence[str],
         options: Mapping[str, Any],
         assignment: Assignment,
-        leave: _Leave,
+        save: Callable[[list[tuple[str, int]]], None],
         largest: int = workarounds.LARGEST,
     ) -> None:
         self.topics = topics
         self.assignment = assignment
-        self._leave = leave
+        self._save = save
         self._subscribed = self._waiting = False
         self._largest = largest
         self._options = {
@@ -168,17 +148,11 @@ class GroupConsumer:
             self._options["isolation_level"] = "read_committed"
         self.consumer = connect(self._options, largest)
         self._second: Any = None  # reads what was read before
-
-    @property
-    def longest_silence(self) -> float:
-        """Seconds between two polls after which the group takes a member for gone."""
-        seconds: float = self.consumer.config["max_poll_interval_ms"] / 1000
-        return seconds
+        self.longest_silence: float = self.consumer.config["max_poll_interval_ms"] / 1000
 
     def connections(self) -> int:
         """Return the number of brokers that are connected."""
-        found = list(self.consumer._manager._conns.values())  # noqa: SLF001
-        return sum(one.connected for one in found)
+        return sum(one.connected for one in list(self.consumer._manager._conns.values()))  # noqa: SLF001
 
     # --- messages ------------------------------------------------------------------------------
 
@@ -228,8 +202,7 @@ class GroupConsumer:
                     )
                 return False
         self.check_counts()
-        listener = _Listener(self.consumer, self.assignment, self._leave)
-        self.consumer.subscribe(list(self.topics), listener=listener)
+        self.consumer.subscribe(list(self.topics), listener=self)
         self._subscribed = True
         return True
 
@@ -263,6 +236,24 @@ class GroupConsumer:
                 raise Gap({place: offset}) from error
             end: int = self._second.position(partition)
         return found, end
+
+    # --- what kafka-python calls on its own thread ---------------------------------------------
+
+    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        """Hold partitions back until the worker knows where to go on."""
+        for place in assigned:
+            self.consumer.pause(place)
+            self.consumer.seek(place, 0)  # it has to be sought here
+            self.assignment.assign([tuple(place)])
+
+    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        """Have models saved, and let their partitions go."""
+        self._save([tuple(place) for place in revoked])
+        self.on_partitions_lost(revoked)
+
+    def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        """Let partitions go that others may have by now."""
+        self.assignment.lose([tuple(place) for place in lost])
 
     # --- partitions ----------------------------------------------------------------------------
 

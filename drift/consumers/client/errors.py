@@ -18,14 +18,11 @@ import ssl
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.records import PROTOCOLS
-from drift.errors import DriftError, MissingExtraError, ParameterError, UnavailableError
+from kafka import errors
+from kafka.errors import KafkaError
 
-try:
-    from kafka import errors
-    from kafka.errors import KafkaError
-except ImportError:
-    raise MissingExtraError("kafka-python", "kafka") from None
+from drift.consumers.records import PROTOCOLS
+from drift.errors import ParameterError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,8 +61,8 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def asking() -> Iterator[None]:
-    """Turn errors that may pass into an UnavailableError.
+def asking(kind: type[UnavailableError] = UnavailableError) -> Iterator[None]:
+    """Turn errors that may pass into an UnavailableError, or one of a kind of it.
 
     Examples
     --------
@@ -79,7 +76,7 @@ def asking() -> Iterator[None]:
     except KafkaError as error:
         if not error.retriable:
             raise
-        raise UnavailableError(f"the broker does not answer ({error})") from error
+        raise kind(f"the broker does not answer ({error})") from error
 
 
 @contextmanager
@@ -102,11 +99,10 @@ def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
             )
     try:
         yield
-    except DriftError:
-        raise
-    except errors.KafkaConfigurationError as error:
+    except errors.KafkaConfigurationError as error:  # whose text begins with its class
         raise ParameterError(f"kafka-python refuses its options: {error}") from None
     # A codec whose library is missing is a RuntimeError.
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise ParameterError(f"kafka-python refuses its options: {problem}") from None
+        raise ParameterError(
+            f"kafka-python refuses its options: {type(error).__name__}: {error}"
+        ) from None

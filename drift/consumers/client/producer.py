@@ -8,20 +8,13 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers.client import workarounds
-from drift.consumers.client.errors import KafkaError, making_clients
-from drift.consumers.dead_letters import shortened
-from drift.errors import ConsumerError, MissingExtraError, UnavailableError
+import kafka
+from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, RecordListTooLargeError
 
-try:
-    import kafka
-    from kafka.errors import (
-        KafkaTimeoutError,
-        MessageSizeTooLargeError,
-        RecordListTooLargeError,
-    )
-except ImportError:
-    raise MissingExtraError("kafka-python", "kafka") from None
+from drift.consumers.client import workarounds
+from drift.consumers.client.errors import KafkaError, asking, making_clients
+from drift.consumers.dead_letters import shortened
+from drift.errors import ConsumerError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -187,7 +180,8 @@ class Producer:
             self.confirmed += 1
             return
         try:
-            future.get(timeout=_PATIENCE)
+            with asking(UnsentError):
+                future.get(timeout=_PATIENCE)
         except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
             # With it kafka-python gives up all that is on its way: one of these is the culprit.
             others = [one for _, one in self._unanswered]
@@ -197,10 +191,6 @@ class Producer:
                 f"({error}): set the producer's max_request_size to the topic's "
                 "max.message.bytes, or raise that"
             ) from None
-        except KafkaError as error:
-            if not error.retriable:
-                raise
-            raise UnsentError(f"the broker does not answer ({error})") from error
 
     def _send_shorter(self, outgoing: Outgoing, error: KafkaError) -> None:
         """Send a dead letter with less of its message, as often as it takes."""

@@ -10,15 +10,12 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+import kafka
+import kafka.admin
+
 from drift.consumers.client import consumer
 from drift.consumers.client.errors import KafkaError, making_clients
-from drift.errors import ConsumerError, MissingExtraError
-
-try:
-    import kafka
-    import kafka.admin
-except ImportError:
-    raise MissingExtraError("kafka-python", "kafka") from None
+from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,30 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Reader",
-    "client_options",
-    "consumer_options",
     "create",
-    "producer_options",
+    "known_options",
     "refuse_compacted",
 ]
 
 log = logging.getLogger("drift.consumers")
 
 
-def client_options() -> dict[str, Any]:
-    """Return kafka-python's options that all of its clients have, with their defaults."""
-    producer = kafka.KafkaProducer.DEFAULT_CONFIG
-    return {k: v for k, v in kafka.KafkaConsumer.DEFAULT_CONFIG.items() if k in producer}
-
-
-def consumer_options() -> dict[str, Any]:
-    """Return kafka-python's options of a consumer, with their defaults."""
-    return dict(kafka.KafkaConsumer.DEFAULT_CONFIG)
-
-
-def producer_options() -> dict[str, Any]:
-    """Return kafka-python's options of a producer, with their defaults."""
-    return dict(kafka.KafkaProducer.DEFAULT_CONFIG)
+def known_options() -> dict[str, dict[str, Any]]:
+    """Return kafka-python's options with their defaults: of all clients, and of each kind."""
+    consumer, producer = kafka.KafkaConsumer.DEFAULT_CONFIG, kafka.KafkaProducer.DEFAULT_CONFIG
+    shared = {name: consumer[name] for name in consumer if name in producer}
+    return {"kafka": shared, "consumer": consumer, "producer": producer}
 
 
 def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
@@ -165,9 +151,10 @@ class Reader:
         found = self._consumer.end_offsets([self._place(number) for number in self.partitions])
         return {place.partition: offset for place, offset in found.items()}
 
-    def poll(self, seconds: float) -> list[Message]:
+    def poll(self, seconds: float) -> Iterator[Message]:
         """Wait for messages; in the order of their offsets in each partition."""
-        return list(self._poll(seconds))
+        for _, messages in consumer.read(self._consumer, seconds):
+            yield from messages
 
     def read(
         self, ends: Mapping[int, int], begins: Mapping[int, int] | None = None, seconds: float = 30
@@ -197,7 +184,7 @@ class Reader:
             self._consumer.seek(self._place(number), offset)
         patience = time.monotonic() + seconds
         while any(positions[number] < ends[number] for number in ends):
-            for message in self._poll(0.5):
+            for message in self.poll(0.5):
                 if message.position.offset < ends.get(message.position.partition, 0):
                     yield message
             # The last offset may be none of a message: of a transaction's end, or compacted away.
@@ -221,13 +208,9 @@ class Reader:
             return None
         self._consumer.assign([place])
         self._consumer.seek(place, offset)
-        for message in self._poll(seconds):
+        for message in self.poll(seconds):
             return message
         raise ConsumerError(f"{self.topic}:{partition}:{offset} cannot be read: try again")
-
-    def _poll(self, seconds: float) -> Iterator[Message]:
-        for _, messages in consumer.read(self._consumer, seconds):
-            yield from messages
 
     def _place(self, partition: int) -> Any:
         return kafka.TopicPartition(self.topic, partition)

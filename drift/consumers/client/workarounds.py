@@ -42,18 +42,14 @@ import gzip
 import io
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from drift.consumers.records import CutValue, RawName
-from drift.errors import MissingExtraError
+from kafka import TopicPartition, codec
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import FencedInstanceIdError, UnknownError
+from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
+from kafka.record.util import decode_varint
+from kafka.structs import OffsetAndMetadata
 
-try:
-    from kafka import TopicPartition, codec
-    from kafka.consumer.fetcher import Fetcher
-    from kafka.errors import FencedInstanceIdError, UnknownError
-    from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
-    from kafka.record.util import decode_varint
-    from kafka.structs import OffsetAndMetadata
-except ImportError:
-    raise MissingExtraError("kafka-python", "kafka") from None
+from drift.consumers.records import CutValue, RawName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,23 +206,19 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
         )
 
 
-def _zstd(packed: BinaryIO) -> BinaryIO:
-    made: BinaryIO = codec.zstd.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
-    return made
-
-
-def _lz4(packed: BinaryIO) -> BinaryIO:
+def _lz4(packed: BinaryIO) -> Any:
     if not hasattr(codec.lz4, "open"):  # one of the other libraries
         return io.BytesIO(codec.lz4_decode(packed.read()))
-    made: BinaryIO = codec.lz4.open(packed)
-    return made
+    return codec.lz4.open(packed)
 
 
 #: How a compressed batch is read as a stream. What is in snappy is 21 times as large at most.
-_OPENED: dict[int, Callable[[BinaryIO], BinaryIO]] = {
-    DefaultRecordBatch.CODEC_GZIP: lambda packed: gzip.GzipFile(fileobj=packed),  # type: ignore[dict-item, return-value]
+_OPENED: dict[int, Callable[[BinaryIO], Any]] = {
+    DefaultRecordBatch.CODEC_GZIP: lambda packed: gzip.GzipFile(fileobj=packed),
     DefaultRecordBatch.CODEC_LZ4: _lz4,
-    DefaultRecordBatch.CODEC_ZSTD: _zstd,
+    DefaultRecordBatch.CODEC_ZSTD: lambda packed: codec.zstd.ZstdDecompressor().stream_reader(
+        packed, read_across_frames=True
+    ),
 }
 
 
