@@ -7,7 +7,7 @@ default interval. The contenders take turns; one more round has clocks around th
     python benchmarks/consumer.py --output results/consumer.json
 
 Time of the processor is counted, too, and what other processes took of it meanwhile: workers,
-broker and they share the cores.
+broker and they share the cores. One script, of a little more than 300 lines.
 """
 
 from __future__ import annotations

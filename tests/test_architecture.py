@@ -152,11 +152,12 @@ def test_the_models_packages_import_downwards():
     assert not wrong
 
 
-def test_a_long_file_of_the_models_says_why():
-    files = [path for path in (PACKAGE / "models").rglob("*") if path.suffix in SOURCES]
+def test_a_long_file_says_why():
+    folders = [PACKAGE, *(PACKAGE.parent / name for name in ("benchmarks", "tools"))]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in SOURCES]
     texts = {path: path.read_text(encoding="utf-8").splitlines() for path in files}
     long = [path for path, lines in texts.items() if len(lines) > 300]
-    assert not [path for path in long if "300 lines" not in " ".join(texts[path][:20])]
+    assert not [path for path in long if "300 lines" not in " ".join(texts[path][:30])]
 
 
 def test_circles_are_seen():

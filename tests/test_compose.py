@@ -43,7 +43,7 @@ ROWS = {
         "ensemble.SRPClassifier(model, n_models=3, seed=0)",
         "ensemble.VotingClassifier([model, model.clone(), model.clone()])",
         "ensemble.StackingClassifier([model, model.clone()], meta_classifier=model.clone())",
-        "river_drift.DriftRetrainingClassifier(model, river_drift.ADWIN())",
+        "river_drift.DriftRetrainingClassifier(model, river_drift.ADWIN(), False)",
         "imblearn.RandomUnderSampler(model, {False: .5, True: .5}, seed=0)",
         "imblearn.HardSamplingClassifier(model, p=0.5, size=20, seed=0)",
         "active.EntropySampler(model, seed=0)",

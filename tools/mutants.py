@@ -13,6 +13,7 @@ on from them. A mutant that was caught is tried again when its module changes; o
 when the tests of its part change, too, unless the column `judgement` says why none should catch it.
 Ends by an error if fewer than 85 % are caught or a survivor is not judged.
 Needs the extras `test` and `mutants`.
+More than 300 lines: one script, most of which chooses and runs tests.
 """
 
 from __future__ import annotations

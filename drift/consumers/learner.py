@@ -226,10 +226,8 @@ class Learner:
         return answer
 
     def _update(self, example: Example, predicted: Any) -> None:
-        if example.weight is None:
-            self.model.learn_one(example.features, example.label)
-        else:
-            self.model.learn_one(example.features, example.label, w=example.weight)
+        weight = {} if example.weight is None else {"w": example.weight}
+        self.model.learn_one(example.features, example.label, **weight)
         self.metrics.learnt(predicted != example.label)
 
     def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:
