@@ -1,11 +1,11 @@
-"""Run the models' tests under the sanitizers, and a million updates for leaks.
+"""Run the models' tests under the sanitizers, or a million updates for leaks.
 
-    python tools/sanitize.py [--all] [PYTEST'S ARGUMENTS ...]
+    python tools/sanitize.py [--leaks | PYTEST'S ARGUMENTS ...]
 
 The package is built anew, away from the sources, with bounds, lifetimes and undefined behaviour
-checked. A sample of the models' tests then runs against it, or what is named. With `--all` they all
-run, slow ones included, and then the updates, which use the extension in place. Needs gcc with
-libasan and libubsan, and the packages of the extra `test`.
+checked. A sample of the models' tests then runs against it, or what is named. With `--leaks` it is
+the updates instead, with the extension in place. Needs gcc with libasan and libubsan, and the
+packages of the extra `test`.
 """
 
 from __future__ import annotations
@@ -87,21 +87,16 @@ def growth(updates: int) -> int:
 
 
 def main() -> None:
-    """Run both."""
+    """Run either."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="all tests of the models, and the leaks")
+    parser.add_argument("--leaks", action="store_true", help="a million updates instead of tests")
     arguments, tests = parser.parse_known_args()
-    if arguments.all:
-        tests = ["tests/models", "-m", "slow or not slow", *tests]
-    with tempfile.TemporaryDirectory() as folder:
-        code = under_sanitizers(Path(folder), tests or ["tests/models", "-k", SAMPLE])
-    if code:
-        raise SystemExit(code)
-    if arguments.all:
+    if arguments.leaks:
         grown = growth(UPDATES)
         print(f"{UPDATES:,} updates: {grown / 1e6:+.2f} MB after the first tenth")
-        if grown > 1 << 20:
-            raise SystemExit("memory leaks")
+        raise SystemExit("memory leaks" if grown > 1 << 20 else 0)
+    with tempfile.TemporaryDirectory() as folder:
+        raise SystemExit(under_sanitizers(Path(folder), tests or ["tests/models", "-k", SAMPLE]))
 
 
 if __name__ == "__main__":
