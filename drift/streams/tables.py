@@ -28,9 +28,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
+from narwhals.exceptions import DuplicateError
 
 from drift._checks import suggest
-from drift.errors import DataError, MissingExtraError, ParameterError
+from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import read_text
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
@@ -118,7 +119,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
         encode = encode is not False
     elif isinstance(source, Documents):
         found = _of_documents(source, target)
-    elif (frame := nw.from_native(source, eager_only=True, pass_through=True)) is not source:
+    elif (frame := _frame(source)) is not None:
         found = _of_columns(_columns(frame), target, time, type(source).__name__)
         encode = encode is not False
     else:
@@ -127,6 +128,17 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     if encode:
         examples = _encoded(examples)
     return examples if name is None else replace(examples, name=name)
+
+
+def _frame(source: Any) -> nw.DataFrame[Any] | None:
+    """Return a data frame of any library; None for what is none."""
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
+    except TypeError:
+        return None
+    except DuplicateError as error:
+        raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
+    return frame
 
 
 def _of_pairs(source: Any, rows: int | None) -> Stream:

@@ -160,6 +160,11 @@ def test_a_frame_that_is_no_stream(target, time, message):
         read_stream(FRAME, target, time=time)
 
 
+def test_two_columns_of_one_name_are_refused():
+    with pytest.raises(ParameterError, match="'x' 2 times: rename all but one"):
+        read_stream(FRAME.set_axis(["x", "y", "x", "t"], axis=1), "y")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
