@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers import CheckpointFolder
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, LBSOP, MODELS, RBP, Averaged, OneVsRest, StructuredProjectron
+from drift.models import (
+    LBP,
+    LBSOP,
+    MODELS,
+    RBP,
+    Averaged,
+    OneVsRest,
+    StructuredProjectron,
+    Tracker,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +37,9 @@ __all__ = ["BEFORE", "examples", "go_on", "write"]
 #: Examples learnt before the models are written; the others come after.
 BEFORE = 60
 #: Models of several classes; the others learn whether it is the first one.
-_CLASSES = {"MIRA", "MRBP", "OneVsRest", "OneVsRest-apart", "StructuredProjectron"}
+_CLASSES = {
+    *("MIRA", "MRBP", "OneVsRest", "OneVsRest-apart", "StructuredProjectron", "Tracker-delay")
+}
 _LABELS = ("a", "b", "c")
 
 
@@ -69,6 +80,7 @@ def _models() -> Iterator[tuple[str, Any]]:
     yield "OneVsRest", OneVsRest(LBP(8))
     yield "OneVsRest-apart", OneVsRest(LBSOP(8))
     yield "Averaged", Averaged(LBP(8))
+    yield "Tracker-delay", Tracker(8, kernels=(2,), rates=(1,), forgetting=(4,), delay=7)
     yield "StructuredProjectron", StructuredProjectron(joint_kernel, argmax)
 
 
@@ -81,7 +93,7 @@ def go_on(name: str, model: Any) -> dict[str, list[Any]]:
         model.learn_one(x, y)
     if name == "StructuredProjectron":
         return {"predictions": predictions, "scores": [model.n_mistakes]}
-    scores = model.decision_function_one(seen[0][0])
+    scores = getattr(model, "decision_function_one", model.predict_proba_one)(seen[0][0])
     scores = [scores[y] for y in sorted(scores)] if isinstance(scores, dict) else [scores]
     return {"predictions": predictions, "scores": scores}
 

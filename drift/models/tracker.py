@@ -74,7 +74,7 @@ class Tracker(OnlineClassifier):
     delay
         Number of examples, about, that are predicted between one and its label. Members are then
         weighed by what they predicted without the labels in between. For that the model keeps so
-        many examples and a second one, so many behind: twice the memory, some five times the time.
+        many examples and a second one, so many behind: twice the memory, some 2.3 times the time.
 
     Raises
     ------

@@ -1,5 +1,6 @@
 """A Tracker that is told how late labels come trusts members by the forecasts that they made."""
 
+import math
 import pickle
 from itertools import islice
 
@@ -113,6 +114,18 @@ def test_what_members_say_once_they_know_the_labels_between_does_not_count():
     assert wrong[1] < 0.8 * wrong[0]
 
 
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("kind", [float, np.array])
+def test_an_example_that_waits_stays_what_it_was(kind):
+    """Its dict is the caller's, and so are values that can change."""
+    models, x = [Tracker(5, delay=3) for _ in range(2)], {"a": kind(0.0)}
+    for a, y in [(2.0, "x"), (0.0, "y"), (-1.0, "x"), (0.5, "z"), (3.0, "x"), (1.0, "y")] * 3:
+        x["a"] += a - x["a"]
+        models[0].learn_one(x, y)
+        models[1].learn_one({"a": a}, y)
+    assert pickle.dumps(models[0]) == pickle.dumps(models[1])
+
+
 def test_one_stored_before_there_was_a_delay_goes_on_without():
     model = Tracker(5)
     model.learn_one({"a": 1.0}, "x")
@@ -129,7 +142,9 @@ def test_one_stored_before_there_was_a_delay_goes_on_without():
     [
         lambda state: state["pending"].pop(),
         lambda state: state["votes"].pop(),
+        lambda state: state["votes"].__setitem__(0, math.nan),
         lambda state: state["weights"].__setitem__(slice(None), [0.0] * 23),
+        lambda state: state["behind"].update(state["core"]),
         lambda state: state["behind"].pop("gates"),
     ],
 )

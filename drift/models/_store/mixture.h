@@ -35,10 +35,11 @@ typedef struct {
     double *weights, *majority, *errors, *losses, *path, *switches, *gates, *covariance;
     double trust[2], maps[DRIFT_MAPS], total, log_loss, mistakes, mean_loss, mean_of;
     int64_t n_learnt;
+    double *late; /* see late.h: weights in the vote, then those by log loss; NULL where labels come at once */
     /* Of the example read last. */
     double *score, *softmax, *p, *next, *mixed, *margin, *gain;
     int *choice;
-    int ballot[2], prediction;
+    int ballot[2], own, prediction; /* `own` whether labels come late or not */
 } DriftMixture;
 
 static inline int drift_classes(const DriftMixture *m) { return m->rows > 1 ? m->rows : 2; }
@@ -78,8 +79,8 @@ static void drift_say(DriftMixture *m) {
     }
     m->ballot[0] = drift_first(m->mixed, known, 1, DRIFT_TIE);
     m->ballot[1] = drift_first(m->next, known, 1, DRIFT_VOTE_TIE);
-    m->prediction = m->ballot[m->vote && m->trust[1] > m->trust[0] + DRIFT_VOTE_TIE];
-    if (!m->known) m->prediction = -1;
+    m->own = m->known ? m->ballot[m->vote && m->trust[1] > m->trust[0] + DRIFT_VOTE_TIE] : -1;
+    m->prediction = m->own;
 }
 
 /* Whether a score stood for a class: not for a third one. */
@@ -263,7 +264,7 @@ static void drift_weigh(DriftMixture *m, int number, double w, double loss) {
     drift_spread_share(m->trust, 2, m->share);
     m->total += w;
     m->log_loss += loss;
-    m->mistakes += m->prediction == number ? 0.0 : w;
+    m->mistakes += m->own == number ? 0.0 : w;
     m->mean_loss = DRIFT_MEMORY * m->mean_loss + loss;
     m->mean_of = DRIFT_MEMORY * m->mean_of + 1.0;
     m->n_learnt++;

@@ -85,7 +85,7 @@ cdef class TrackerCore(Scaling):
         self.store = self.new_store(self.sparse, wide)
 
     def __dealloc__(self):
-        free(self.block); free(self.factors); drift_free(self.linear); drift_free(self.coefficients)
+        free(self.block); free(self.m.late); free(self.factors); drift_free(self.linear); drift_free(self.coefficients)
         free(self.m.score); free(self.m.softmax); free(self.m.p); free(self.m.mixed); free(self.m.next)
         free(self.m.choice); drift_free(self.row); drift_free(self.dots); drift_free(self.distance)
         drift_free(self.kernels); free(self.support_values); drift_free(self.work_block)
@@ -93,6 +93,7 @@ cdef class TrackerCore(Scaling):
     def __sizeof__(self):
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
+        size += 0 if self.m.late == NULL else 16 * (n + 1)
         size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room)
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
         size += (40 if self.sparse else 68) * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
@@ -119,7 +120,7 @@ cdef class TrackerCore(Scaling):
         self.m.softmax = <double *>grown(self.m.softmax, classes * n * sizeof(double))
         self.m.p = <double *>grown(self.m.p, classes * n * sizeof(double))
         self.m.mixed = <double *>grown(self.m.mixed, classes * sizeof(double))
-        self.m.next = <double *>grown(self.m.next, max(classes, n) * sizeof(double))
+        self.m.next = <double *>grown(self.m.next, max(classes, n + 1) * sizeof(double))
         self.m.choice = <int *>grown(self.m.choice, n * sizeof(int))
         self.coefficients = <float *>restrided(self.coefficients, before, rows, size, size)
         size = <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE
@@ -185,6 +186,7 @@ cdef class TrackerCore(Scaling):
                 self.slots, self.values, min(self.n_slots, self.cells - 1),
             )
         drift_say(&self.m)
+        drift_decide_late(&self.m)
         self.said = True
         return 0
 
@@ -218,24 +220,9 @@ cdef class TrackerCore(Scaling):
     def score(self):
         """Number of the class that is predicted, -1 before any was met, and each one's probability."""
         cdef int c
-        cdef double[DRIFT_SLOPES] sums
         self.say()
-        drift_sum_powers(&self.m, sums)
-        return self.m.prediction, [drift_chance(&self.m, sums, c) for c in range(self.m.known)]
-
-    def choices(self):
-        """Class that each member, and last the whole, chooses for the example read."""
-        cdef int e
-        self.say()
-        return [self.m.choice[e] for e in range(self.m.members)] + [self.m.prediction]
-
-    def chances(self, int number):
-        """Probability that each member, and last the whole, gives a class that was met."""
-        cdef int e
-        cdef double[DRIFT_SLOPES] sums
-        self.say()
-        drift_sum_powers(&self.m, sums)
-        return [self.m.p[number * self.m.members + e] for e in range(self.m.members)] + [drift_chance(&self.m, sums, number)]
+        drift_chances(&self.m)
+        return self.m.prediction, [self.m.next[c] for c in range(self.m.known)]
 
     @property
     def n_learnt(self):
@@ -265,15 +252,18 @@ cdef class TrackerCore(Scaling):
                 self.say()
                 prediction = self.m.prediction
                 if labels is not None:
-                    self.change(labels[i], number, 1.0)
+                    self.change(labels[i], number, 1.0, None)
                 predictions.append(None if prediction < 0 else self.classes[prediction])
         finally:
             self.guard.release()
 
     # --- what is learnt ------------------------------------------------------------------------
 
-    def learn(self, x, y, double w):
-        """Learn an example; return the number of the class that was predicted before."""
+    def learn(self, x, y, double w, TrackerCore behind=None):
+        """Learn an example; return the number of the class that was predicted before.
+
+        Where labels come late, `behind` is what this core was when it predicted the example.
+        """
         cdef int number, prediction
         self.guard.hold()
         try:
@@ -281,8 +271,11 @@ cdef class TrackerCore(Scaling):
             self.see(x)
             self.say()
             prediction = self.m.prediction
+            if behind is not None:
+                behind.see(x)
+                behind.say()
             if w != 0.0:
-                self.change(y, number, w)
+                self.change(y, number, w, behind)
             return prediction
         finally:
             self.guard.release()
@@ -300,7 +293,7 @@ cdef class TrackerCore(Scaling):
         check_class(y)
         return -1
 
-    cdef int change(self, y, int number, double w) except -1:
+    cdef int change(self, y, int number, double w, TrackerCore behind) except -1:
         """Learn the example read last, of which the members said what they think."""
         cdef bint new = number < 0, turns = self.turns(), inserts
         cdef double loss
@@ -343,6 +336,8 @@ cdef class TrackerCore(Scaling):
                     self.leave_names()
                 raise
         # From here on nothing fails.
+        if behind is not None:
+            drift_weigh_late(&self.m, &behind.m, number, w)
         drift_weigh(&self.m, number, w, loss)
         self.norms += self.own + 1.0
         if new:
@@ -538,6 +533,18 @@ cdef class TrackerCore(Scaling):
                 )
 
     # --- what there is -------------------------------------------------------------------------
+
+    @property
+    def late(self):
+        """Where labels come late, weights of the members and, last, of the whole: in the vote, and by log loss."""
+        return array_at(self.m.late, 2 * (self.m.members + 1)).reshape(2, -1)
+
+    @late.setter
+    def late(self, weights):
+        if self.m.late == NULL:
+            self.m.late = <double *>widened(NULL, 0, 2 * (self.m.members + 1))
+        copy_to(self.m.late, weights)
+        self.said = False
 
     @property
     def n_supports(self):

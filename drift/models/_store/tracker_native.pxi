@@ -5,7 +5,7 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    #include "mixture.h"
+    #include "late.h"
     #include "experts.h"
     #define FEW_NAMES 256
     #define DENSE_NAMES 4096
@@ -15,7 +15,7 @@ cdef extern from *:
     """
     enum: FEW_NAMES, DENSE_NAMES
     double SPARSE_SHARE, RATE, LEAST
-    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_DRAWS, DRIFT_SLOPES, DRIFT_MAPS
+    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_DRAWS, DRIFT_MAPS
     double DRIFT_TIE
     const uint64_t drift_step
     const double *drift_linear_rates
@@ -33,6 +33,7 @@ cdef extern from *:
         double *trust
         double *maps
         int64_t n_learnt
+        double *late
         double *score
         double *softmax
         double *p
@@ -44,8 +45,9 @@ cdef extern from *:
     int drift_classes(const DriftMixture *) nogil
     void drift_softmax(double *, const double *, int, int) nogil
     void drift_say(DriftMixture *) nogil
-    void drift_sum_powers(const DriftMixture *, double *) nogil
-    double drift_chance(const DriftMixture *, const double *, int) nogil
+    void drift_chances(DriftMixture *) nogil
+    void drift_decide_late(DriftMixture *) nogil
+    void drift_weigh_late(DriftMixture *, DriftMixture *, int, double) nogil
     double drift_loss(const DriftMixture *, int) nogil
     bint drift_inserts(const DriftMixture *, double) nogil
     void drift_next_weights(DriftMixture *, int, double) nogil

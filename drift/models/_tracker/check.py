@@ -13,9 +13,11 @@ from drift.models._tracker.scaling import DENSE_NAMES
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from drift.models._tracker.plan import Plan
 
-__all__ = ["check_tracker", "with_maps"]
+__all__ = ["check_tracker", "late_weights", "with_maps"]
 
 _MOST = 2**31 - 1
 _NUMBERS = ("squares", "norms", "total", "log_loss", "mistakes", "mean_loss", "mean_of")
@@ -84,3 +86,21 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     live = set(range(used)) - distinct(free, used)
     _check(distinct(state["order"], _MOST) == live and len(live) <= plan.budget, "the supports")
     _check(not state["coefficients"][:, :, free].any(), "coefficients of no support")
+
+
+def late_weights(plan: Plan, delay: int, state: dict[str, Any]) -> NDArray[np.float64]:
+    """Return the weights of the members and the whole in the state of a tracker with a delay.
+
+    Parameters
+    ----------
+    plan, delay
+        Its parameters.
+    state
+        What `LateCore.state` returns; refused where the two cores in it do not belong together.
+    """
+    n, behind = (state[core]["n_learnt"] for core in ("core", "behind"))
+    _check(behind == max(n - delay, 0) and len(state["pending"]) == n - behind, "its delay")
+    weights = np.array([state["votes"], state["weights"]], np.float64)
+    good = weights.shape == (2, plan.n_members + 1) and np.isfinite(weights).all()
+    _check(good and (weights >= 0.0).all() and (weights.sum(axis=1) > 0.0).all(), "its trust")
+    return weights

@@ -13,6 +13,9 @@ from drift.models._tracker.plan import (
     FLOORS,
     GATES,
     INSERTION,
+    LATE_RATE,
+    LATE_SHARE,
+    LATE_VOTE,
     MAP_SHARE,
     MAPS,
     MEMORY,
@@ -54,8 +57,10 @@ class Said(NamedTuple):
         Class that each member would predict.
     ballots
         The class of the largest probability, and that of the majority.
+    own
+        Number of the class that the whole chooses; -1 if there is none.
     prediction
-        Number of the class that is predicted; -1 if there is none.
+        Number of the class that is predicted: that one, unless labels come late.
     known
         Number of the classes met.
     """
@@ -66,6 +71,7 @@ class Said(NamedTuple):
     mixture: Array
     choices: Array
     ballots: Array
+    own: int
     prediction: int
     known: int
 
@@ -131,6 +137,7 @@ class Mixture(Part):
             "gates",
             "covariance",
             "maps",
+            "late",
             "errors",
             "losses",
             "path",
@@ -147,6 +154,9 @@ class Mixture(Part):
         self.gates = np.full((N_GATES, n_scored), 1.0 / n_scored)
         self.covariance = SECOND_ORDER[0] * np.eye(n_scored)  # of the last gate's weights
         self.maps = np.array(MAPS)
+        #: Where labels come late, weights of the members and, last, of the whole: in the vote, and
+        #: by log loss.
+        self.late: Array | None = None
         self.errors, self.losses = np.zeros(n), np.zeros(n)
         #: Cost of the cheapest sequence of members that ends with each one, and its switches.
         self.path, self.switches = np.full(n, math.log(n)), np.zeros(n)
@@ -169,13 +179,38 @@ class Mixture(Part):
         votes = np.bincount(choices, weights=self.majority, minlength=n)
         ballots = np.array([first(mixture[:n], TIE), first(votes, VOTE_TIE)])
         majority = self.plan.vote and self.trust[1] > self.trust[0] + VOTE_TIE
-        prediction = int(ballots[int(majority)]) if known else -1
-        return Said(scores, softmax, p, mixture, choices, ballots, prediction, known)
+        own = int(ballots[int(majority)]) if known else -1
+        said = Said(scores, softmax, p, mixture, choices, ballots, own, own, known)
+        late = self.late is not None and known
+        return said._replace(prediction=self._decide_late(said)) if late else said
 
-    def chances(self, said: Said) -> list[float]:
+    def chances(self, said: Said) -> Array:
         """Probability of each class that was met, as it is shown."""
-        chances: list[float] = (self.maps @ said.mapped).tolist() if said.known else []
+        if not said.known:
+            return np.zeros(0)
+        chances: Array = self.maps @ said.mapped
+        if self.late is not None:
+            chances = self.late[1] @ np.vstack([said.p[:, : said.known], chances])
+            chances /= chances.sum()
         return chances
+
+    def _decide_late(self, said: Said) -> int:
+        """Decide anew, once the members and the whole said what they think."""
+        sums = self.chances(said)
+        if self.plan.vote and self.late is not None:
+            choices = np.append(said.choices, said.own)
+            sums = np.bincount(choices, weights=self.late[0], minlength=said.known)
+        return int(first(sums, TIE))
+
+    def weigh_late(self, behind: Mixture, said: Said, number: int, w: float) -> None:
+        """Weigh by what the members said of an example when they were those `behind`."""
+        if self.late is None or not 0 <= number < said.known:
+            return
+        wrong = np.append(said.choices, said.own) != number
+        slip = math.exp(-LATE_VOTE * min(w, 1000.0))
+        votes = shared(self.late[0] * np.where(wrong, slip, 1.0), LATE_SHARE)
+        own = np.append(said.p[:, number], behind.chances(said)[number])
+        self.late = np.array([votes, reweighed(self.late[1], own, LATE_RATE * w, LATE_SHARE)])
 
     def learn(self, said: Said, number: int, w: float) -> bool:
         """Weigh the members by what they said; return whether the example is worth a support."""
@@ -198,7 +233,7 @@ class Mixture(Part):
         self.trust = shared(self.trust * np.where(lost, slip, 1.0), share)
         self.errors, self.losses = self.errors + w * wrong, self.losses + w * losses
         self.total, self.log_loss = self.total + w, self.log_loss + w * loss
-        self.mistakes += w * (said.prediction != number)
+        self.mistakes += w * (said.own != number)
         self.n_learnt += 1
         self.mean_loss = MEMORY * self.mean_loss + w * loss
         self.mean_of = MEMORY * self.mean_of + 1.0

@@ -89,7 +89,7 @@ class TrackerCore(RowByRow, Part):
         """Take an example as the one that `score` is about; FeatureError changes nothing."""
         values = values_of(x)
         if self.point is None or values != self.values:
-            self.said = None
+            self.point = self.said = None  # first: an interrupt leaves no half of an example
             self.point, self.values = self.scaling.read(values), values
 
     def _say(self) -> Said:
@@ -107,17 +107,7 @@ class TrackerCore(RowByRow, Part):
     def score(self) -> tuple[int, list[float]]:
         """Number of the class that is predicted, -1 before any was met, and all probabilities."""
         said = self._say()
-        return said.prediction, self.mixture.chances(said)
-
-    def choices(self) -> list[int]:
-        """Class that each member, and last the whole, chooses for the example read."""
-        said = self._say()
-        return [*said.choices.tolist(), said.prediction]
-
-    def chances(self, number: int) -> list[float]:
-        """Probability that each member, and last the whole, gives a class that was met."""
-        said = self._say()
-        return [*said.p[:, number].tolist(), self.mixture.chances(said)[number]]
+        return said.prediction, self.mixture.chances(said).tolist()
 
     @property
     def n_learnt(self) -> int:
@@ -167,10 +157,13 @@ class TrackerCore(RowByRow, Part):
 
     # --- what is learnt ------------------------------------------------------------------------
 
-    def learn(self, x: Features, y: Label, w: float) -> int:
-        """Learn an example; return the number of the class that was predicted before."""
+    def learn(self, x: Features, y: Label, w: float, behind: TrackerCore | None = None) -> int:
+        """Learn an example; return the number of the class that was predicted before.
+
+        Where labels come late, `behind` is what this core was when it predicted the example.
+        """
         number = self._number(y)
-        prediction: int = self.guard.update(self, self._learn, x, y, number, w)
+        prediction: int = self.guard.update(self, self._learn, x, y, number, w, behind)
         return prediction
 
     def _number(self, y: Label) -> int:
@@ -181,12 +174,17 @@ class TrackerCore(RowByRow, Part):
             check_class(y)
             return -1
 
-    def _learn(self, x: Features, y: Label, number: int, w: float) -> int:
+    def _learn(
+        self, x: Features, y: Label, number: int, w: float, behind: TrackerCore | None
+    ) -> int:
         self.read(x)
         said, point = self._say(), self.point
         assert point is not None  # noqa: S101
         if w == 0.0:
             return said.prediction
+        if behind:
+            behind.read(x)
+            self.mixture.weigh_late(behind.mixture, behind._say(), number, w)  # noqa: SLF001
         scores, softmax = said.scores, said.softmax
         new = number < 0
         number = len(self.classes) if new else number
@@ -312,6 +310,15 @@ class TrackerCore(RowByRow, Part):
     # --- what there is -------------------------------------------------------------------------
 
     @property
+    def late(self) -> Array | None:
+        """Where labels come late, weights of the members, and of the whole; see `Mixture.late`."""
+        return self.mixture.late
+
+    @late.setter
+    def late(self, weights: Array) -> None:
+        self.mixture.late, self.said = weights, None
+
+    @property
     def n_supports(self) -> int:
         """Number of supports held."""
         return self.store.size
@@ -336,7 +343,7 @@ class TrackerCore(RowByRow, Part):
 
     def _state(self) -> dict[str, Any]:
         state = {name: vars(self)[name] for name in _STATE}
-        state |= {name: part for name, part in vars(self.mixture).items() if name != "plan"}
+        state |= {name: part for name, part in vars(self.mixture).items() if name not in _APART}
         state |= vars(self.scaling)
         state["store"], state["order"] = self.store.state(), self.store.slots()
         state["coefficients"] = self.coefficients[:, :, : len(state["store"]["sizes"])]
@@ -347,7 +354,7 @@ class TrackerCore(RowByRow, Part):
         check_tracker(self.plan, state)
         vars(self).update({name: state[name] for name in _STATE})
         for part in (self.mixture, self.scaling):
-            vars(part).update({name: state[name] for name in vars(part) if name != "plan"})
+            vars(part).update({name: state[name] for name in vars(part) if name not in _APART})
         self._numbers = {label: number for number, label in enumerate(self.classes)}
         order = state["order"], list(range(1, len(state["order"]) + 1)), len(state["order"])
         self.store = stores.ColumnStore.restore(
@@ -361,6 +368,8 @@ class TrackerCore(RowByRow, Part):
 
 #: What a state has of the core by its own names.
 _STATE = ("classes", "coefficients", "draws", "factors", "linear", "norms")
+#: What it has not of the mixture.
+_APART = ("plan", "late")
 
 
 def _distances(dots: Array, squared: float, others: Array) -> Array:
