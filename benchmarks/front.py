@@ -17,11 +17,10 @@ from river import forest, linear_model, optim
 
 from benchmarks.contenders import RATES
 from benchmarks.streams import Stream, stream
-from drift.experiments.plots import Canvas, examples, finish, name_ends, save, shifts
+from drift.experiments.plots import Canvas, examples, finish, panels_of, save, shifts
 from drift.models import LBP, OneVsRest, Tracker
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 Curves = dict[str, "NDArray[Any]"]
@@ -59,8 +58,7 @@ def run(name: str) -> Curves:
 
 def draw(results: dict[str, Curves]) -> Canvas:
     """Draw a panel a stream, with the error of each model on all of it."""
-    figure = Canvas(figsize=(10.6, 4.0), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
+    figure, panels = panels_of(10.6, 4.0, columns=2, sharey=True)
     named = []
     for panel, (name, title) in zip(panels, STREAMS.items(), strict=True):
         curves = results[name]
@@ -78,9 +76,7 @@ def draw(results: dict[str, Curves]) -> Canvas:
         panel.set_title(title, fontsize=11, loc="left")
         named.append(ends)
     panels[0].set(ylim=(0, 36), ylabel=f"error (%), {POINTS} parts of the stream")
-    finish(figure, "", panels)
-    for panel, ends in zip(panels, named, strict=True):
-        name_ends(panel, ends)
+    finish(figure, "", panels, ends=named)
     return figure
 
 

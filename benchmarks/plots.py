@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from drift.experiments.plots import (
     COLOURS,
     GREY,
-    Canvas,
+    End,
+    Point,
     finish,
     log_axis,
-    name_ends,
-    name_points,
+    panels_of,
     save,
 )
 
@@ -80,8 +80,7 @@ def dicts(measured: dict[str, Table]) -> Figure | None:
     names = [name for name in _DICTS if name in measured]
     if not names:
         return None
-    figure = Canvas(figsize=(5.0 * len(names) + 0.6, 4.8), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, len(names), squeeze=False, sharey=True).flat)
+    figure, panels = panels_of(5.0 * len(names) + 0.6, 4.8, columns=len(names), sharey=True)
     ends = [_dict_panel(panel, measured[name]) for panel, name in zip(panels, names, strict=True)]
     for panel, name in zip(panels, names, strict=True):
         panel.set(title=_DICTS[name], xlabel="budget")
@@ -89,13 +88,11 @@ def dicts(measured: dict[str, Table]) -> Figure | None:
     log_axis(panels[0].yaxis)
     panels[0].set_ylabel("predict + learn, µs an example")
     note = "bands: RBP, LBP and Forgetron of a kernel, from the fastest to the slowest"
-    finish(figure, "Time an example against the budget", panels, columns=-1, note=note)
-    for panel, names_of in zip(panels, ends, strict=True):
-        name_ends(panel, names_of)
+    finish(figure, "Time an example against the budget", panels, note=note, ends=ends)
     return figure
 
 
-def _dict_panel(panel: Axes, table: Table) -> list[tuple[float, str, str]]:
+def _dict_panel(panel: Axes, table: Table) -> list[End]:
     """Draw a band for each kernel, the floor and the peers; return their names and heights."""
     ends = []
     for kernel, colour in _KERNELS.items():
@@ -131,8 +128,8 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
         if not row["contender"].startswith("LBP")
     ]
     table = measured["rcv1-error-time"] + slow
-    figure = Canvas(figsize=(13, 7), layout="constrained")
-    whole, corner = panels = list(figure.subplots(1, 2))
+    figure, panels = panels_of(13, 7, columns=2)
+    whole, corner = panels
     named = [_error_panel(panel, table, names=panel is corner) for panel in panels]
     best = sorted(row["error"] for row in table)
     fast = sorted(_median(row["us"]) for row in table)
@@ -145,14 +142,13 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
     corner.set_ylim(100 * best[0] - 0.5, 100 * best[len(best) * 3 // 4])
     log_axis(corner.xaxis)
     corner.set_title("the lower left corner; numbers are budgets and tolerances")
-    finish(figure, "RCV1: error against time", panels, columns=-1)
-    points = [(_median(row["us"]), 100 * row["error"]) for row in table]
-    for panel, names in zip(panels, named, strict=True):
-        name_points(panel, names, points)
+    others = [(_median(row["us"]), 100 * row["error"]) for row in table]
+    points = [(names, others) for names in named]
+    finish(figure, "RCV1: error against time", panels, points=points)
     return figure
 
 
-def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[tuple[float, float, str, str]]:
+def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[Point]:
     """Draw lines through the sizes of a model; with `names`, say which size each point is.
 
     Returns the points that have a name, with it and its colour.
@@ -200,9 +196,9 @@ def growth(measured: dict[str, Table]) -> Figure | None:
     present = [name for name in _GROWTH if name in measured]
     if not present:
         return None
-    figure = Canvas(figsize=(4.0 * len(present), 5.8), layout="constrained")
-    panels = figure.subplots(2, len(present), squeeze=False, sharex="col", sharey="row")
-    for (above, below), name in zip(panels.T, present, strict=True):
+    n = len(present)
+    figure, panels = panels_of(4.0 * n, 5.8, 2, n, sharex="col", sharey="row")
+    for above, below, name in zip(panels, panels[n:], present, strict=False):
         lines = _growth_lines(measured[name])
         for colour, (above_label, us, below_label, mb, rows) in zip(
             COLOURS[1:], lines, strict=False
@@ -217,10 +213,10 @@ def growth(measured: dict[str, Table]) -> Figure | None:
             log_axis(panel.xaxis)
             panel.legend(fontsize=7, frameon=False)
         below.set_xlabel(_GROWTH[name])
-    for row, unit in zip(panels, ("µs", "MB"), strict=True):
-        log_axis(row[0].yaxis)
-        row[0].set_ylabel(unit)
-    finish(figure, "Time and memory against what grows", list(panels.flat), columns=-1)
+    for panel, unit in ((panels[0], "µs"), (panels[n], "MB")):
+        log_axis(panel.yaxis)
+        panel.set_ylabel(unit)
+    finish(figure, "Time and memory against what grows", panels, legend=False)
     return figure
 
 

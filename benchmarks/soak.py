@@ -187,10 +187,9 @@ def growth(rows: list[dict[str, str]]) -> tuple[float, float, float]:
 def draw(rows: list[dict[str, str]], path: Path) -> None:
     """Draw memory, and the names that the model holds, over the examples."""
     # Not in the process that is measured.
-    from drift.experiments.plots import COLOURS, Canvas, examples, finish, save  # noqa: PLC0415
+    from drift.experiments.plots import COLOURS, examples, finish, panels_of, save  # noqa: PLC0415
 
-    figure = Canvas(figsize=(7, 4.6), layout="constrained")
-    memory, names = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    figure, (memory, names) = panels_of(7, 4.6, rows=2, sharex=True, height_ratios=(2, 1))
     for run in sorted({int(row["run"]) for row in rows}):
         part = [row for row in rows if int(row["run"]) == run]
         learnt = [int(row["examples"]) for row in part]

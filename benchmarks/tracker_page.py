@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.contenders import FAMILIES
 from benchmarks.streams import GENERATED, STREAMS
-from drift.experiments.plots import COLOURS, Canvas, finish, log_axis, log_errors, name_points, save
+from drift.experiments.plots import COLOURS, finish, log_axis, log_errors, panels_of, save
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,9 +176,8 @@ def _ratio(above: dict[str, Any], below: dict[str, Any]) -> float:
 
 def draw(records: list[dict[str, Any]], speed: dict[str, Any], path: Path) -> None:
     """Draw error against time; grey are the names of models that another beats in both."""
-    figure = Canvas(figsize=(12.6, 6.4), layout="constrained")
-    panels = list(figure.subplots(1, 2))
-    named, ends = [], []
+    figure, panels = panels_of(12.6, 6.4, columns=2)
+    named = []
     for panel, (name, times) in zip(panels, speed["times"].items(), strict=True):
         points = _points([one for one in records if one["stream"] == name], times)
         names = []
@@ -189,17 +188,14 @@ def draw(records: list[dict[str, Any]], speed: dict[str, Any], path: Path) -> No
             panel.plot(x, low, "o", mfc="white", color=colour)
             beaten = any(a <= x and b < low for a, b, _ in points.values())
             names.append((x, low, label, "#888888" if beaten else colour))
-        named.append(names)
-        ends.append([(x, y) for x, *errors in points.values() for y in errors])
+        named.append((names, [(x, y) for x, *errors in points.values() for y in errors]))
         panel.set(title=name, xlabel="time, River's logistic regression = 1")
         panel.set_xlim(0.15, 3 * max(x for x, _, _ in points.values()))
         log_axis(panel.xaxis)
         log_errors(panel)
     panels[0].set_ylabel("error (%)")
     note = "dots: defaults; hollow: the best setting in hindsight; grey: another is better in both"
-    finish(figure, "Error against time", panels, note=note)
-    for panel, names, others in zip(panels, named, ends, strict=True):
-        name_points(panel, names, others)
+    finish(figure, "Error against time", panels, note=note, points=named)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(figure, path)
 

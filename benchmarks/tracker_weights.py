@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.plots import COLOURS, Canvas, examples, finish, save
+from drift.experiments.plots import COLOURS, examples, finish, panels_of, save
 from drift.models import Tracker
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def main() -> None:
     parser.add_argument("figure", type=Path)
     weights, wrong = run(Tracker(budget=200))
     at = np.arange(0, 3 * ROWS, EVERY)
-    figure = Canvas(figsize=(9.0, 5.2), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    figure, (upper, lower) = panels_of(9.0, 5.2, rows=2, sharex=True, height_ratios=(3, 1))
     upper.stackplot(at, *weights.values(), labels=[*weights], colors=[*COLOURS[1:6], "0.8"])
     upper.set_ylim(0, 1)
     upper.set_ylabel("weight")

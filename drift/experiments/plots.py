@@ -6,7 +6,7 @@ Figures are made without pyplot: no window, no global state, Agg when they are s
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib as mpl
 
@@ -32,16 +32,22 @@ __all__ = [
     "COLOURS",
     "GREY",
     "Canvas",
+    "End",
+    "Point",
     "examples",
     "finish",
     "log_axis",
     "log_errors",
-    "name_ends",
-    "name_points",
+    "panels_of",
     "save",
     "shifts",
     "styles",
 ]
+
+#: The height at which a line ends, its name and its colour.
+End: TypeAlias = tuple[float, str, str]
+#: A point's coordinates, its name and its colour.
+Point: TypeAlias = tuple[float, float, str, str]
 
 #: Those of Okabe and Ito, which colour-blind readers can tell apart.
 COLOURS = (
@@ -69,6 +75,14 @@ class Canvas(Figure):
         buffer = BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
+
+
+def panels_of(
+    width: float, height: float, rows: int = 1, columns: int = 1, **share: Any
+) -> tuple[Canvas, list[Axes]]:
+    """Make a figure of so many inches, and its panels row by row."""
+    figure = Canvas(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False, **share).flat)
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -129,14 +143,35 @@ def shifts(panel: Axes, places: Sequence[float], names: Sequence[str] = ("shift"
         )
 
 
-def finish(
-    figure: Figure, title: str, panels: Sequence[Axes], columns: int = 0, note: str = ""
+def finish(  # noqa: PLR0913 - what a figure may have, by keyword
+    figure: Figure,
+    title: str,
+    panels: Sequence[Axes],
+    *,
+    note: str = "",
+    ends: Iterable[Iterable[End]] = (),
+    points: Iterable[tuple[Iterable[Point], Sequence[Sequence[float]]]] = (),
+    legend: bool = True,
+    columns: int = 0,
 ) -> None:
     """Give a figure its title and grid, and below it the legend of the panel that has most.
 
-    The legend has as many columns as the figure has room for, unless told otherwise; -1: there is
-    none, as the names are beside what they name. The note says how to read the figure.
+    Parameters
+    ----------
+    figure, title, panels
+        What is drawn already, and its title.
+    note
+        How to read the figure.
+    ends
+        For each panel the lines that are named where they end, each with the height of its name.
+    points
+        For each panel the points that are named beside them, and others that no name may hide.
+    legend
+        Whether there is one where no line and no point is named.
+    columns
+        Of the legend; 0: as many as the figure has room for.
     """
+    ends, points = list(ends), list(points)
     figure.suptitle(title, fontsize=12)
     for panel in panels:
         panel.grid(alpha=0.25)
@@ -144,25 +179,21 @@ def finish(
         panel.spines[["top", "right"]].set_visible(False)
     legends = [panel.get_legend_handles_labels() for panel in panels]
     handles, labels = max(legends, key=lambda legend: len(legend[0]))
-    if handles and columns >= 0:
+    if handles and legend and not ends and not points:
         columns = columns or (5 if figure.get_figwidth() > 7.5 else 3)
         look: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 9}
         look |= {"title": note or None, "title_fontsize": 9, "frameon": False}
         figure.legend(handles, labels, **look)
     elif note:
         figure.supxlabel(note, fontsize=9)
+    for panel, lines in zip(panels, ends, strict=False):
+        _name_ends(panel, lines)
+    for panel, (named, others) in zip(panels, points, strict=False):
+        _name_points(panel, named, others)
 
 
-def name_ends(panel: Axes, ends: Iterable[tuple[float, str, str]]) -> None:
-    """Write names to the right of a finished panel, none over another.
-
-    Parameters
-    ----------
-    panel
-        What has the lines.
-    ends
-        Of each line the height at which its name should be, the name, and the line's colour.
-    """
+def _name_ends(panel: Axes, ends: Iterable[End]) -> None:
+    """Write names to the right of a finished panel, none over another."""
     ends = sorted(ends)
     texts = [
         _beside(panel, text, (1, y), colour, panel.get_yaxis_transform())
@@ -189,21 +220,10 @@ def _apart(wanted: list[float], heights: list[float], top: float) -> list[float]
     return places
 
 
-def name_points(
-    panel: Axes, names: Iterable[tuple[float, float, str, str]], others: Sequence[Sequence[float]]
-) -> None:
+def _name_points(panel: Axes, names: Iterable[Point], others: Sequence[Sequence[float]]) -> None:
     """Write names beside points in a finished panel where they hide no other name and no point.
 
     A name that finds no such place stays beside its point. A line leads from one that has gone far.
-
-    Parameters
-    ----------
-    panel
-        What has the points.
-    names
-        Of each the point's coordinates, its name, and its colour.
-    others
-        Points that no name may hide.
     """
     texts = [
         _beside(panel, text, (x, y), colour, panel.transData, line=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from drift.experiments.arena.costs import costs
 from drift.experiments.arena.results import OWN
-from drift.experiments.plots import COLOURS, GREY, Canvas, finish, log_axis, log_errors, name_points
+from drift.experiments.plots import COLOURS, GREY, finish, log_axis, log_errors, panels_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,8 +26,7 @@ def against_cost(results: ArenaResults) -> Figure:
     """
     groups = {kind: costs(results, real=kind == "real") for kind in ("real", "generated")}
     drawn = {kind: (streams, rows) for kind, (streams, rows) in groups.items() if rows}
-    figure = Canvas(figsize=(12, 6), layout="constrained")
-    panels = list(figure.subplots(1, max(1, len(drawn)), squeeze=False).flat)
+    figure, panels = panels_of(12, 6, columns=max(1, len(drawn)))
     named = []
     for panel, (kind, (streams, rows)) in zip(panels, drawn.items(), strict=False):
         names = []
@@ -42,9 +41,8 @@ def against_cost(results: ArenaResults) -> Figure:
         panel.set_xlim(min(times) / 2, 5 * max(times))  # room for names
         log_axis(panel.xaxis)
         log_errors(panel)
-        named.append(names)
+        named.append((names, ()))
     panels[0].set_ylabel("mean error (%)")
-    finish(figure, "Error against time", panels, note="grey: another model is better in both")
-    for panel, names in zip(panels, named, strict=False):
-        name_points(panel, names, [])
+    note = "grey: another model is better in both"
+    finish(figure, "Error against time", panels, note=note, points=named)
     return figure

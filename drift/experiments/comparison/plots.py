@@ -10,13 +10,11 @@ from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.statistics import ranks_of
 from drift.experiments.plots import (
     COLOURS,
-    Canvas,
     examples,
     finish,
     log_axis,
     log_errors,
-    name_ends,
-    name_points,
+    panels_of,
     shifts,
     styles,
 )
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from drift.experiments.comparison.results import ComparisonResults
+    from drift.experiments.plots import Point
 
 __all__ = ["against_cost", "over_time", "ranks"]
 
@@ -44,8 +43,7 @@ def over_time(results: ComparisonResults, stream: str) -> Figure:
     """
     best = [row["model"] for row in results.summary_rows if row["stream"] == stream]
     drawn = [*best[:_BEST], *(name for name in best[_BEST:] if name == "no change")]
-    figure = Canvas(figsize=(9.6, 4.8), layout="constrained")
-    panel = figure.subplots()
+    figure, [panel] = panels_of(9.6, 4.8)
     look = styles(drawn)
     ends = []
     for name in drawn:
@@ -61,8 +59,7 @@ def over_time(results: ComparisonResults, stream: str) -> Figure:
     shifts(panel, [drift.row for drift in results.streams[stream].drifts], ["drift"])
     examples(panel, len(results.streams[stream]))
     panel.set_ylabel("error in the window (%)")
-    finish(figure, f"{stream}: error over time", [panel], columns=-1)
-    name_ends(panel, ends)
+    finish(figure, f"{stream}: error over time", [panel], ends=[ends])
     return figure
 
 
@@ -74,13 +71,12 @@ def against_cost(results: ComparisonResults) -> Figure:
     results
         Models that ended on every stream are drawn.
     """
-    figure = Canvas(figsize=(11.0, 5.2), layout="constrained")
-    panels = list(figure.subplots(1, 2, sharey=True))
+    figure, panels = panels_of(11.0, 5.2, columns=2, sharey=True)
     rows = results.summary_rows
     names = list(dict.fromkeys(row["model"] for row in rows))
     streams = {row["stream"] for row in rows}
     look = styles(names)
-    points: list[list[tuple[float, float, str, str]]] = [[], []]
+    points: list[list[Point]] = [[], []]
     for name in names:
         own = [row for row in rows if row["model"] == name and row["status"] == "ok"]
         if {row["stream"] for row in own} != streams or any(row["error"] is None for row in own):
@@ -98,9 +94,7 @@ def against_cost(results: ComparisonResults) -> Figure:
     log_errors(panels[0])
     panels[0].set_ylabel("error (%)")
     title = f"{', '.join(streams) if len(streams) == 1 else 'mean'}: error against cost"
-    finish(figure, title, panels, columns=-1)
-    for panel, named in zip(panels, points, strict=True):
-        name_points(panel, named, ())
+    finish(figure, title, panels, points=[(named, ()) for named in points])
     return figure
 
 
@@ -120,8 +114,7 @@ def ranks(results: ComparisonResults) -> Figure:
     """
     means, critical = ranks_of(results.run_rows)
     order = sorted(means, key=means.__getitem__)
-    figure = Canvas(figsize=(8.2, 1.2 + 0.28 * len(order)), layout="constrained")
-    panel = figure.subplots()
+    figure, [panel] = panels_of(8.2, 1.2 + 0.28 * len(order))
     for height, name in enumerate(order):
         panel.plot([means[name]], [height], "o", color=COLOURS[1], markersize=5)
         panel.annotate(f"  {name}", (means[name], height), va="center", fontsize=9)

@@ -10,13 +10,11 @@ import numpy as np
 from drift.experiments.plots import (
     COLOURS,
     GREY,
-    Canvas,
     examples,
     finish,
     log_axis,
     log_errors,
-    name_ends,
-    name_points,
+    panels_of,
     shifts,
     styles,
 )
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from drift.experiments.papers.results import PaperResults
+    from drift.experiments.plots import End, Point
 
 __all__ = ["against_cost", "against_supports", "by_epoch", "in_windows", "over_time"]
 
@@ -60,9 +59,9 @@ def over_time(results: PaperResults) -> Figure:
     results
         Means over permutations are drawn.
     """
-    figure = Canvas(figsize=(11.0, 4.6), layout="constrained")
-    left, right = panels = list(figure.subplots(1, 2))
-    ends: tuple[list[tuple[float, str, str]], ...] = ([], [])
+    figure, panels = panels_of(11.0, 4.6, columns=2)
+    left, right = panels
+    ends: tuple[list[End], ...] = ([], [])
     n = 0
     for name, style in styles(results.records).items():
         drawn = [record for record in results.records[name] if "window_errors" in record]
@@ -81,9 +80,7 @@ def over_time(results: PaperResults) -> Figure:
         examples(panel, n)
     log_axis(right.yaxis)
     title = f"{results.stream}: error and supports over time"
-    finish(figure, title, panels, columns=-1)
-    for panel, names in zip(panels, ends, strict=True):
-        name_ends(panel, names)
+    finish(figure, title, panels, ends=ends)
     return figure
 
 
@@ -102,9 +99,7 @@ def against_supports(results: PaperResults) -> Figure:
         Kandola and Singer: test error, online error, updates. Each curve's least error is ringed.
     """
     columns = list(_PANELS) if results.is_tested else ["error"]
-    width = 13.4 if results.is_tested else 7.0
-    figure = Canvas(figsize=(width, 4.8), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, len(columns), squeeze=False).flat)
+    figure, panels = panels_of(13.4 if results.is_tested else 7.0, 4.8, columns=len(columns))
     errors = [panel for panel, column in zip(panels, columns, strict=True) if column != "updates"]
     for other in errors[1:]:
         other.sharey(errors[0])  # their levels are compared
@@ -150,8 +145,7 @@ def against_cost(results: PaperResults) -> Figure:
         nothing beats in both; grey is the rest. River's are hollow. Errors of three times the least
         and more are written above.
     """
-    figure = Canvas(figsize=(12.6, 6.4), layout="constrained")
-    panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
+    figure, panels = panels_of(12.6, 6.4, columns=2, sharey=True)
     curves = _curves(results)
     least = {name: min(row["error"] for row in rows) for name, rows in curves.items()}
     lowest = max(min(least.values()), _LEAST)
@@ -169,15 +163,13 @@ def against_cost(results: PaperResults) -> Figure:
     far = [f"{name} {error:.1f}" for name, error in least.items() if error >= limit]
     note += f"\nabove the panels (%): {', '.join(far)}" if far else ""
     title = f"{_name(results)}: error against memory and time"
-    finish(figure, title, panels, columns=-1, note=note)
-    for panel, (names, points) in zip(panels, named, strict=True):
-        name_points(panel, names, points)
+    finish(figure, title, panels, note=note, points=named)
     return figure
 
 
 def _cost_panel(
     panel: Axes, curves: _Curves, column: str, colours: dict[str, str], limit: float
-) -> tuple[list[tuple[float, float, str, str]], list[tuple[float, float]]]:
+) -> tuple[list[Point], list[tuple[float, float]]]:
     """Draw errors; return those to name, each with name and colour, and what no name may hide."""
     shown: dict[str, dict[str, Any]] = {}
     points: list[tuple[float, float]] = []
@@ -221,8 +213,7 @@ def in_windows(results: PaperResults) -> Figure:
     results
         Means over runs are drawn.
     """
-    figure = Canvas(figsize=(11.0, 4.8), layout="constrained")
-    panel = figure.subplots()
+    figure, [panel] = panels_of(11.0, 4.8)
     best = sorted(results.table(), key=lambda row: row["error"])[:_BEST]
     ends = []
     n = 0
@@ -240,8 +231,7 @@ def in_windows(results: PaperResults) -> Figure:
     parts = (results.settings["target"] or "").split(", then ")
     shifts(panel, [n * k / len(parts) for k in range(len(parts))][len(parts) == 1 :], parts)
     title = f"{_name(results)}: error over time of the {len(best)} best"
-    finish(figure, title, [panel], columns=-1, note="at the right: error on the whole stream")
-    name_ends(panel, ends)
+    finish(figure, title, [panel], note="at the right: error on the whole stream", ends=[ends])
     return figure
 
 
@@ -253,8 +243,7 @@ def by_epoch(results: PaperResults) -> Figure:
     results
         Means over permutations are drawn; a paper's numbers dotted, in the same colour.
     """
-    figure = Canvas(figsize=(8.0, 4.8), layout="constrained")
-    panel = figure.subplots()
+    figure, [panel] = panels_of(8.0, 4.8)
     ends = []
     for name, style in styles(results.records).items():
         rows = [row for row in results.epoch_table() if row["contender"] == name]
@@ -270,8 +259,7 @@ def by_epoch(results: PaperResults) -> Figure:
     panel.set_ylabel("test error (%)")
     panel.set_xticks(range(1, results.settings["epochs"] + 1))
     note = "dotted: in the paper" if results.printed else ""
-    finish(figure, f"{results.stream}: test error by epoch", [panel], columns=-1, note=note)
-    name_ends(panel, ends)
+    finish(figure, f"{results.stream}: test error by epoch", [panel], note=note, ends=[ends])
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.plots import Canvas, examples, finish, log_axis, name_ends
+from drift.experiments.plots import examples, finish, log_axis, panels_of
 from drift.experiments.plots import shifts as mark_shifts
 from drift.experiments.tracking.report import best, error, label
 
@@ -68,11 +68,8 @@ def error_vs_budget(
     """
     n_columns = min(2, len(groups))
     n_rows = -(-len(groups) // 2)
-    size = (1.0 + 4.6 * n_columns, 1.2 + 3.4 * n_rows)
-    figure = Canvas(figsize=size, layout="constrained")
-    panels: list[Axes] = list(
-        figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True).flat
-    )
+    size = 1.0 + 4.6 * n_columns, 1.2 + 3.4 * n_rows
+    figure, panels = panels_of(*size, n_rows, n_columns, sharex=True, sharey=True)
     baseline = "SOP" if second_order else "Perceptron"
     needs = {row["shifts"]: row["supports"] for row in chunks if row["model"] == baseline}
     for panel, (shifts, curve) in zip(panels, groups.items(), strict=False):
@@ -115,8 +112,7 @@ def error_over_time(groups: Curves, stream: str) -> Figure:
         Each model at its best budget or decay; dotted verticals where the target shifts.
     """
     shifts, curve = max(groups.items())
-    figure = Canvas(figsize=(11.0, 4.8), layout="constrained")
-    panel = figure.subplots()
+    figure, [panel] = panels_of(11.0, 4.8)
     n_samples = 0
     ends = []
     for model, style in _STYLES.items():
@@ -135,8 +131,7 @@ def error_over_time(groups: Curves, stream: str) -> Figure:
     panel.set_ylim(bottom=0)
     panel.set_ylabel("error in the window (%)")
     title = f"{stream}: error over time, {_shifts(shifts)}"
-    finish(figure, title, [panel], columns=-1, note="at the right: error on the whole stream")
-    name_ends(panel, ends)
+    finish(figure, title, [panel], note="at the right: error on the whole stream", ends=[ends])
     return figure
 
 
