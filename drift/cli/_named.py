@@ -20,7 +20,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["build", "configuration", "imported", "parse"]
+__all__ = ["build", "configuration", "drift_models", "imported", "parse", "table_of"]
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -167,16 +167,18 @@ def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]
     return kind, parameters
 
 
+def drift_models() -> dict[str, Callable[..., Any]]:
+    """Return drift's models by name."""
+    from drift.models import MODELS, Tracker  # noqa: PLC0415
+
+    return {"Tracker": Tracker, **MODELS}
+
+
 def _named(name: str) -> Callable[..., Any]:
     from drift import kernels, models  # noqa: PLC0415
-    from drift.models.registry import MODELS  # noqa: PLC0415
 
-    known: dict[str, Callable[..., Any]] = {
-        **MODELS,
-        **{wrapper.__name__: wrapper for wrapper in (models.OneVsRest, models.Averaged)},
-        "Tracker": models.Tracker,
-        **{kind.__name__: kind for kind in (kernels.Linear, kernels.Polynomial, kernels.RBF)},
-    }
+    others = (models.OneVsRest, models.Averaged, kernels.Linear, kernels.Polynomial, kernels.RBF)
+    known = drift_models() | {kind.__name__: kind for kind in others}
     if name not in known:
         raise ParameterError(f"no model or kernel {name!r}: {suggest(name, known)}")
     return known[name]

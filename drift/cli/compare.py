@@ -14,7 +14,7 @@ import click
 from drift._checks import suggest
 from drift._options import from_table, option
 from drift.cli._experiment import Experiment
-from drift.cli._named import build, parse
+from drift.cli._named import build, drift_models, parse
 from drift.cli._settings import load
 from drift.errors import ParameterError
 
@@ -142,21 +142,15 @@ def _model(asked: Any, stream: Stream) -> Any:
     if asked.lower() in _RIVER:
         return _RIVER[asked.lower()]()
     table = parse(asked)
-    by_case = {name.lower(): name for name in _drifts()}
+    known = drift_models()
+    by_case = {name.lower(): name for name in known}
     if table["class"].lower() not in by_case:
-        known = [*_RIVER, "module:Class", *_drifts()]
-        raise ParameterError(f"no model {table['class']!r}: {suggest(table['class'], known)}")
+        near = suggest(table["class"], [*_RIVER, "module:Class", *known])
+        raise ParameterError(f"no model {table['class']!r}: {near}")
     name = by_case[table["class"].lower()]
-    if "(" not in asked and "budget" in inspect.signature(_drifts()[name]).parameters:
+    if "(" not in asked and "budget" in inspect.signature(known[name]).parameters:
         table["budget"] = _BUDGET
     return _scaled(table | {"class": name}, stream)
-
-
-def _drifts() -> Mapping[str, Any]:
-    from drift.models import Tracker  # noqa: PLC0415
-    from drift.models.registry import MODELS  # noqa: PLC0415
-
-    return {"Tracker": Tracker, **MODELS}
 
 
 def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - options are read off their types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +18,6 @@ from drift.errors import ConsumerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from drift.consumers.client.producer import Producer
     from drift.consumers.client.topics import Reader
     from drift.streams import ShiftingStream
 
@@ -50,9 +49,37 @@ class Produce(Client):
 
     def _run(self) -> None:
         reading, sending = self.clients()
-        _prepare(self.topic, self.partitions, reading, sending)
+        from drift.consumers.client import topics  # noqa: PLC0415
+        from drift.consumers.client.producer import Producer  # noqa: PLC0415
+
+        # First of all, before a consumer makes the broker create the topic.
+        with topics.Reader(self.topic, reading) as reader:
+            there = len(reader.partitions)
+        if not there:
+            topics.create(self.topic, self.partitions or 1, sending)
+        elif self.partitions not in {None, there}:
+            raise ConsumerError(
+                f"{self.topic} has {there} partitions, not {self.partitions}: leave --partitions "
+                "out, or give another topic"
+            )
         stream = pick(self.stream, self.data, self.rows, self.shifts, self.seed)
-        _send(stream, self.topic, reading, sending, self.rate)
+        with topics.Reader(self.topic, reading) as reader:
+            ends = reader.ends()
+            _refuse_others(reader, ends, stream)
+        before, started = sum(ends.values()), time.monotonic()
+        with Producer(sending) as producer, _bar(stream.n_samples, before) as advance:
+            ready = time.monotonic()
+            for sent, outgoing in enumerate(_rest(stream, self.topic, ends)):
+                if self.rate is not None:
+                    time.sleep(max(0.0, ready + sent / self.rate - time.monotonic()))
+                producer.send(outgoing)
+                advance()
+            producer.flush()
+        seconds = time.monotonic() - started
+        click.echo(
+            f"{self.topic}: {producer.confirmed:,} examples confirmed by the broker in "
+            f"{seconds:.1f} s, {before:,} were there before; {len(ends)} partitions"
+        )
 
 
 def pick(
@@ -74,48 +101,6 @@ def messages(stream: ShiftingStream) -> Iterator[bytes]:
         yield codec.encode(Example(features, label, number))
 
 
-def _prepare(
-    topic: str, partitions: int | None, reading: dict[str, Any], sending: dict[str, Any]
-) -> None:
-    """Create the topic where it is missing: first of all, before a consumer makes the broker."""
-    from drift.consumers.client import topics  # noqa: PLC0415
-
-    with topics.Reader(topic, reading) as reader:
-        there = len(reader.partitions)
-    if not there:
-        topics.create(topic, partitions or 1, sending)
-    elif partitions not in {None, there}:
-        raise ConsumerError(
-            f"{topic} has {there} partitions, not {partitions}: leave --partitions out, or give "
-            "another topic"
-        )
-
-
-def _send(
-    stream: ShiftingStream,
-    topic: str,
-    reading: dict[str, Any],
-    sending: dict[str, Any],
-    rate: float | None,
-) -> None:
-    from drift.consumers.client import topics  # noqa: PLC0415
-    from drift.consumers.client.producer import Producer  # noqa: PLC0415
-
-    with topics.Reader(topic, reading) as reader:
-        ends = reader.ends()
-        _refuse_others(reader, ends, stream)
-    total, before = stream.n_samples, sum(ends.values())
-    started = time.monotonic()
-    with Producer(sending) as producer, _bar(total, before) as advance:
-        _send_rest(stream, topic, ends, producer, rate, advance)
-        producer.flush()
-    seconds = time.monotonic() - started
-    click.echo(
-        f"{topic}: {producer.confirmed:,} examples confirmed by the broker in {seconds:.1f} s, "
-        f"{before:,} were there before; {len(ends)} partitions"
-    )
-
-
 def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream) -> None:
     """Refuse a topic that does not hold a beginning of this stream, by its last messages."""
     wanted = {(end - 1) * len(ends) + number: number for number, end in ends.items() if end}
@@ -134,24 +119,12 @@ def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream)
         )
 
 
-def _send_rest(  # noqa: PLR0913, PLR0917
-    stream: ShiftingStream,
-    topic: str,
-    ends: dict[int, int],
-    producer: Producer,
-    rate: float | None,
-    advance: Callable[[], None],
-) -> None:
-    sent, started = 0, time.monotonic()
+def _rest(stream: ShiftingStream, topic: str, ends: dict[int, int]) -> Iterator[Outgoing]:
+    """Yield the rows that the partitions lack."""
     for row, value in enumerate(messages(stream)):
         turn, number = divmod(row, len(ends))
-        if turn < ends[number]:
-            continue
-        if rate is not None:
-            time.sleep(max(0.0, started + sent / rate - time.monotonic()))
-        producer.send(Outgoing(topic, None, value, [], number))
-        sent += 1
-        advance()
+        if turn >= ends[number]:
+            yield Outgoing(topic, None, value, [], number)
 
 
 @contextmanager
