@@ -110,9 +110,9 @@ class Exporter:
             from prometheus_client import CollectorRegistry, make_wsgi_app  # noqa: PLC0415
         except ImportError:
             raise MissingExtraError("prometheus-client", "kafka") from None
+        self._worker = worker
         self.registry: CollectorRegistry = CollectorRegistry()
         self.registry.register(self)
-        self._worker = worker
         self._metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(self.registry)
         self._server: WSGIServer | None = None
         if not port:

@@ -13,12 +13,11 @@ import logging
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.ahead import Ahead
 from drift.consumers.assignment import Place, offset_behind_gap
 from drift.consumers.codec import Example
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.join import Join, LabelMessage
+from drift.consumers.join import Ahead, Join, LabelMessage
 from drift.consumers.learner import Learner, attempt, decoded
 from drift.consumers.records import Gap, Message, Outgoing, Position
 from drift.errors import CheckpointError, ConsumerError, MessageError, UnavailableError
@@ -78,12 +77,7 @@ class LateLearner(Learner):
     """
 
     def __init__(self, model: Any, codec: Codec, metrics: Metrics, options: WorkerOptions) -> None:
-        super().__init__(
-            *(model, codec, metrics, {}),
-            predictions=options.predictions,
-            dead_letters=options.dead_letters,
-        )
-        self.options = options
+        super().__init__(model, codec, metrics, options)
         number = metrics.partition
         assert number is not None and options.labels is not None  # noqa: PT018, S101
         self.features: Place = (metrics.topic, number)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
+    from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Source
     from drift.types import Features
 
@@ -83,20 +84,17 @@ class Learner:
         What makes examples of messages.
     metrics
         What is counted.
-    offsets
-        Next offset to learn by topic and partition.
-    predictions
-        Topic of the predictions; None for none.
-    dead_letters
-        Topic of the messages that cannot be learnt; None to leave them out, with an error in the
-        log.
-    checkpoint
-        Identifier of the checkpoint that the model comes from, for the predictions.
+    options
+        What is sent where.
 
     Attributes
     ----------
     key : tuple
         What it learns: topic and partition, or None for all of the topic's.
+    offsets : dict
+        Next offset to learn by topic and partition.
+    checkpoint : str or None
+        Identifier of the checkpoint that the model comes from, for the predictions.
     epoch : int
         Number of the claim of its checkpoints.
     leader_epochs : dict
@@ -108,8 +106,11 @@ class Learner:
     --------
     >>> from drift.consumers.codec import JsonCodec, Message, Position
     >>> from drift.consumers.metrics import Metrics
+    >>> from drift.consumers.options import WorkerOptions
     >>> from drift.models import LBP
-    >>> learner = Learner(LBP(budget=9), JsonCodec(), Metrics("news", 0), {("news", 0): 5})
+    >>> options = WorkerOptions(topic="news", group="readers")
+    >>> learner = Learner(LBP(budget=9), JsonCodec(), Metrics("news", 0), options)
+    >>> learner.start({("news", 0): 5})
     >>> value = b'{"features": {"rain": 1.0}, "label": true}'
     >>> learner.take(Message(Position("news", 0, 5), key=None, value=value))
     []
@@ -120,24 +121,13 @@ class Learner:
     #: Next offset of labels that have a topic of their own, which goes into predictions.
     labels_learnt: int | None = None
 
-    def __init__(  # noqa: PLR0913
-        self,
-        model: Any,
-        codec: Codec,
-        metrics: Metrics,
-        offsets: dict[tuple[str, int], int],
-        *,
-        predictions: str | None = None,
-        dead_letters: str | None = None,
-        checkpoint: str | None = None,
-    ) -> None:
+    def __init__(self, model: Any, codec: Codec, metrics: Metrics, options: WorkerOptions) -> None:
         self.model = model
         self.codec = codec
         self.metrics = metrics
-        self.offsets = offsets
-        self.predictions = predictions
-        self.dead_letters = dead_letters
-        self.checkpoint = checkpoint
+        self.options = options
+        self.checkpoint: str | None = None
+        self.offsets: dict[tuple[str, int], int] = {}
         self.key = metrics.topic, metrics.partition
         self.epoch = 0
         self.leader_epochs: dict[tuple[str, int], int] = {}
@@ -232,7 +222,7 @@ class Learner:
 
     def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:
         """Return the predicted label, and what is to be sent of it."""
-        if self.predictions is None:
+        if self.options.predictions is None:
             return self.model.predict_one(example.features), []
         predicted, score, chances = _answer(self.model, example.features)
         topic, partition, offset = message.position
@@ -259,14 +249,14 @@ class Learner:
         except TypeError:  # a label that JSON does not know, as numpy's
             value = json.dumps(body, default=str).encode()
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        return predicted, [Outgoing(self.predictions, key, value, [], partition)]
+        return predicted, [Outgoing(self.options.predictions, key, value, [], partition)]
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1
         self._say(message, error)
-        if self.dead_letters is None:
+        if self.options.dead_letters is None:
             return []
-        return [dead_letter(message, error, self.dead_letters)]
+        return [dead_letter(message, error, self.options.dead_letters)]
 
     def _say(self, message: Message, error: Exception) -> None:
         """Log what becomes of a message that cannot be learnt, and why; not of each of a flood."""
@@ -277,7 +267,7 @@ class Learner:
         self._lines.append(now)
         more = f" (and {self._unsaid} before it, unsaid)" if self._unsaid else ""
         self._unsaid = 0
-        level, what = logging.WARNING, f"goes to {self.dead_letters}"
-        if self.dead_letters is None:
+        level, what = logging.WARNING, f"goes to {self.options.dead_letters}"
+        if self.options.dead_letters is None:
             level, what = logging.ERROR, "is left out, without a topic for it"
         log.log(level, "%s %s: %s%s", message.position, what, error, more)

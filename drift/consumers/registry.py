@@ -154,8 +154,7 @@ class SchemaCodec(JsonCodec):
         while True:
             try:
                 with urlopen(Request(url, headers=headers), timeout=_TIMEOUT) as answer:  # noqa: S310
-                    said: dict[str, Any] = json.load(answer)
-                    return said
+                    return dict(json.load(answer))
             except HTTPError as error:
                 problem = _refusal(error, url)
             except (OSError, HTTPException, ValueError) as error:

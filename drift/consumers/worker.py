@@ -418,20 +418,15 @@ class Worker:
     def _take_over(self, key: Key) -> Learner:
         identity = self._consumer.identity()
         epoch, checkpoint = self.folder.claim(key, identity)
-        options, made = self.options, (self.model.clone(), self.codec, Metrics(*key))
-        learner = (
-            LateLearner(*made, options)
-            if options.labels
-            else Learner(
-                *made, {}, predictions=options.predictions, dead_letters=options.dead_letters
-            )
-        )
+        kind = LateLearner if self.options.labels else Learner
+        learner = kind(self.model.clone(), self.codec, Metrics(*key), self.options)
         learner.epoch, learner.identity = epoch, identity
         if checkpoint is not None:
             learner.restore(checkpoint)
             if identity and not checkpoint.identity:
-                name = checkpoint.id
-                log.warning("%s: checkpoint %s names no topic, it is %s now", key, name, identity)
+                log.warning(
+                    "%s: checkpoint %s names no topic, it is %s now", key, checkpoint.id, identity
+                )
                 learner.since_checkpoint = 1  # so that the next one names it
         learner.note()
         log.info(

@@ -177,8 +177,9 @@ def test_times_of_producers_are_refused_before_anything_is_taken():
 def test_checkpoints_with_and_without_labels_of_their_own_do_not_mix():
     late = from_bytes(to_bytes(Checkpoint(LBP(9), {}, join=learner().join_state())))
     plain = from_bytes(to_bytes(Checkpoint(LBP(9), {})))
+    options = WorkerOptions(topic="f", group="g")
     with pytest.raises(ConfigurationError, match="was learnt with labels from a topic"):
-        Learner(LBP(9), JsonCodec(), Metrics("f", 0), {}).restore(late)
+        Learner(LBP(9), JsonCodec(), Metrics("f", 0), options).restore(late)
     with pytest.raises(ConfigurationError, match="was learnt without labels from a topic"):
         learner().restore(plain)
 

@@ -10,7 +10,7 @@ from drift.consumers import Example, JsonCodec
 from drift.consumers import learner as module
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import check_model
+from drift.consumers.options import WorkerOptions, check_model
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker
@@ -34,8 +34,8 @@ def pipeline(last):
 
 
 def learner(model, codec=None, **options):
-    options = {"predictions": "out"} | options
-    return Learner(model, codec or JsonCodec(), Metrics("t", 0), {("t", 0): 0}, **options)
+    options = WorkerOptions(topic="t", group="g", predictions="out", **options)
+    return Learner(model, codec or JsonCodec(), Metrics("t", 0), options)
 
 
 def message(value, offset=0):

@@ -16,6 +16,7 @@ from drift.cli._log import Secrets
 from drift.consumers.codec import Example, Message, Position
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.options import WorkerOptions
 from drift.consumers.registry import SchemaCodec
 from drift.errors import (
     ConsumerError,
@@ -235,7 +236,9 @@ def test_a_registry_that_comes_back_is_waited_for(registry, codec):
 
 def test_a_message_whose_registry_is_down_is_not_skipped(registry, codec, monkeypatch):
     monkeypatch.setattr("drift.consumers.registry._PATIENCE", 0.0)
-    learner = Learner(LBP(9), codec, Metrics("t", 0), {("t", 0): 5}, dead_letters="dead")
+    options = WorkerOptions(topic="t", group="g", dead_letters="dead")
+    learner = Learner(LBP(9), codec, Metrics("t", 0), options)
+    learner.start({("t", 0): 5})
     message = Message(Position("t", 0, 5), None, avro(7, struct.pack("<d", 1.0) + b"\1"))
     registry.status = [503] * 9
     with pytest.raises(UnavailableError, match=r"ids/7 does not answer \(503"):

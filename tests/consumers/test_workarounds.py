@@ -20,6 +20,7 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.options import WorkerOptions
 from drift.consumers.records import CutValue, Message, Position, RawName
 from drift.models import LBP
 from drift.testing import produce
@@ -121,9 +122,8 @@ def test_a_bomb_takes_no_memory_and_becomes_a_dead_letter():
         assert tracemalloc.get_traced_memory()[1] < 40 << 20
     finally:
         tracemalloc.stop()
-    learner = Learner(
-        LBP(budget=9), JsonCodec(), Metrics("t", 0), {("t", 0): 0}, dead_letters="dead"
-    )
+    options = WorkerOptions(topic="t", group="g", dead_letters="dead")
+    learner = Learner(LBP(budget=9), JsonCodec(), Metrics("t", 0), options)
     [letter] = learner.take(Message(Position("t", 0, 0), None, record.value))
     assert (len(letter.value), letter.headers[-1]) == (1024, ("drift.cut", b"%d" % (200 << 20)))
     assert b"too many to be read" in dict(letter.headers)["drift.error"]

@@ -246,7 +246,8 @@ def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path,
 
 def test_a_message_that_comes_again_is_passed_over():
     metrics = Metrics("t", 0)
-    learner = Learner(LBP(budget=9), JsonCodec(), metrics, {("t", 0): 0}, predictions="out")
+    options = WorkerOptions(topic="t", group="g", predictions="out")
+    learner = Learner(LBP(budget=9), JsonCodec(), metrics, options)
     first, second, *_ = (
         Message(Position("t", 0, offset), None, value) for offset, value in enumerate(values(2))
     )

@@ -222,7 +222,6 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         if self._second is None:
             alone = {k: v for k, v in self._options.items() if k != "group_instance_id"}
             self._second = connect({**alone, "group_id": None}, self._largest)
-        found: list[Message] = []
         with asking():
             if self._second.assignment() != {partition}:
                 self._second.assign([partition])
@@ -230,12 +229,10 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             elif self._second.position(partition) != offset:
                 self._second.seek(partition, offset)
             try:
-                for _, messages in read(self._second, 1.0):
-                    found += messages
+                fetched = [one for _, messages in read(self._second, 1.0) for one in messages]
             except GONE as error:
                 raise Gap({place: offset}) from error
-            end: int = self._second.position(partition)
-        return found, end
+            return fetched, self._second.position(partition)
 
     # --- what kafka-python calls on its own thread ---------------------------------------------
 
@@ -290,8 +287,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         partition = kafka.TopicPartition(*place)
         ask = self.consumer.beginning_offsets if start == "earliest" else self.consumer.end_offsets
         with asking():
-            offset: int = ask([partition], timeout_ms=1000 * _OFFSETS)[partition]
-        return offset
+            return int(ask([partition], timeout_ms=1000 * _OFFSETS)[partition])
 
     def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
         """Offset of what comes next, behind the marks of transactions, which are no messages.
