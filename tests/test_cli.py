@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from drift import __version__, cli
 from drift.cli import app
 from drift.cli._command import say
+from drift.cli._figure import ErrorFigure, drawn
 from drift.cli.produce import pick
 from drift.experiments import RunFolder
 from drift.models import MODELS
@@ -126,6 +127,15 @@ def test_lines_are_wrapped_between_words_in_a_terminal_and_nowhere_else(capsys, 
     shown = capsys.readouterr().out.splitlines()
     assert (len(shown), max(map(len, shown)) <= 80) == (4, True)
     assert " ".join(shown) == line.strip()
+
+
+def test_a_figure_ends_with_its_line_where_there_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(KeyboardInterrupt), drawn(ErrorFigure()):
+        raise KeyboardInterrupt
+    shown = capsys.readouterr().out
+    assert shown.endswith("checkpoint   \n")  # the last column of the table
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_models_says_which_to_take_and_lists_each(drift):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Group
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from drift.consumers.codec import Message
 
-__all__ = ["ErrorFigure"]
+__all__ = ["ErrorFigure", "drawn"]
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 72
@@ -23,6 +25,18 @@ _HEIGHT = 6
 _RECENT = 500
 #: Offsets of a partition that are remembered, to know a prediction that comes twice.
 _REMEMBERED = 100_000
+
+
+@contextmanager
+def drawn(figure: ErrorFigure) -> Iterator[None]:
+    """Draw a figure while it changes; where there is no terminal, once, at the end."""
+    shown = Live(figure, refresh_per_second=4)
+    try:
+        with shown:
+            yield
+    finally:
+        if not shown.console.is_terminal:
+            shown.console.print()  # rich leaves the last line open
 
 
 class _Partition:

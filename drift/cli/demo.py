@@ -96,9 +96,7 @@ class _Show:
         self._stopping = threading.Event()
 
     def run(self, rate: float) -> None:
-        from rich.live import Live  # noqa: PLC0415
-
-        from drift.cli._figure import ErrorFigure  # noqa: PLC0415
+        from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
         from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
         figure = ErrorFigure()
@@ -109,7 +107,7 @@ class _Show:
             sending.start()
             with (
                 Reader(_PREDICTIONS, self.broker.client_args) as reader,
-                Live(figure, refresh_per_second=4),
+                drawn(figure),
             ):
                 self._follow(reader, figure)
         finally:

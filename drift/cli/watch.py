@@ -24,9 +24,7 @@ class Watch(Client):
 
     def _run(self) -> None:
         reading, _ = self.clients()
-        from rich.live import Live  # noqa: PLC0415
-
-        from drift.cli._figure import ErrorFigure  # noqa: PLC0415
+        from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
         from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
         end = None if self.seconds is None else time.monotonic() + self.seconds
@@ -35,7 +33,7 @@ class Watch(Client):
             if not reader.partitions:
                 missing = f"there is no topic {self.topic}, or this user may not see it"
                 click.echo(f"{missing}: waiting for it", err=True)
-            with Live(figure, refresh_per_second=4):
+            with drawn(figure):
                 while end is None or time.monotonic() < end:
                     figure.add(reader.poll(0.5))
                     reader.refresh()
