@@ -120,6 +120,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         (["sales.csv", "--forks", "spilt"], "--forks cannot be 'spilt': did you mean 'split'?"),
         (["none.csv", "--target", "sold"], "none.csv"),
         (["empty.csv", "--target", "sold"], "empty.csv"),
+        (["sales.csv", "--target", "late"], "sales: all rows have the label 3"),
         (["head.csv", "--target", "b"], "head"),
         (["own.py", "--target", "sold"], "own.py: the suffix does not say what the file holds"),
         ([], "give the file, or file in [compare] of the --config file"),

@@ -108,6 +108,10 @@ class Compare(Experiment):
         from drift.streams import read_stream  # noqa: PLC0415
 
         stream = read_stream(source, target, time=time, rows=rows)
+        if len(labels := {y for _, y in stream}) == 1:
+            raise ParameterError(
+                f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
+            )
         settings["models"] = {name: _model(one, stream) for name, one in models.items()}
         self.show(compare(stream=stream, **settings, **where))
         report = self.folder / "report.html"

@@ -19,6 +19,7 @@ import gzip
 import json
 import lzma
 import math
+import re
 import warnings
 from dataclasses import replace
 from importlib.util import find_spec
@@ -49,6 +50,8 @@ _COMPRESSED: dict[str, Callable[..., Any]] = {
     ".xz": lzma.open,
     ".bz2": bz2.open,
 }
+#: What libraries call a first column without a name, as data frames are written with their index.
+_NAMELESS = {"", "Unnamed: 0"}
 _Columns = dict[str, list[Any]]
 
 
@@ -98,7 +101,8 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     Warns
     -----
     RuntimeWarning
-        A column is left out: dates, which are no numbers, or texts that differ from row to row.
+        A column is left out: dates, which are no numbers, texts that differ from row to row, or the
+        index of a data frame.
 
     Examples
     --------
@@ -183,6 +187,8 @@ def _read_file(path: Path, target: str | None, time: str | None) -> Stream:
         raise DataError(path, None, f"cannot be read ({missing}): check the path")
     try:
         columns = _READERS[suffix](path)
+    except UnicodeDecodeError as error:
+        raise DataError(path, None, f"is not in UTF-8: save it in that ({error})") from error
     except (ValueError, NotImplementedError, OSError, StopIteration) as error:
         raise DataError(path, None, f"is not a valid {suffix[1:]} file: {error}") from error
     return _of_columns(columns, target, time, name)
@@ -262,16 +268,18 @@ def _of_lines(path: Path, target: str | None, time: str | None, name: str) -> St
 def _of_columns(columns: _Columns, target: str | None, time: str | None, name: str) -> Stream:
     for option, column in (("target", target), ("time", time)):
         if column is None and option == "target":
-            raise ParameterError(f"{name}: name the target, one of {', '.join(columns)}")
+            known = ", ".join(columns)
+            raise ParameterError(f"{name}: name the target, one of {known}{_headless(columns)}")
         if column is not None and column not in columns:
-            raise ParameterError(f"{name} has no column {column!r}: {suggest(column, columns)}")
+            near = suggest(column, columns)
+            raise ParameterError(f"{name} has no column {column!r}: {near}{_headless(columns)}")
     order = list(range(len(columns[str(target)])))
     if time is not None:
         moments = _moments(columns[time], f"{name}: {time}")
         order.sort(key=moments.__getitem__)
     labels = _labels(columns[str(target)], f"{name}: {target}")
     features = {
-        column: _values(values, f"{name}: {column}")
+        column: _values(values, f"{name}: {column}", nameless=column in _NAMELESS)
         for column, values in columns.items()
         if column not in {target, time}
     }
@@ -281,6 +289,13 @@ def _of_columns(columns: _Columns, target: str | None, time: str | None, name: s
         for i in order
     ]
     return Stream(examples, name)
+
+
+def _headless(columns: _Columns) -> str:
+    """What to say of names that are numbers, which may be the first row."""
+    if not any(re.fullmatch(r"-?\d+(\.\d+)*", name) for name in columns):
+        return ""
+    return "; if these are values, put a line with the names of the columns before them"
 
 
 def _is_missing(value: Any) -> bool:
@@ -313,13 +328,15 @@ def _moments(values: list[Any], where: str) -> list[Any]:
     return values
 
 
-def _values(values: list[Any], where: str) -> list[Any] | None:
+def _values(values: list[Any], where: str, *, nameless: bool) -> list[Any] | None:
     """Return a column with None where it is missing; None for one that is left out."""
     found = [None if _is_missing(value) else value for value in values]
     known = [value for value in found if value is not None]
     problem = ""
     if any(isinstance(value, dt.date | dt.time | dt.timedelta) for value in known):
         problem = "has times, which are no numbers: order by it with time=, or make numbers of it"
+    elif nameless and _counts(values):
+        problem = "has no name and counts the rows: name it to have it as a feature"
     elif all(isinstance(value, bool | int | float) for value in known):
         return found
     else:
@@ -331,6 +348,11 @@ def _values(values: list[Any], where: str) -> list[Any] | None:
         warnings.warn(f"left out: {where} {problem}", RuntimeWarning, stacklevel=5)
         return None
     return found
+
+
+def _counts(values: list[Any]) -> bool:
+    first = values[0] if values else None
+    return isinstance(first, int) and values == list(range(first, first + len(values)))
 
 
 def _encoded(stream: Stream) -> Stream:

@@ -140,6 +140,32 @@ def test_what_is_no_feature_is_left_out_and_named():
         assert read_stream(frame, "y").examples == [({"x": 1.0}, 0)]
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_index_that_a_frame_was_written_with_is_left_out(library, tmp_path, monkeypatch):
+    monkeypatch.setattr("drift.streams.tables._backend", lambda: library)
+    path = tmp_path / "a.csv"
+    path.write_text(",x,y\n5,0.5,a\n6,1.5,b\n")
+    with pytest.warns(RuntimeWarning, match="left out: a: .* has no name and counts the rows"):
+        assert read_stream(path, "y").examples == [({"x": 0.5}, "a"), ({"x": 1.5}, "b")]
+    path.write_text(",x,y\n5,0.5,a\n5,1.5,b\n")
+    assert all(len(x) == 2 for x, _ in read_stream(path, "y"))
+
+
+def test_a_file_without_names_of_columns_is_told_what_it_lacks(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("0.5,-7,a\n1.5,8,b\n")
+    for target in (None, "y"):
+        with pytest.raises(ParameterError, match="if these are values, put a line with the names"):
+            read_stream(path, target)
+
+
+def test_a_file_of_another_encoding_is_told_to_be_saved_in_utf_8(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("größe,y\n1,a\n".encode("latin-1"))
+    with pytest.raises(DataError, match="is not in UTF-8: save it in that"):
+        read_stream(path, "y")
+
+
 FRAME = pd.DataFrame({"x": [1.0, 2.0], "y": ["a", None], "z": [0.5, 1.0], "t": ["now", "then"]})
 
 
