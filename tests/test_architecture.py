@@ -34,11 +34,9 @@ ALLOWED = {
     "types": set(),
 }
 SOURCES = {".py", ".pyx", ".pxi", ".h"}
-#: Files that import each other, for the names of their types alone.
+#: Results, which draw and save themselves, and what draws them, for the names of their types alone.
 CIRCLES = {
-    *("testing._clients", "testing._mock"),
-    *("experiments.jobs", "experiments.folder", "experiments.papers.plots"),
-    *("experiments.papers.reproduction", "experiments.papers.results"),
+    *("experiments.papers.plots", "experiments.papers.results"),
     *("experiments.terminal", "experiments.tracking.results"),
     *("experiments.comparison.plots", "experiments.comparison.results"),
     "experiments.comparison.report",
@@ -57,6 +55,7 @@ OWNERS = {
             f"drift.consumers.client.{name}"
             for name in ("consumer", "errors", "producer", "topics", "workarounds")
         ),
+        "drift.testing._assignor",
         "drift.testing._clients",
     },
     "confluent_kafka": {"drift.testing._mock"},

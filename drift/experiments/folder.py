@@ -18,11 +18,11 @@ import warnings
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, overload
+from typing import IO, TYPE_CHECKING, Any, Self, overload
 
 import drift
 from drift.errors import DataError, MissingExtraError, ParameterError
-from drift.experiments.jobs import fingerprint
+from drift.experiments.jobs import Record, fingerprint
 from drift.models import compiled
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = ["Record", "RunFolder", "held"]
-
-#: One run: what identifies it, its `key`, and what came out.
-Record: TypeAlias = dict[str, Any]
 
 
 class RunFolder:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from scipy.sparse import csr_array
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from drift.experiments.folder import Record
+__all__ = ["Record", "Rows", "Run", "code_fingerprint", "fingerprint", "float64_columns"]
 
-__all__ = ["Rows", "Run", "code_fingerprint", "fingerprint", "float64_columns"]
+#: One run: what identifies it, its `key`, and what came out.
+Record: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ MiB, and a group's member that asks for its partitions after the leader has set 
 which `client_args` and `group_args` make up.
 """
 
-from drift.testing._clients import consume, patient_assignor, produce
+from drift.testing._assignor import patient_assignor
+from drift.testing._clients import consume, produce
 from drift.testing._faults import Abort, Aborted, Pause
 from drift.testing._mock import DISCONNECT, REQUESTS, MockKafka
 

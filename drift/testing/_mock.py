@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, Self
 
 from drift.errors import DriftError, MissingExtraError, ParameterError
-from drift.testing._clients import patient_assignor
+from drift.testing._assignor import patient_assignor
 
 __all__ = ["DISCONNECT", "REQUESTS", "MockKafka"]
 

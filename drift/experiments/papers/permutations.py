@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from drift.experiments.folder import Record
     from drift.experiments.jobs import Run
-    from drift.experiments.papers.results import Printed
+    from drift.experiments.papers.reproduction import Printed
     from drift.kernels import Kernel
     from drift.streams import Documents
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift.experiments.setting import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from drift.experiments.papers.results import Printed
     from drift.kernels import Kernel
 
-__all__ = ["Reproduction", "sweep"]
+__all__ = ["Printed", "Reproduction", "sweep"]
+
+#: Numbers of a paper by contender and column, one an epoch.
+Printed: TypeAlias = "Mapping[str, Mapping[str, Sequence[float]]]"
 
 
 @dataclass(frozen=True)

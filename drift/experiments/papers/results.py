@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from rich.jupyter import JupyterMixin
 
@@ -13,18 +13,16 @@ from drift.experiments.folder import held
 from drift.experiments.tracking.report import label, mean_and_deviation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from os import PathLike
 
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
     from drift.experiments.folder import Record, RunFolder
+    from drift.experiments.papers.reproduction import Printed
 
-__all__ = ["PaperResults", "Printed"]
-
-#: Numbers of a paper by contender and column, one an epoch.
-Printed: TypeAlias = "Mapping[str, Mapping[str, Sequence[float]]]"
+__all__ = ["PaperResults"]
 
 #: Columns of the table that have a mean and a deviation: what of a record, and the digits.
 _COLUMNS: dict[str, tuple[Callable[[Record], float], int]] = {

@@ -1,0 +1,54 @@
+"""A leader of kafka-python's that the mock cluster can keep up with."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["patient_assignor"]
+
+
+def patient_assignor(seconds: float = 0.3, asked: Callable[[], int] | None = None) -> Any:
+    """kafka-python's range assignor, which waits before it assigns.
+
+    The mock cluster refuses a member that asks for its partitions after the leader has set them, so
+    the leader lets the others ask first. Against a real broker it only costs time.
+
+    Parameters
+    ----------
+    seconds
+        How long it waits where there are other members.
+    asked
+        Tells how many of them have asked. It then waits for the last of them only, and for so many
+        seconds at most; `MockKafka.group_args` has one that knows.
+
+    Returns
+    -------
+    RangePartitionAssignor
+        One for ``partition_assignment_strategy``.
+
+    Raises
+    ------
+    MissingExtraError
+        kafka-python is not installed.
+    """
+    try:
+        from kafka.coordinator.assignors import range as ranges  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError("kafka-python", "kafka") from None
+
+    class PatientAssignor(ranges.RangePartitionAssignor):  # type: ignore[misc]
+        @classmethod
+        def assign(cls, cluster: Any, members: Any) -> Any:
+            others = len(members) - 1
+            end = time.monotonic() + seconds
+            while others and time.monotonic() < end and (asked is None or asked() < others):
+                time.sleep(0.01)
+            return super().assign(cluster, members)
+
+    return PatientAssignor()
