@@ -16,7 +16,7 @@ from drift.consumers.join import (
     LabelMessage,
 )
 from drift.consumers.records import CutValue, Message, Position, RawName
-from drift.errors import ParameterError
+from drift.errors import ParameterError, UnavailableError
 from drift.experiments import read_logs, replay
 from drift.models import LBP
 
@@ -260,3 +260,13 @@ def test_what_a_worker_gives_up_is_nothing_in_its_logs():
         (offset, None, None) for offset in range(1, 6)
     ]
     assert [one[:4] for one in labels[1:]] == [(offset, 9, None, None) for offset in range(1, 6)]
+
+
+def test_a_registry_that_is_away_ends_a_replay_as_it_ends_a_worker():
+    class Away(JsonCodec):
+        def decode(self, value, headers=()):
+            raise UnavailableError("the registry does not answer")
+
+    message = Message(Position("t", 0, 0), None, b"{}")
+    with pytest.raises(UnavailableError):
+        read_logs([message], [], Away())

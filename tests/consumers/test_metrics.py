@@ -124,7 +124,7 @@ def test_the_line_for_the_log_leaves_out_what_is_not_known():
     assert repr(metrics) == f"<Metrics {metrics.line()}>"
 
 
-def test_the_line_for_the_log_may_be_json():
+def test_the_log_in_json_has_what_is_known():
     metrics = counted([True, False, False])
     assert metrics.known() == {
         "topic": "news",
