@@ -32,7 +32,7 @@ __all__ = [
     "made_plain",
     "plain",
     "put_at",
-    "shortened",
+    "quoted",
     "stated",
 ]
 
@@ -186,7 +186,7 @@ def stated(tree: dict[str, Any], path: str | None) -> str:
     return "is absent" if value is None and path not in tree else f"is {kind_of(value)}"
 
 
-def shortened(value: Any) -> str:
+def quoted(value: Any) -> str:
     """Quote a value, and of a long text the beginning."""
     return repr(value if not isinstance(value, str) or len(value) <= 60 else value[:57] + "...")
 
@@ -228,15 +228,15 @@ def made_plain(features: Features) -> dict[str, Any]:
         text = str(name)
         if names.setdefault(text, name) is not name:
             raise MessageError(
-                f"features[{shortened(name)}]",
-                f"has the name of {shortened(names[text])}: rename one",
+                f"features[{quoted(name)}]",
+                f"has the name of {quoted(names[text])}: rename one",
             )
         number = plain(value)
         if is_unsayable(number):
             if number != number:
                 continue
             raise MessageError(
-                f"features[{shortened(name)}]", f"is {number}: send a finite number, or none"
+                f"features[{quoted(name)}]", f"is {number}: send a finite number, or none"
             )
         made[text] = number
     return made

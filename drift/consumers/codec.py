@@ -58,7 +58,7 @@ from drift.consumers._json import (
     made_plain,
     plain,
     put_at,
-    shortened,
+    quoted,
     stated,
 )
 from drift.consumers.records import Headers, Message, Outgoing, Position
@@ -392,7 +392,7 @@ class JsonCodec:
                     "send numbers without quotes; a category as a feature of its own, as "
                     '"colour=red": 1, which one_hot in [codec] makes of it; or drop it'
                 )
-            raise MessageError(f"features[{shortened(name)}]", f"is {kind_of(value)}: {remedy}")
+            raise MessageError(f"features[{quoted(name)}]", f"is {kind_of(value)}: {remedy}")
         if self.raw:
             return features
         return {name: value for name, value in features.items() if value is not None}
@@ -417,6 +417,6 @@ class JsonCodec:
         if self.labels is not None and label not in self.labels:
             known = ", ".join(map(repr, self.labels[:5])) + ", ..." * (len(self.labels) > 5)
             raise MessageError(
-                name, f"is {shortened(label)}, not one of {known}: correct it, or add it to labels"
+                name, f"is {quoted(label)}, not one of {known}: correct it, or add it to labels"
             )
         return label
