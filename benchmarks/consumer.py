@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from data import stories
-from machine import machine
+from machine import machine, write_json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -303,9 +303,8 @@ def main() -> None:
     print(f"{name}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     figures = show(rounds, shares)
     if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
         everything = {"stream": name, "examples": count, **figures, "rounds": rounds, **machine()}
-        arguments.output.write_text(json.dumps(everything, indent=2))
+        write_json(arguments.output, everything)
 
 
 if __name__ == "__main__":

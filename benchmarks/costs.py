@@ -17,8 +17,6 @@ import argparse
 import copy
 import gc
 import inspect
-import json
-import random
 import statistics
 import time
 import tracemalloc
@@ -27,10 +25,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from data import Examples, stories
-from machine import machine
+from machine import machine, write_json
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from timing import filled
 
 from drift.models import MODELS, KernelClassifier
 from drift.models.registry import ENTRIES
@@ -58,16 +57,6 @@ def make(name: str, size: int) -> KernelClassifier:
     known = inspect.signature(MODELS[name]).parameters
     wanted = {"budget": size, "seed": 0, "cache": "fixed"}
     return MODELS[name](**{key: value for key, value in wanted.items() if key in known})
-
-
-def filled(name: str, size: int, examples: Examples) -> tuple[KernelClassifier, Examples]:
-    """Learn under random labels up to a number of supports; return the examples left over, too."""
-    model, rng = make(name, size), random.Random(0)
-    for i, (x, _) in enumerate(examples):
-        if model.n_supports >= size:
-            return model, examples[i:]
-        model.learn_one(x, rng.random() < 0.5)
-    raise SystemExit(f"{name} holds {model.n_supports} supports after all stories, not {size}")
 
 
 def one_round(model: KernelClassifier, examples: Examples) -> Sample:
@@ -106,11 +95,11 @@ def peak(model: KernelClassifier, examples: Examples) -> float:
 
 def measure(examples: Examples, sizes: list[int], repeats: int, updates: int) -> dict[str, Any]:
     """Measure every model at every size, in turns."""
-    states = {
-        (name, size): filled(name, size, examples)
-        for name in track(MODELS, "filling", transient=True)
-        for size in sizes
-    }
+    states: dict[tuple[str, int], tuple[KernelClassifier, Examples]] = {}
+    for name in track(MODELS, "filling", transient=True):
+        for size in sizes:
+            model = make(name, size)
+            states[name, size] = model, list(filled(model, examples, size))
     samples: dict[tuple[str, int], list[Sample]] = {key: [] for key in states}
     for _ in track(range(repeats), "rounds", transient=True):
         for key, (model, rest) in states.items():
@@ -169,9 +158,8 @@ def main() -> None:
     results = measure(examples, sizes, arguments.repeats, arguments.updates)
     report(name, sizes, results)
     if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
         figures = {"stream": name, "tolerance": TOLERANCE, "models": results} | machine()
-        arguments.output.write_text(json.dumps(figures, indent=1) + "\n")
+        write_json(arguments.output, figures)
 
 
 if __name__ == "__main__":

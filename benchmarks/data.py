@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from drift.errors import DriftError
 from drift.streams import load, tracking_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from drift.streams import Documents
 
 Examples = list[tuple[dict[Any, float], bool]]
 
@@ -63,30 +64,31 @@ def stories(n: int = 20_000) -> Stream:
 
 def adults(n: int = 32_561) -> Stream:
     """a9a: 14 of 123 binary features, names as strings."""
-    if not os.environ.get("DRIFT_DATA"):
-        raise Missing("DRIFT_DATA names no folder, and so none with a9a")
-    documents, _ = load("a9a", n=n)
+    documents = _loaded("a9a", n)
     names = [f"feature{j}" for j in range(documents.n_features)]
     return Stream("a9a", documents.rows, documents.has("+1"), names)
 
 
 def digits(n: int = 60_000, chunks: int = 8) -> Stream:
     """MNIST: pixels in [0, 1] by their number; asked for five digits, others in each chunk."""
-    folder = Path(os.environ.get("DRIFT_DATA", ""), "mnist")
-    if not os.environ.get("DRIFT_DATA") or not folder.is_dir():
-        raise Missing("DRIFT_DATA names no folder with one called mnist in it")
-    pixels = _idx(folder / "train-images-idx3-ubyte.gz", 16).reshape(-1, 784)[:n]
-    digit = _idx(folder / "train-labels-idx1-ubyte.gz", 8)[:n]
-    rng = random.Random(0)
+    documents, rng = _loaded("mnist", n), random.Random(0)
+    digit = documents.topics.argmax(axis=1)
     asked = [rng.sample(range(10), 5) for _ in range(chunks)]
     chunk = np.arange(len(digit)) * chunks // len(digit)
     labels = np.array([d in asked[c] for d, c in zip(digit.tolist(), chunk.tolist(), strict=True)])
-    return Stream("mnist", csr_array(pixels / 255.0), labels, list(range(784)))
+    rows = documents.rows.copy()
+    rows.data /= 255.0  # a sparse matrix over a number is it times the inverse, and rounds twice
+    return Stream("mnist", rows, labels, list(range(784)))
 
 
-def _idx(path: Path, header: int) -> NDArray[np.uint8]:
-    with gzip.open(path) as file:
-        return np.frombuffer(file.read(), np.uint8, offset=header)
+def _loaded(name: str, n: int) -> Documents:
+    if not os.environ.get("DRIFT_DATA"):
+        raise Missing(f"DRIFT_DATA names no folder, and so none with {name}")
+    try:
+        documents, _ = load(name, n=n)
+    except DriftError as error:
+        raise Missing(str(error)) from None
+    return documents
 
 
 def drawn(n: int, nonzeros: int, vocabulary: int, seed: int = 0) -> Stream:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
+import json
 import os
 import platform
 from pathlib import Path
@@ -59,13 +59,12 @@ def load_average() -> list[float]:
     return [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else []
 
 
-def fingerprint() -> str:
-    """Digest of drift's code, compiled or not: figures of other code are not these."""
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "drift").rglob("*")):
-        if path.suffix in {".py", ".pyx", ".h", ".so", ".pyd"}:
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def write_json(path: Path, content: Any) -> None:
+    """Replace a file by one that is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
 
 
 def resident() -> float:

@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from machine import resident
+
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader, create
@@ -93,12 +95,6 @@ def fill(address: str, stop: int) -> None:
 
 
 # --- the worker ----------------------------------------------------------------------------------
-
-
-def resident() -> float:
-    """Memory of this process that is there, in MB."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGESIZE") / 1e6
 
 
 def sample(worker: Worker, folder: Path) -> dict[str, Any]:

@@ -26,10 +26,12 @@ sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
 
 from bars import judged  # noqa: E402
 from data import Missing  # noqa: E402
-from machine import fingerprint, load_average, machine  # noqa: E402
+from machine import load_average, machine, write_json  # noqa: E402
 from page import update  # noqa: E402
 from report import show_bars, show_scenario  # noqa: E402
 from scenarios import SCENARIOS, Settings  # noqa: E402
+
+from drift.experiments.jobs import code_fingerprint  # noqa: E402
 
 
 def options() -> argparse.Namespace:
@@ -53,7 +55,6 @@ def options() -> argparse.Namespace:
 
 def run(name: str, settings: Settings) -> dict[str, Any]:
     """Run a scenario; its result says where and when it was measured, or why it was not."""
-    about = {"code": fingerprint(), "quick": settings.quick, "machine": machine()}
     started, spent, load = time.perf_counter(), processor_seconds(), load_average()
     try:
         result = SCENARIOS[name].run(settings)
@@ -68,7 +69,13 @@ def run(name: str, settings: Settings) -> dict[str, Any]:
         "processor seconds": round(processor_seconds() - spent, 1),
         "load": [load, load_average()],
     }
-    return result | about | took
+    return result | about(settings) | took
+
+
+def about(settings: Settings) -> dict[str, Any]:
+    """What a result depends on, beside its scenario."""
+    code = code_fingerprint(whole=True)
+    return {"code": code, "quick": settings.quick, "machine": machine()}
 
 
 def processor_seconds() -> float:
@@ -78,17 +85,8 @@ def processor_seconds() -> float:
 
 def is_done(result: dict[str, Any] | None, settings: Settings) -> bool:
     """Whether a result need not be measured again."""
-    about = {"code": fingerprint(), "quick": settings.quick, "machine": machine()}
     known = result is not None and "table" in result
-    return known and json.loads(json.dumps(about)).items() <= (result or {}).items()
-
-
-def write(path: Path, results: dict[str, Any]) -> None:
-    """Replace the file by one that is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+    return known and json.loads(json.dumps(about(settings))).items() <= (result or {}).items()
 
 
 def main() -> int:
@@ -107,7 +105,7 @@ def main() -> int:
         if again or not is_done(results.get(name), settings):
             print(f"[{i}/{len(names)}] {name}: about {SCENARIOS[name].seconds} s", flush=True)
             results[name] = run(name, settings)
-            write(chosen.output, results)
+            write_json(chosen.output, results)
         show_scenario(name, results[name])
     show_bars(judged(results))
     draw(results, chosen.figures or chosen.output.parent)

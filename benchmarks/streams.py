@@ -116,20 +116,10 @@ def _reuters(*topics: str) -> Stream:
     return _shifting(ShiftingStream(documents, topics))
 
 
-def _reuters_shifts() -> Stream:
-    documents, targets = _documents("reuters21578")
-    return _shifting(tracking_groups(documents, targets, shifts=(7,), n_streams=1)[7][0])
-
-
-def _libsvm(name: str, *, dense: bool) -> Stream:
+def _libsvm(name: str, target: str = "+1", *, dense: bool = True) -> Stream:
     documents, _ = _documents(name)
-    stream = _sparse(documents, documents.has("+1"))
+    stream = _sparse(documents, documents.has(target))
     return replace(stream, X=stream.X.toarray()) if dense else stream
-
-
-def _electricity() -> Stream:
-    documents, _ = _documents("elec")
-    return Stream(documents.rows.toarray(), documents.has("1"), documents.feature_names)
 
 
 def _columns(name: str) -> Stream:
@@ -184,9 +174,9 @@ REAL: dict[str, Callable[[], Stream]] = {
     "reuters-earn": lambda: _reuters("earn"),
     "reuters-money-fx": lambda: _reuters("money-fx"),
     "reuters-shifts": lambda: _reuters("earn", "acq", "money-fx", "crude"),
-    "electricity": _electricity,
+    "electricity": lambda: _libsvm("elec", "1"),
     "a9a": lambda: _libsvm("a9a", dense=False),
-    "ijcnn1": lambda: _libsvm("ijcnn1", dense=True),
+    "ijcnn1": lambda: _libsvm("ijcnn1"),
     "insects": lambda: _columns("insects-gradual"),
     "weather": lambda: _columns("weather"),
     "outdoor": lambda: _columns("outdoor"),

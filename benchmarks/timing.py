@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import random
 import statistics
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Figure = dict[str, float]
 
@@ -32,6 +34,30 @@ class Contender(NamedTuple):
 
     start: Callable[[], Callable[[], object]]
     count: int
+
+
+def on_copies(model: Any, run: Callable[[Any], object], count: int) -> Contender:
+    """Time what is done with a model, each time with a fresh copy of it."""
+
+    def start() -> Callable[[], object]:
+        copied = copy.deepcopy(model)
+        return lambda: run(copied)
+
+    return Contender(start, count)
+
+
+def filled(model: Any, examples: Iterable[Any], size: int) -> Iterator[Any]:
+    """Learn under random labels until a model has so many supports; return what is left over."""
+    rng, rest = random.Random(0), iter(examples)
+    while model.n_supports < size:
+        x, _ = next(rest, (None, None))
+        if x is None:
+            raise SystemExit(
+                f"{type(model).__name__} holds {model.n_supports} supports after all examples, "
+                f"not {size}"
+            )
+        model.learn_one(x, rng.random() < 0.5)
+    return rest
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -94,11 +120,11 @@ def prequential(model: Any, examples: Any) -> None:
         learn(x, y)
 
 
-def error(model: Any, examples: Any) -> float:
-    """Share of examples that a model predicts wrongly before it learns them."""
-    wrong = count = 0
+def mistakes(model: Any, examples: Any) -> int:
+    """Number of examples that a model predicts wrongly before it learns them."""
+    predict, learn = model.predict_one, model.learn_one
+    wrong = 0
     for x, y in examples:
-        wrong += bool(model.predict_one(x)) != y
-        model.learn_one(x, y)
-        count += 1
-    return wrong / count
+        wrong += bool(predict(x)) != y
+        learn(x, y)
+    return wrong

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import peers
 from data import Stream, digits, stories
 from scipy.sparse import csr_array
-from timing import Contender, Times, prequential, take_turns
+from timing import Contender, Times, on_copies, prequential, take_turns
 from twins import check
 
 from drift.kernels import RBF, Polynomial
 from drift.models import RBP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from drift.kernels import Kernel
@@ -75,22 +72,12 @@ def unit_rows(stream: Stream) -> Floats:
 
 def batches(model: Any, rows: Any, labels: Any) -> Contender:
     """Learn the rows of an array at once, with a copy of a model."""
-
-    def start() -> Callable[[], object]:
-        copied = copy.deepcopy(model)
-        return lambda: copied.predict_learn_many(rows, labels)
-
-    return Contender(start, len(labels))
+    return on_copies(model, lambda one: one.predict_learn_many(rows, labels), len(labels))
 
 
 def dicts(model: Any, examples: list[Any]) -> Contender:
     """Learn the same rows one by one, as dicts, with a copy of a model."""
-
-    def start() -> Callable[[], object]:
-        copied = copy.deepcopy(model)
-        return lambda: prequential(copied, examples)
-
-    return Contender(start, len(examples))
+    return on_copies(model, lambda one: prequential(one, examples), len(examples))
 
 
 def loops(model: Any, timed: Stream, count: int) -> Contender:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import peers
 from data import Missing, Stream, adults, digits, stories
 from river import evaluate, metrics
-from timing import Contender, error, figure, prequential, progress, take_turns
+from timing import Contender, figure, mistakes, on_copies, prequential, progress, take_turns
 from twins import check
 
 from drift.kernels import RBF, Linear, Polynomial
@@ -85,7 +85,10 @@ def measure(
     ready |= learnt_models(
         {"RBP poly4 B=as SPA": lambda: RBP(most, chosen["poly4"], seed=1)}, learnt
     )
-    contenders = {name: _copies(model, timed) for name, model in ready.items()}
+    contenders = {
+        name: on_copies(model, lambda one: prequential(one, timed), len(timed))
+        for name, model in ready.items()
+    }
     for b in budgets:
         words = peers.vocabulary_of(ready[f"RBP poly4 B={b}"])
         contenders[f"floor B={b}"] = Contender(
@@ -94,7 +97,9 @@ def measure(
         )
     slow, skipped = slow_peers(stream, split, chosen["rbf"])
     times = take_turns(contenders | slow, settings.pick(7, 3), f"{stream.name}: rounds")
-    errors = {name: error(copy.deepcopy(model), timed) for name, model in ready.items()}
+    errors = {
+        name: mistakes(copy.deepcopy(model), timed) / len(timed) for name, model in ready.items()
+    }
     return {
         "stream": {"name": stream.name, "learnt": split, "timed": len(timed)},
         "checked": checked,
@@ -120,14 +125,6 @@ def learnt_models(makers: dict[str, Callable[[], Any]], learnt: Stream) -> dict[
         else:
             prequential(ready[name], examples)
     return ready
-
-
-def _copies(model: Any, timed: Any) -> Contender:
-    def start() -> Callable[[], None]:
-        copied = copy.deepcopy(model)
-        return lambda: prequential(copied, timed)
-
-    return Contender(start, len(timed))
 
 
 def slow_peers(stream: Stream, split: int, rbf: Any) -> tuple[dict[str, Contender], dict[str, str]]:
@@ -171,7 +168,7 @@ def slow_peers(stream: Stream, split: int, rbf: Any) -> tuple[dict[str, Contende
     return found, skipped
 
 
-def _row(name: str, times: Any, model: Any, mistakes: float | None) -> dict[str, Any]:
+def _row(name: str, times: Any, model: Any, error: float | None) -> dict[str, Any]:
     size = getattr(model, "_raw_memory_usage", None)
     budget = name.rpartition("B=")[2] if "B=" in name else "1000"
     beside = f"floor B={budget}" if f"floor B={budget}" in times else "floor B=1000"
@@ -180,7 +177,7 @@ def _row(name: str, times: Any, model: Any, mistakes: float | None) -> dict[str,
         "us": times.microseconds(name),
         "x floor": times.ratio(name, beside)["median"],
         "LR / it": times.ratio(peers.REFERENCE, name)["median"],
-        "error": mistakes,
+        "error": error,
         "supports": getattr(model, "n_supports", None),
         "MB": None if size is None else size / 1e6,
     }

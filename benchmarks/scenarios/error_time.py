@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import peers
 from data import Missing, Stream, stories
 from river import linear_model
-from timing import Times, figure, order_of, progress, seconds
+from timing import Times, figure, mistakes, order_of, progress, seconds
 from twins import check
 
 from drift.kernels import RBF, Linear
@@ -94,17 +94,7 @@ def river_models() -> dict[str, Callable[[], Any]]:
 
 def one_by_one(make: Callable[[], Any], examples: list[Any]) -> Callable[[], int]:
     """Mistakes of a fresh model over the stream."""
-
-    def run() -> int:
-        model = make()
-        predict, learn = model.predict_one, model.learn_one
-        wrong = 0
-        for x, y in examples:
-            wrong += bool(predict(x)) != y
-            learn(x, y)
-        return wrong
-
-    return run
+    return lambda: mistakes(make(), examples)
 
 
 def scikit_learn(stream: Stream) -> dict[str, Callable[[], int]]:

@@ -19,7 +19,8 @@ import numpy as np
 from data import Examples, Stream, drawn, stories
 from machine import resident
 from river import linear_model
-from timing import figure, progress, seconds
+from scipy.sparse import csr_array
+from timing import figure, filled, prequential, progress, seconds
 from twins import check
 
 from drift.models import LBP, RBP, Forgetron
@@ -39,14 +40,11 @@ def exponent(sizes: list[float], values: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def filled(model: Any, examples: Examples) -> Any:
-    """Learn under random labels, over and over, until the budget is full."""
-    rng = random.Random(0)
-    for x, _ in cycle(examples):
-        if model.n_supports >= model.budget:
-            return model
-        model.learn_one(x, rng.random() < 0.5)
-    raise AssertionError("no examples")
+def full(size: int, examples: Examples) -> RBP:
+    """RBP whose budget is full: it has learnt the examples over and over."""
+    model = RBP(size, seed=1)
+    filled(model, cycle(examples), size)
+    return model
 
 
 def steps(model: Any, examples: Examples) -> tuple[float, float]:
@@ -95,9 +93,17 @@ def fitted(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
     return figures
 
 
-def described(figures: dict[str, Any]) -> list[str]:
-    """Return lines for the terminal."""
-    return [f"{name}: {value['median']:.2f}" for name, value in figures.items()]
+def result(
+    stream: str, checked: list[str], table: list[dict[str, Any]], figures: dict[str, Any]
+) -> dict[str, Any]:
+    """What is common to the scenarios of this module: each figure is said in a line."""
+    return {
+        "stream": {"name": stream},
+        "checked": checked,
+        "table": table,
+        "figures": figures,
+        "notes": [f"{name}: {value['median']:.2f}" for name, value in figures.items()],
+    }
 
 
 def budget(settings: Settings) -> dict[str, Any]:
@@ -110,13 +116,9 @@ def budget(settings: Settings) -> dict[str, Any]:
         stream.part(0, settings.pick(1_500, 500)), {"RBP B=50": lambda: RBP(50, seed=1)}
     )
     examples = list(stream.examples())
-    models = [filled(RBP(size, seed=1), examples) for size in progress(sizes, "filling")]
+    models = [full(size, examples) for size in progress(sizes, "filling")]
     table = measured(sizes, models, [examples[:1_000]] * len(sizes), settings.pick(7, 3))
-    figures = fitted(table, "B")
-    return {"stream": {"name": stream.name}, "checked": checked, "table": table} | {
-        "figures": figures,
-        "notes": described(figures),
-    }
+    return result(stream.name, checked, table, fitted(table, "B"))
 
 
 def nonzeros(settings: Settings) -> dict[str, Any]:
@@ -129,14 +131,10 @@ def nonzeros(settings: Settings) -> dict[str, Any]:
         name = f"RBP, {size} nonzeros"
         checked += check(stream.part(0, 300), {name: lambda: RBP(50, seed=1)})
         examples = list(stream.examples())
-        models.append(filled(RBP(limit, seed=1), examples))
+        models.append(full(limit, examples))
         rows.append(examples[:500])
     table = measured(sizes, models, rows, settings.pick(7, 3))
-    figures = fitted(table, "nonzeros")
-    return {"stream": {"name": "drawn"}, "checked": checked, "table": table} | {
-        "figures": figures,
-        "notes": described(figures),
-    }
+    return result("drawn", checked, table, fitted(table, "nonzeros"))
 
 
 def growing(total: int) -> Iterator[tuple[dict[str, float], bool]]:
@@ -164,10 +162,7 @@ def names(settings: Settings) -> dict[str, Any]:
         text = "memory at 10^7 names / at 10^5"
         figures[text] = figure([last["MB"] / before["MB"]])
         figures[f"resident {text}"] = figure([last["resident MB"] / before["resident MB"]])
-    return {"stream": {"name": "names"}, "checked": checked, "table": table} | {
-        "figures": figures,
-        "notes": described(figures),
-    }
+    return result("names", checked, table, figures)
 
 
 def length(settings: Settings) -> dict[str, Any]:
@@ -177,11 +172,7 @@ def length(settings: Settings) -> dict[str, Any]:
     makers = {"RBP B=100": lambda: RBP(100, seed=1), "Forgetron B=100": lambda: Forgetron(100)}
     checked = check(stream, makers)
     table = [row for name in makers for row in fresh("length", name, most)]
-    figures = flatness(table, "length")
-    return {"stream": {"name": "drawn"}, "checked": checked, "table": table} | {
-        "figures": figures,
-        "notes": described(figures),
-    }
+    return result("drawn", checked, table, flatness(table, "length"))
 
 
 def as_stream(examples: Examples) -> Stream:
@@ -191,8 +182,6 @@ def as_stream(examples: Examples) -> Stream:
     for i, (x, _) in enumerate(examples):
         for name, value in x.items():
             matrix[i, columns[name]] = value
-    from scipy.sparse import csr_array  # noqa: PLC0415
-
     labels = np.array([y for _, y in examples])
     return Stream("names", csr_array(matrix), labels, list(columns))
 
@@ -247,7 +236,9 @@ def main(kind: str, name: str, most: int) -> None:
     for size in [10**k for k in range(3, 9) if 10**k < most] + [most]:
         while seen < size:
             chunk = list(islice(examples, min(_CHUNK, (size - seen) // per_row)))
-            spent.append(1e6 * run(model, chunk) / len(chunk))
+            start = time.process_time()
+            prequential(model, chunk)
+            spent.append(1e6 * (time.process_time() - start) / len(chunk))
             seen += len(chunk) * per_row
         table.append(
             {
@@ -260,12 +251,3 @@ def main(kind: str, name: str, most: int) -> None:
             }
         )
     print(json.dumps(table))
-
-
-def run(model: Any, chunk: Examples) -> float:
-    """Processor seconds to predict and learn a chunk."""
-    start = time.process_time()
-    for x, y in chunk:
-        model.predict_one(x)
-        model.learn_one(x, y)
-    return time.process_time() - start

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from data import Examples, stories
 from scipy.linalg import blas
-from timing import Contender, progress, take_turns
+from timing import Contender, filled, on_copies, progress, take_turns
 from twins import check
 
 from drift.models import LBSOP, RBSOP, SOP, Projectron, ProjectronPlusPlus
@@ -69,8 +67,9 @@ def second_order(settings: Settings) -> dict[str, Any]:
     calls = Calls(SIZE)
     contenders: dict[str, Contender] = {}
     for name, (make, needed) in progress(UNAVOIDABLE.items(), "learning"):
-        model, rest = filled(make(), examples)
-        contenders[f"{name}, {SIZE} supports"] = mistakes(model, rest[:UPDATES])
+        model = make()
+        rest = all_kept(model, examples)
+        contenders[f"{name}, {SIZE} supports"] = updates(model, rest[:UPDATES])
         contenders[f"{name}: {' + '.join(needed)}"] = blas_calls(calls, needed)
     times = take_turns(contenders, settings.pick(9, 3), "second-order: rounds")
     figures = {}
@@ -85,38 +84,30 @@ def second_order(settings: Settings) -> dict[str, Any]:
     }
 
 
-def filled(model: Any, examples: Examples) -> tuple[Any, Examples]:
-    """Learn under random labels until there are so many supports; return the rest, too.
+def all_kept(model: Any, examples: Examples) -> Examples:
+    """Learn until there are so many supports; return the rest.
 
     The Projectrons keep what they cannot project; their tolerance lets them keep everything until
     then, and nothing afterwards.
     """
-    rng = random.Random(0)
-    projects = hasattr(model, "tolerance")
-    tolerance = getattr(model, "tolerance", 0.0)
-    if projects:
+    tolerance = getattr(model, "tolerance", None)
+    if tolerance is not None:
         model.tolerance = 0.0
     wanted = SIZE - (UPDATES // 2 if type(model) is SOP else 0)  # SOP grows as it is timed
-    rest = iter(examples)
-    while model.n_supports < wanted:
-        model.learn_one(next(rest)[0], rng.random() < 0.5)
-    if projects:
+    rest = list(filled(model, examples, wanted))
+    if tolerance is not None:
         model.tolerance = tolerance
-    return model, list(rest)
+    return rest
 
 
-def mistakes(model: Any, examples: Examples) -> Contender:
+def updates(model: Any, examples: Examples) -> Contender:
     """Predict examples, and learn the opposite of what is predicted."""
 
     def learn(copied: Any) -> None:
         for x, _ in examples:
             copied.learn_one(x, not copied.predict_one(x))
 
-    def start() -> Callable[[], object]:
-        copied = copy.deepcopy(model)
-        return lambda: learn(copied)
-
-    return Contender(start, len(examples))
+    return on_copies(model, learn, len(examples))
 
 
 def blas_calls(calls: Calls, needed: tuple[str, ...]) -> Contender:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import peers
 from data import Examples, Stream, adults, stories
-from timing import Contender, Times, prequential, take_turns
+from timing import Contender, Times, on_copies, prequential, take_turns
 from twins import check
 
 from drift.models import RBP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scenarios import Settings
 
 BUDGETS = (100, 300, 1000, 2000)
@@ -70,10 +68,6 @@ def steps(model: Any, timed: Examples) -> dict[str, Contender]:
             predict(x)
             learn(x, y)
 
-    def start() -> Callable[[], None]:
-        copied = copy.deepcopy(model)
-        return lambda: prequential(copied, timed)
-
     count = len(timed)
     found = {
         "floor": lambda: peers.floor(timed, vocabulary),
@@ -83,7 +77,7 @@ def steps(model: Any, timed: Examples) -> dict[str, Contender]:
         "learn": without_updates,
     }
     fixed = {name: Contender(lambda f=f: f, count) for name, f in found.items()}  # type: ignore[misc]
-    return fixed | {"all": Contender(start, count)}
+    return fixed | {"all": on_copies(model, lambda one: prequential(one, timed), count)}
 
 
 def mistakes(model: Any, timed: Examples) -> float:
