@@ -23,9 +23,11 @@ that code which knows nothing of drift can catch them. A refusal leaves the mode
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from os import PathLike
 
 __all__ = [
@@ -204,3 +206,18 @@ class MissingExtraError(DriftError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         return type(self), (self.package, self.extra)
+
+
+@contextmanager
+def needing(package: str, extra: str) -> Iterator[None]:
+    """Have an import that fails name the extra of drift that brings the package.
+
+    Examples
+    --------
+    >>> with needing("plotly", "compare"):
+    ...     import plotly
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(package, extra) from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
-from drift.errors import MissingExtraError, ParameterError
+from drift.errors import ParameterError, needing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -106,10 +106,8 @@ def backend(name: str, address: str | None, jobs: int) -> AbstractContextManager
 
 @contextmanager
 def _dask(address: str | None, jobs: int) -> Iterator[None]:
-    try:
+    with needing("distributed", "dask"):
         import distributed  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("distributed", "dask") from error
     connected = _connected(distributed) if address is None else None
     client = connected or _client(distributed, address, jobs)
     try:
@@ -155,11 +153,9 @@ def _client(distributed: Any, address: str | None, jobs: int) -> Any:
 
 @contextmanager
 def _ray(address: str | None, jobs: int) -> Iterator[None]:
-    try:
+    with needing("ray", "ray"):
         import ray  # noqa: PLC0415 - optional
         from ray.util.joblib import register_ray  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError("ray", "ray") from error
     connected = address is None and ray.is_initialized()
     if not connected:
         _connect(ray, address, jobs)

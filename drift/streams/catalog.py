@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import suggest
-from drift.errors import MissingExtraError, ParameterError
+from drift.errors import ParameterError, needing
 from drift.streams._files import find_one
 from drift.streams.documents import Documents
 from drift.streams.electricity import read_elec
@@ -210,10 +210,8 @@ def fetch_openml(
     >>> fetch_openml("electricity", version=1)  # doctest: +SKIP
     <Documents electricity: 45,312 x 8, 2 topics>
     """
-    try:
+    with needing("scikit-learn", "data"):
         from sklearn import datasets  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "data") from error
     home = None if data_home is None else str(data_home)
     # Not a frame: liac-arff reads it then, and pandas need not be there.
     bunch = datasets.fetch_openml(name, version=version, data_home=home, as_frame=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drift.errors import DataError, MissingExtraError
+from drift.errors import DataError, needing
 from drift.streams._files import find_one, find_path, read_bytes, read_text, sha256_of
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
@@ -105,10 +105,8 @@ def usps(folder: PathLike) -> Split:
 
 
 def _usps_hdf5(path: Path) -> Split:
-    try:
+    with needing("h5py", "data"):
         import h5py  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("h5py", "data") from error
     if not path.is_file():
         raise DataError(path.parent, None, "holds neither usps.h5 nor LIBSVM's usps and usps.t")
     sha256 = sha256_of([path.read_bytes()])

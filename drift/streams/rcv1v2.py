@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drift.errors import DataError, MissingExtraError, ParameterError
+from drift.errors import DataError, ParameterError, needing
 from drift.streams._files import find_one, find_path
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
@@ -108,10 +108,8 @@ def fetch_rcv1(n: int = 20_000, data_home: PathLike | None = None) -> Documents:
     <Documents rcv1: 20,000 x 47,236, 103 topics>
     """
     _refuse(n)
-    try:
+    with needing("scikit-learn", "data"):
         from sklearn import datasets  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "data") from error
     bunch = datasets.fetch_rcv1(data_home=None if data_home is None else str(data_home))
     oldest = np.argsort(bunch.sample_id, kind="stable")[:n]
     return Documents.from_arrays(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-from drift.errors import MissingExtraError, UnavailableError
+from drift.errors import UnavailableError, needing
 from drift.experiments.river_models import river
 from drift.streams.stream import Stream
 
@@ -63,10 +63,8 @@ def covertype(rows: int) -> Stream:
     UnavailableError
         It is not in scikit-learn's folder and cannot be fetched.
     """
-    try:
+    with needing("scikit-learn", "data"):
         from sklearn.datasets import fetch_covtype, get_data_home  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "data") from error
     try:
         found = fetch_covtype()
     except OSError as error:

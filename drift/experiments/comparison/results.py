@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.jupyter import JupyterMixin
 
-from drift.errors import MissingExtraError
+from drift.errors import MissingExtraError, needing
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.rows import (
     RUN,
@@ -213,9 +213,7 @@ class ComparisonResults(JupyterMixin):
 
 def frame(rows: list[Record], columns: Iterable[str]) -> pd.DataFrame:
     """Make a data frame of rows, with columns of whole numbers that may be missing."""
-    try:
+    with needing("pandas", "compare"):
         import pandas as pd  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("pandas", "compare") from error
     found = pd.DataFrame(rows, columns=list(columns))
     return found.astype({name: "Int64" for name in _INTEGERS if name in found})

@@ -13,7 +13,7 @@ import numpy as np
 from river.base import Classifier
 from scipy.sparse import csr_array, hstack, issparse
 
-from drift.errors import LabelError, MissingExtraError, ParameterError
+from drift.errors import LabelError, ParameterError, needing
 from drift.kernels import DEFAULT_KERNEL, RBF, Linear, Polynomial
 
 if TYPE_CHECKING:
@@ -287,10 +287,8 @@ def _refuse(C: float) -> None:
 
 
 def _svc(C: float, **parameters: Any) -> Any:
-    try:
+    with needing("scikit-learn", "baselines"):
         from sklearn.svm import SVC  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "baselines") from error
     return SVC(C=C, **{"kernel": "precomputed", "cache_size": _CACHE} | parameters)
 
 

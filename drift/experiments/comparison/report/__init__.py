@@ -15,7 +15,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import drift
-from drift.errors import MissingExtraError
+from drift.errors import needing
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
 from drift.experiments.comparison.rows import BASELINES, mean, recovery_rows
 
@@ -61,10 +61,8 @@ def report(results: ComparisonResults) -> str:
     MissingExtraError
         plotly is not installed.
     """
-    try:
+    with needing("plotly", "compare"):
         from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtraError("plotly", "compare") from error
     names = list(results.streams)
     streams = [_stream(results, name) for name in names]
     data = {
