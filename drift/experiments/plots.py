@@ -9,17 +9,16 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib as mpl
+import numpy as np
 
-from drift.errors import MissingExtraError
+from drift.errors import needing
 
-try:
+with needing("matplotlib", "plots"):
     from matplotlib.colors import to_hex, to_rgb
     from matplotlib.figure import Figure
     from matplotlib.text import Text
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
     from matplotlib.transforms import Bbox
-except ImportError as missing:
-    raise MissingExtraError("matplotlib", "plots") from missing
 
 if TYPE_CHECKING:
     import os
@@ -28,12 +27,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
+    from drift.experiments.jobs import Record
+
 __all__ = [
     "COLOURS",
     "GREY",
     "Canvas",
     "End",
     "Point",
+    "error_in_windows",
     "examples",
     "finish",
     "log_axis",
@@ -143,6 +145,32 @@ def shifts(panel: Axes, places: Sequence[float], names: Sequence[str] = ("shift"
         )
 
 
+def error_in_windows(
+    title: str,
+    n: int,
+    lines: Iterable[tuple[str, str, Sequence[Record], dict[str, Any]]],
+    places: Sequence[float],
+    names: Sequence[str] = ("shift",),
+) -> Figure:
+    """Draw errors over the examples of a stream, means over runs, with marks as from `shifts`.
+
+    A line has a name, a text at its end, the records of its runs, and a style.
+    """
+    figure, [panel] = panels_of(11.0, 4.8)
+    ends = []
+    for name, text, records, style in lines:
+        errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
+        middles = (np.arange(len(errors)) + 0.5) * n / len(errors)
+        panel.plot(middles, errors, label=name, **style)
+        ends.append((errors[-1], text, style["color"]))
+    shifts(panel, places, names)
+    examples(panel, n)
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel("error in the window (%)")
+    finish(figure, title, [panel], note="at the right: error on the whole stream", ends=[ends])
+    return figure
+
+
 def finish(  # noqa: PLR0913 - what a figure may have, by keyword
     figure: Figure,
     title: str,
@@ -154,22 +182,11 @@ def finish(  # noqa: PLR0913 - what a figure may have, by keyword
     legend: bool = True,
     columns: int = 0,
 ) -> None:
-    """Give a figure its title and grid, and below it the legend of the panel that has most.
+    """Give a figure its title and grid, a note that says how to read it, and names.
 
-    Parameters
-    ----------
-    figure, title, panels
-        What is drawn already, and its title.
-    note
-        How to read the figure.
-    ends
-        For each panel the lines that are named where they end, each with the height of its name.
-    points
-        For each panel the points that are named beside them, and others that no name may hide.
-    legend
-        Whether there is one where no line and no point is named.
-    columns
-        Of the legend; 0: as many as the figure has room for.
+    For each panel, `ends` are the lines that are named where they end, and `points` those that are
+    named beside them, with others that no name may hide. Where there are neither, the legend of the
+    panel that has most is below the figure, with as many columns as there is room for or `columns`.
     """
     ends, points = list(ends), list(points)
     figure.suptitle(title, fontsize=12)

@@ -151,8 +151,9 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
     cluster.refuse(backend, address)
     if jobs == 0:
         raise ParameterError("jobs must be a number of processes or -1 for all cores, not 0")
-    for point in {_setting(run): run for run in runs}.values():
-        point.make()
+    settings = {repr((run.identity["model"], run.identity["parameters"])): run for run in runs}
+    for run in settings.values():
+        run.make()  # what cannot be made is refused before anything runs
     with held(folder):
         done = folder.read() if folder is not None else {}
         missing = {run.key: run for run in runs if run.key not in done}
@@ -196,11 +197,6 @@ def _bar(queue: Sequence[Run]) -> Iterator[Callable[[int], None]]:
         yield advance
 
 
-def _setting(run: Run) -> str:
-    """What decides whether a model can be made."""
-    return repr([run.identity["model"], run.identity["parameters"]])
-
-
 def _results(
     queue: Sequence[Run], jobs: int, backend: str, address: str | None
 ) -> Generator[tuple[str, Record]]:
@@ -210,12 +206,11 @@ def _results(
     # The terminal sends Ctrl-C to the processes of this machine, too; a cluster has its own ways.
     parent = os.getpid() if backend == "loky" else None
     with cluster.backend(backend, address, jobs):
-        tasks = (delayed(_run)(run.key, parent, run.make(), *_flat(run)) for run in queue)
+        # A flat list: of arrays in it joblib's backends know that they have sent them already.
+        tasks = (
+            delayed(_run)(run.key, parent, run.make(), run.learn, *run.arguments) for run in queue
+        )
         yield from cluster.gathered(tasks, backend, jobs)
-
-
-def _flat(run: Run) -> tuple[Any, ...]:
-    return run.learn, *run.arguments
 
 
 def _run(

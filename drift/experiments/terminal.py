@@ -27,18 +27,21 @@ __all__ = ["compared", "comparison", "render", "reproductions"]
 
 
 class _Column(NamedTuple):
+    """A column of a table: what of a row, under which heading, and how a cell is made of it."""
+
+    name: str
     heading: str
     cell: Callable[[_Row], str | Text]
     is_text: bool = False
 
 
 def _text(name: str, heading: str = "") -> _Column:
-    return _Column(heading or name, lambda row: row[name] or "", is_text=True)
+    return _Column(name, heading or name, lambda row: row[name] or "", is_text=True)
 
 
 def _number(name: str, heading: str, digits: int = 0, spread: int | None = None) -> _Column:
     """Return a column of numbers, with so many digits of their deviation if it is of several."""
-    return _Column(heading, partial(_shown, name, digits, spread))
+    return _Column(name, heading, partial(_shown, name, digits, spread))
 
 
 def _shown(name: str, digits: int, spread: int | None, row: _Row) -> str:
@@ -77,7 +80,7 @@ def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: 
 
 
 _SUMMARY = (
-    _Column("shifts", lambda row: str(row["shifts"])),
+    _Column("shifts", "shifts", lambda row: str(row["shifts"])),
     *(_text("model"), _text("parameters", "parameter"), _number("error", "error %", 2, 2)),
     *(_number("supports", "supports"), _number("microseconds", "µs/example", 1)),
 )
@@ -86,7 +89,7 @@ _CHUNKS = (
     _number("supports", "supports", 0, 2),
 )
 _CLAIMS = (
-    _Column("shifts", lambda row: row["shifts"]),
+    _Column("shifts", "shifts", lambda row: row["shifts"]),
     *(_text("model"), _text("holds"), _text("figures")),
 )
 
@@ -145,7 +148,7 @@ def compared(rows: Sequence[_Row], runs: Sequence[_Row]) -> RenderableType:
     columns = [_text("stream")] * several + [_text("model")]
     drifts = any(row["recovery"] or row["unrecovered"] for row in runs)
     columns += [
-        _Column(_MEASURES[name].heading, partial(_measured, name))
+        _Column(name, _MEASURES[name].heading, partial(_measured, name))
         for name in _COMPARED
         if drifts or name != "recovery"
     ]
@@ -171,27 +174,20 @@ def _remarks(rows: Sequence[_Row]) -> Iterator[str]:
             yield f"{row['model']} on {row['stream']}: {row['status']} ({row['message']})"
 
 
-#: Columns of the tables of a comparison: heading, and digits; None for what is no number.
-_CONTENDERS: dict[str, tuple[str, int | None]] = {
-    "contender": ("model", None),
-    "parameters": ("parameters", None),
-    "error": ("error %", 2),
-    "test_error": ("test error %", 2),
-    "supports": ("supports", 0),
-    "updates": ("updates", 0),
-    "seconds": ("seconds", 2),
-    "megabytes": ("MB", 3),
-    "microseconds": ("µs/example", 1),
-    "rows_per_second": ("rows/s", 0),
-}
-_EPOCHS: dict[str, tuple[str, int | None]] = {
-    "contender": ("model", None),
-    "epoch": ("epoch", 0),
-    "test_error": ("test error %", 2),
-    "mistakes": ("mistakes", 0),
-    "updates": ("updates", 0),
-    "supports": ("supports", 0),
-}
+#: Columns of a paper's tables, as far as there are such numbers.
+_CONTENDERS = (
+    *(_text("contender", "model"), _text("parameters")),
+    *(_number("error", "error %", 2, 2), _number("test_error", "test error %", 2, 2)),
+    *(_number("supports", "supports", 0, 0), _number("updates", "updates", 0, 0)),
+    *(_number("seconds", "seconds", 2, 2), _number("megabytes", "MB", 3, 3)),
+    _number("microseconds", "µs/example", 1, 1),
+    _number("rows_per_second", "rows/s", 0, 0),
+)
+_EPOCHS = (
+    *(_text("contender", "model"), _number("epoch", "epoch", 0, 0)),
+    *(_number("test_error", "test error %", 2, 2), _number("mistakes", "mistakes", 0, 0)),
+    *(_number("updates", "updates", 0, 0), _number("supports", "supports", 0, 0)),
+)
 
 
 def comparison(results: PaperResults) -> RenderableType:
@@ -205,28 +201,22 @@ def comparison(results: PaperResults) -> RenderableType:
     runs = results.settings["permutations"]
     what = "runs of what draws at random" if results.is_stream else "permutations"
     title = f"{results.stream}: {runs} {what}"
-    parts = [_contenders(title, results.table(), _CONTENDERS)]
+    parts = [_beside_paper(title, _CONTENDERS, results.table())]
     if results.settings["epochs"] > 1:
-        parts.append(_contenders("After each epoch", results.epoch_table(), _EPOCHS))
+        parts.append(_beside_paper("After each epoch", _EPOCHS, results.epoch_table()))
     return Group(*parts)
 
 
-def _contenders(
-    title: str, rows: Sequence[_Row], columns: dict[str, tuple[str, int | None]]
-) -> Table:
-    shown = []
-    for name, (heading, digits) in columns.items():
-        if name in rows[0] and digits is None:
-            shown.append(_text(name, heading))
-        elif name in rows[0]:
-            shown.append(_number(name, heading, digits or 0, digits))
-        if f"paper_{name}" in rows[0]:
-            shown.append(_Column("in the paper", partial(_printed, f"paper_{name}")))
+def _beside_paper(title: str, columns: Iterable[_Column], rows: Sequence[_Row]) -> Table:
+    """Show the columns that there are, each with the paper's number beside it if it has one."""
+    pairs = [(one, _printed(f"paper_{one.name}")) for one in columns]
+    shown = [one for pair in pairs for one in pair if one.name in rows[0]]
     return _table(title, shown, rows)
 
 
-def _printed(name: str, row: _Row) -> str:
-    return "" if row[name] is None else f"{row[name]:g}"
+def _printed(name: str) -> _Column:
+    cell = lambda row: "" if row[name] is None else f"{row[name]:g}"  # noqa: E731
+    return _Column(name, "in the paper", cell)
 
 
 def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:

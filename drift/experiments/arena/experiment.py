@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drift._checks import suggest
 from drift.errors import DriftError, ParameterError
@@ -105,9 +105,14 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             except DriftError as error:
                 warnings.warn(f"{name} is left out: {error}", RuntimeWarning, stacklevel=2)
                 continue
-            runs = list(_runs(stream, STREAMS[name], families, time_limit))
-            where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
-            records += run_all(runs, folder=folder, progress=progress, **where)
+            records += run_all(
+                list(_runs(stream, STREAMS[name], families, time_limit)),
+                folder=folder,
+                jobs=jobs,
+                backend=backend,
+                address=address,
+                progress=progress,
+            )
         if tables:
             results = ArenaResults.of(folder, wanted, families)
         else:

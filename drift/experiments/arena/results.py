@@ -6,7 +6,7 @@ from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from drift.errors import MissingExtraError
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.results import frame
-from drift.experiments.comparison.rows import BASELINES, RUNS, mean_row, run_rows
+from drift.experiments.comparison.rows import BASELINES, RUNS, grouped, mean_row, run_rows
 from drift.experiments.comparison.statistics import holm, pairs_of
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ class ArenaResults:
     @cached_property
     def rows(self) -> list[Record]:
         """One row a stream, model and delay."""
-        groups: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
-        for record in self.records:
-            groups[record["stream"], record["model"], record["delay"]].append(record)
+        groups = grouped(self.records, "stream", "model", "delay")
         means = [_mean(group) for group in groups.values()]
         tuned: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for row in means:
@@ -232,9 +230,7 @@ class ArenaResults:
         MissingExtraError
             pandas is not installed.
         """
-        groups: dict[str | None, list[Record]] = defaultdict(list)
-        for record in self.records:
-            groups[record["delay"]].append(record)
+        groups = grouped(self.records, "delay")
         return frame([row for group in groups.values() for row in run_rows(group)], RUNS)
 
     @property

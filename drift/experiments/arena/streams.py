@@ -128,23 +128,13 @@ def _checkerboard(noise: float = 0.0) -> Stream:
     return Stream(_noisy(examples, noise))
 
 
-def _sea(*variants: int) -> list[Callable[[], Any]]:
-    return [partial(_synth, "SEA", variant=k, seed=i) for i, k in enumerate(variants)]
+def _concepts(name: str, parameter: str, *numbers: int) -> list[Callable[[], Any]]:
+    return [partial(_synth, name, **{parameter: k}, seed=i) for i, k in enumerate(numbers)]
 
 
-def _agrawal(*functions: int) -> list[Callable[[], Any]]:
-    return [
-        partial(_synth, "Agrawal", classification_function=k, seed=i)
-        for i, k in enumerate(functions)
-    ]
-
-
-def _mixed(*functions: int) -> list[Callable[[], Any]]:
-    return [
-        partial(_synth, "Mixed", classification_function=k, seed=i) for i, k in enumerate(functions)
-    ]
-
-
+_sea = partial(_concepts, "SEA", "variant")
+_agrawal = partial(_concepts, "Agrawal", "classification_function")
+_mixed = partial(_concepts, "Mixed", "classification_function")
 _text = partial(Entry, sparse=True)
 
 _REAL: dict[str, Entry] = {

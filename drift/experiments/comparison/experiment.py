@@ -168,9 +168,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         for one in known
         for run in runs_of(one, entrants, order_of(one, delay, moment), settings)
     ]
-    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     with held(output) as folder:
-        records = run_all(runs, folder=folder, progress=progress, **where)
+        records = run_all(
+            runs, folder=folder, jobs=jobs, backend=backend, address=address, progress=progress
+        )
         results = ComparisonResults(
             records=records,
             streams={one.name: one for one in known},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from drift.experiments.comparison.measures import COSTS, MEASURES
@@ -18,6 +17,7 @@ __all__ = [
     "RUNS",
     "SUMMARY",
     "WINDOWS",
+    "grouped",
     "mean",
     "mean_row",
     "recovery_rows",
@@ -101,13 +101,26 @@ def window_rows(records: Iterable[Record]) -> list[Record]:
 
 def summary(rows: Iterable[Record]) -> list[Record]:
     """Means over runs by stream and model; the smallest error first."""
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for row in rows:
-        groups[row["stream"], row["model"]].append(row)
+    groups = grouped(rows, "stream", "model")
     found = [mean_row(group, SUMMARY[:2], SUMMARY[4:]) for group in groups.values()]
     order = list(dict.fromkeys(stream for stream, _ in groups))
     key = lambda row: (order.index(row["stream"]), row["error"] is None, row["error"])  # noqa: E731
     return sorted(found, key=key)
+
+
+def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
+    """Rows by what they have in these columns, in the order in which that comes first.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.rows import grouped
+    >>> grouped([{"model": "LBP", "error": 0.2}, {"model": "LBP", "error": 0.3}], "model")
+    {('LBP',): [{'model': 'LBP', 'error': 0.2}, {'model': 'LBP', 'error': 0.3}]}
+    """
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
 
 
 def mean_row(group: Sequence[Record], keys: Iterable[str], columns: Iterable[str]) -> Record:

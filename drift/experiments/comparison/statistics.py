@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from drift.experiments.comparison.rows import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,13 +72,10 @@ def _errors(rows: Iterable[Record]) -> tuple[str, dict[str, dict[Any, float]]]:
     """What models are compared over, and the mean error of each there, by model."""
     ended = [row for row in rows if row["status"] == "ok" and row["error"] is not None]
     unit = "stream" if len({row["stream"] for row in ended}) > 1 else "fold"
-    errors: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in ended:
-        errors[row["model"]][row[unit]].append(row["error"])
-    return unit, {
-        model: {place: float(np.mean(values)) for place, values in own.items()}
-        for model, own in errors.items()
-    }
+    errors: dict[str, dict[Any, float]] = {}
+    for (model, place), own in grouped(ended, "model", unit).items():
+        errors.setdefault(model, {})[place] = float(np.mean([row["error"] for row in own]))
+    return unit, errors
 
 
 def ranks_of(rows: Iterable[Record]) -> tuple[dict[str, float], float]:

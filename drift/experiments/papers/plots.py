@@ -10,12 +10,12 @@ import numpy as np
 from drift.experiments.plots import (
     COLOURS,
     GREY,
+    error_in_windows,
     examples,
     finish,
     log_axis,
     log_errors,
     panels_of,
-    shifts,
     styles,
 )
 
@@ -213,26 +213,17 @@ def in_windows(results: PaperResults) -> Figure:
     results
         Means over runs are drawn.
     """
-    figure, [panel] = panels_of(11.0, 4.8)
     best = sorted(results.table(), key=lambda row: row["error"])[:_BEST]
-    ends = []
-    n = 0
+    lines = []
     for row, colour in zip(best, COLOURS, strict=False):
         name = row["contender"]
-        records = results.records[name]
-        n = records[0]["n_samples"]
-        errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
-        middles = (np.arange(len(errors)) + 0.5) * n / len(errors)
-        panel.plot(middles, errors, label=name, linewidth=1.4, color=colour)
-        ends.append((errors[-1], f"{name}, {row['error']:.2f} %", colour))
-    examples(panel, n)
-    panel.set_ylim(bottom=0)
-    panel.set_ylabel("error in the window (%)")
+        look: dict[str, Any] = {"linewidth": 1.4, "color": colour}
+        lines.append((name, f"{name}, {row['error']:.2f} %", results.records[name], look))
+    n = results.settings["rows"]
     parts = (results.settings["target"] or "").split(", then ")
-    shifts(panel, [n * k / len(parts) for k in range(len(parts))][len(parts) == 1 :], parts)
+    places = [n * k / len(parts) for k in range(len(parts))][len(parts) == 1 :]
     title = f"{_name(results)}: error over time of the {len(best)} best"
-    finish(figure, title, [panel], note="at the right: error on the whole stream", ends=[ends])
-    return figure
+    return error_in_windows(title, n, lines, places, parts)
 
 
 def by_epoch(results: PaperResults) -> Figure:

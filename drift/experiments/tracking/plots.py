@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.plots import examples, finish, log_axis, panels_of
+from drift.experiments.plots import error_in_windows, finish, log_axis, panels_of
 from drift.experiments.plots import shifts as mark_shifts
 from drift.experiments.tracking.report import best, error, label
 
@@ -112,27 +112,19 @@ def error_over_time(groups: Curves, stream: str) -> Figure:
         Each model at its best budget or decay; dotted verticals where the target shifts.
     """
     shifts, curve = max(groups.items())
-    figure, [panel] = panels_of(11.0, 4.8)
-    n_samples = 0
-    ends = []
+    lines = []
+    n = 0
     for model, style in _STYLES.items():
         if model in curve:
             records = curve[model][best(curve[model])]
-            n_samples = records[0]["n_samples"]
-            errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
-            middles = (np.arange(len(errors)) + 0.5) * n_samples / len(errors)
+            n = records[0]["n_samples"]
             name = ", ".join(part for part in (model, label(records[0])) if part)
-            front = 3 if model in _BASELINES else 2
             look = {key: value for key, value in style.items() if key != "marker"}
-            panel.plot(middles, errors, label=name, linewidth=1.5, zorder=front, **look)
-            ends.append((errors[-1], f"{name}\n{error(records)[0]:.1f} %", style["color"]))
-    mark_shifts(panel, [n_samples * k / (shifts + 1) for k in range(1, shifts + 1)])
-    examples(panel, n_samples)
-    panel.set_ylim(bottom=0)
-    panel.set_ylabel("error in the window (%)")
+            look |= {"linewidth": 1.5, "zorder": 3 if model in _BASELINES else 2}
+            lines.append((name, f"{name}\n{error(records)[0]:.1f} %", records, look))
     title = f"{stream}: error over time, {_shifts(shifts)}"
-    finish(figure, title, [panel], note="at the right: error on the whole stream", ends=[ends])
-    return figure
+    places = [n * k / (shifts + 1) for k in range(1, shifts + 1)]
+    return error_in_windows(title, n, lines, places)
 
 
 def _budget_curve(panel: Axes, model: str, curve: Mapping[float | None, Sequence[Record]]) -> None:

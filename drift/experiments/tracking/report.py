@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import stdtrit
 
+from drift.experiments.comparison.rows import grouped
 from drift.streams import RCV1_TARGETS
 
 if TYPE_CHECKING:
@@ -240,8 +241,7 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
         else None.
     """
     rows = []
-    for model, shifts in sorted({(record["model"], record["shifts"]) for record in chunks}):
-        group = [r for r in chunks if (r["model"], r["shifts"]) == (model, shifts)]
+    for (model, shifts), group in sorted(grouped(chunks, "model", "shifts").items()):
         supports, deviation = mean_and_deviation([record["supports"] for record in group])
         size = group[0]["n_samples"]
         printed = PAPER_SUPPORTS.get(model, {}) if of_the_paper(group) else {}
@@ -286,7 +286,5 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _by_stream(records: Iterable[Record]) -> dict[int, float]:
-    streams: dict[int, list[float]] = {}
-    for record in records:
-        streams.setdefault(record["index"], []).append(_percent(record))
-    return {index: float(np.mean(errors)) for index, errors in streams.items()}
+    streams = grouped(records, "index")
+    return {index: float(np.mean(list(map(_percent, own)))) for (index,), own in streams.items()}
