@@ -11,12 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
+from drift.experiments.comparison.rows import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
+    from drift.experiments.jobs import Record
     from drift.experiments.papers.reproduction import Reproduction
     from drift.experiments.papers.results import PaperResults
     from drift.experiments.tracking.results import TrackingResults
@@ -73,8 +75,8 @@ def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: 
         own = row.get(group)
         if before not in {None, own}:
             table.add_section()
-        shown = {**row, group: ""} if own == before else row
-        table.add_row(*(one.cell(shown) for one in columns))
+        told = {**row, group: ""} if own == before else row
+        table.add_row(*(one.cell(told) for one in columns))
         before = own
     return table
 
@@ -133,7 +135,7 @@ _MEASURES = {"recovery": RECOVERY} | COSTS | MEASURES
 _COMPARED = ("error", "kappa", "kappa_temporal", "auc", "log_loss", "recovery", *COSTS)
 
 
-def compared(rows: Sequence[_Row], runs: Sequence[_Row]) -> RenderableType:
+def compared(rows: Sequence[Record], runs: Sequence[_Row]) -> RenderableType:
     """One row a stream and model, and what a reader of them has to know.
 
     Parameters
@@ -152,7 +154,7 @@ def compared(rows: Sequence[_Row], runs: Sequence[_Row]) -> RenderableType:
         for name in _COMPARED
         if drifts or name != "recovery"
     ]
-    table = _table(title, columns, rows, group="stream")
+    table = _table(title, columns, shown(rows), group="stream")
     return Group(table, *[Text(line, "yellow") for line in _remarks(runs)])
 
 
@@ -210,8 +212,8 @@ def comparison(results: PaperResults) -> RenderableType:
 def _beside_paper(title: str, columns: Iterable[_Column], rows: Sequence[_Row]) -> Table:
     """Show the columns that there are, each with the paper's number beside it if it has one."""
     pairs = [(one, _printed(f"paper_{one.name}")) for one in columns]
-    shown = [one for pair in pairs for one in pair if one.name in rows[0]]
-    return _table(title, shown, rows)
+    known = [one for pair in pairs for one in pair if one.name in rows[0]]
+    return _table(title, known, rows)
 
 
 def _printed(name: str) -> _Column:

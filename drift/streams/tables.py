@@ -284,6 +284,8 @@ def _of_columns(columns: _Columns, target: str | None, time: str | None, name: s
         if column not in {target, time}
     }
     kept = [(column, values) for column, values in features.items() if values is not None]
+    if not kept:
+        raise ParameterError(f"{name}: no column is left to predict {target} by: add one")
     examples = [
         ({column: values[i] for column, values in kept if values[i] is not None}, labels[i])
         for i in order

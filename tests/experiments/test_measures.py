@@ -20,6 +20,7 @@ from drift.experiments.comparison.measures import (
     recoveries,
 )
 from drift.experiments.comparison.protocol import FORKS, forks_of
+from drift.experiments.comparison.rows import shown
 from drift.experiments.comparison.statistics import holm, pairs_of
 from drift.models import LBP
 from drift.streams import Drift, Stream
@@ -74,6 +75,23 @@ def test_ties_count_half_in_the_area():
 def test_a_class_that_the_model_does_not_know_has_probability_zero():
     found = measure(Outcome(["a", "b"], ["a", "a"], [{"a": 0.5, "c": 0.5}, {"a": 1.0}]))
     assert found["log_loss"] == pytest.approx((math.log(2) + 15 * math.log(10)) / 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_probabilities_that_are_no_numbers_are_not_measured():
+    broken = {True: math.nan, False: math.nan}
+    found = measure(Outcome([True, False], [True, True], [broken, {True: 0.75, False: 0.25}]))
+    assert found["error"] == 0.5
+    assert [found[name] for name in ("auc", "log_loss", "calibration_error")] == [None] * 3
+
+
+def test_what_failed_is_shown_last_and_without_measures():
+    some = {"stream": "s", "runs": 1, "status": "ok", "rows": 9}
+    bad = some | {"model": "bad", "status": "failed", "error": 0.0}
+    rows = [bad, some | {"model": "good", "error": 0.1}, some | {"model": "fair", "error": 0.2}]
+    first, second, last = shown(rows)
+    assert [first, second] == rows[1:]
+    assert last == bad | {"rows": None, "error": None}
 
 
 def test_without_rows_or_probabilities_there_is_nothing():

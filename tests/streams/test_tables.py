@@ -140,6 +140,15 @@ def test_what_is_no_feature_is_left_out_and_named():
         assert read_stream(frame, "y").examples == [({"x": 1.0}, 0)]
 
 
+def test_a_frame_without_a_feature_is_refused():
+    frame = pd.DataFrame({"id": [f"row {i}" for i in range(200)], "y": 0})
+    with (
+        pytest.warns(RuntimeWarning, match="id has 200 different texts"),
+        pytest.raises(ParameterError, match="no column is left to predict y by"),
+    ):
+        read_stream(frame, "y")
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_the_index_that_a_frame_was_written_with_is_left_out(library, tmp_path, monkeypatch):
     monkeypatch.setattr("drift.streams.tables._backend", lambda: library)

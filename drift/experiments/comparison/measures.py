@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
 
 
 def measure(outcome: Outcome) -> dict[str, float | None]:
-    """Measures of predictions, None where there is nothing to measure.
+    """Measures of predictions, None where there is nothing to measure, or no finite number.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
     return found
 
 
-def _number(value: float) -> float | None:
+def _number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
@@ -138,14 +138,18 @@ def _auc(truth: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]) -> 
         n = int(hits.sum())
         above = ranks[hits].sum() - n * (n + 1) / 2
         areas.append(above / (n * (len(truth) - n)))
-    return float(np.mean(areas))
+    return _number(np.mean(areas))
 
 
-def _calibration_error(truth: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]) -> float:
+def _calibration_error(
+    truth: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]
+) -> float | None:
     most = [max(shares, key=shares.__getitem__) for shares in probabilities]
     sure = np.array([shares[label] for shares, label in zip(probabilities, most, strict=True)])
     right = np.array([label == true for label, true in zip(most, truth, strict=True)], dtype=float)
-    bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
+    if not np.isfinite(sure).all():
+        return None
+    bins = np.clip((sure * _BINS).astype(int), 0, _BINS - 1)
     gaps = np.bincount(bins, weights=right - sure, minlength=_BINS)
     return float(np.abs(gaps).sum() / len(truth))
 

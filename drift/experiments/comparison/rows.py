@@ -22,6 +22,7 @@ __all__ = [
     "mean_row",
     "recovery_rows",
     "run_rows",
+    "shown",
     "summary",
     "window_rows",
 ]
@@ -103,9 +104,31 @@ def summary(rows: Iterable[Record]) -> list[Record]:
     """Means over runs by stream and model; the smallest error first."""
     groups = grouped(rows, "stream", "model")
     found = [mean_row(group, SUMMARY[:2], SUMMARY[4:]) for group in groups.values()]
-    order = list(dict.fromkeys(stream for stream, _ in groups))
+    return _by_error(found)
+
+
+def shown(rows: Iterable[Record]) -> list[Record]:
+    """Rows of a `summary` for people: a model that failed has no measures, as others had more rows.
+
+    Parameters
+    ----------
+    rows
+        As from `summary`.
+    """
+    about = ("stream", "model", "runs", "status")
+    return _by_error(
+        [
+            dict.fromkeys(row) | {k: row[k] for k in about} if "failed" in row["status"] else row
+            for row in rows
+        ]
+    )
+
+
+def _by_error(rows: list[Record]) -> list[Record]:
+    """Rows by stream, the smallest error first."""
+    order = list(dict.fromkeys(row["stream"] for row in rows))
     key = lambda row: (order.index(row["stream"]), row["error"] is None, row["error"])  # noqa: E731
-    return sorted(found, key=key)
+    return sorted(rows, key=key)
 
 
 def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:

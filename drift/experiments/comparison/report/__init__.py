@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import drift
 from drift.errors import needing
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.rows import BASELINES, mean, recovery_rows
+from drift.experiments.comparison.rows import BASELINES, mean, recovery_rows, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -128,14 +128,8 @@ def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
 
 
 def _rows(results: ComparisonResults, stream: str) -> list[Record]:
-    """Rows of the table; a model that failed has no measures, as others had more rows."""
-    about = ("stream", "model", "runs", "status")
-    rows = [
-        row if "failed" not in row["status"] else dict.fromkeys(row) | {k: row[k] for k in about}
-        for row in results.summary_rows
-        if row["stream"] == stream
-    ]
-    return sorted(rows, key=lambda row: (row["error"] is None, row["error"] or 0.0))
+    """Rows of the table."""
+    return [row for row in shown(results.summary_rows) if row["stream"] == stream]
 
 
 def _count(n: int, what: str) -> str:
