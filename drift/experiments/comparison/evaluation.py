@@ -76,7 +76,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     found["drifts_met"] = recoveries(run.wrong(), [Drift(*drift) for drift in drifts], width)
     if predictions:
         names = ("row", "truth", "prediction")
-        found["predictions_made"] = [dict(zip(names, row, strict=True)) for row in run.rows]
+        found["predictions_made"] = [dict(zip(names, row[:3], strict=True)) for row in run.asked()]
     return found
 
 
@@ -121,31 +121,24 @@ class _Run:
             return "failed", one_line(f"{type(error).__name__}: {error}")
         return "ok", ""
 
-    @property
-    def rows(self) -> list[tuple[int, Any, Any]]:
-        """Number, truth and prediction of the rows that were tested."""
+    def asked(self, start: int = 0, stop: int | None = None) -> list[tuple[int, Any, Any, Any]]:
+        """Number, truth, prediction and probabilities of the rows that were tested."""
         return [
-            (i, y, answer[0])
-            for i, ((_, y), answer) in enumerate(zip(self.examples, self.answers, strict=True))
+            (i, self.examples[i][1], *answer)
+            for i, answer in enumerate(self.answers[start:stop], start)
             if answer is not None
         ]
 
     def wrong(self) -> NDArray[np.float64]:
         wrong = np.full(len(self.examples), np.nan)
-        for i, truth, prediction in self.rows:
+        for i, truth, prediction, _ in self.asked():
             if prediction is not None:
                 wrong[i] = prediction != truth
         return wrong
 
     def _outcome(self, start: int, stop: int) -> tuple[Record, Outcome]:
-        asked = [
-            (y, *answer)
-            for (_, y), answer in zip(
-                self.examples[start:stop], self.answers[start:stop], strict=True
-            )
-            if answer is not None
-        ]
-        told = [row for row in asked if row[1] is not None]
+        asked = self.asked(start, stop)
+        told = [row[1:] for row in asked if row[2] is not None]
         columns = map(list, zip(*told, strict=True)) if told else ([], [], [])
         return {"rows": len(asked), "unpredicted": len(asked) - len(told)}, Outcome(*columns)
 
