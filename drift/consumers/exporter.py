@@ -47,7 +47,7 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import TYPE_CHECKING, Any, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from drift.errors import MissingExtraError, ParameterError
+from drift.errors import ParameterError, needing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -106,10 +106,8 @@ class Exporter:
     def __init__(
         self, worker: WorkerMetrics, port: int | None = None, address: str = "127.0.0.1"
     ) -> None:
-        try:
+        with needing("prometheus-client", "kafka"):
             from prometheus_client import CollectorRegistry, make_wsgi_app  # noqa: PLC0415
-        except ImportError:
-            raise MissingExtraError("prometheus-client", "kafka") from None
         self._worker = worker
         self.registry: CollectorRegistry = CollectorRegistry()
         self.registry.register(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from drift.errors import MissingExtraError
+from drift.errors import needing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +37,8 @@ def patient_assignor(seconds: float = 0.3, asked: Callable[[], int] | None = Non
     MissingExtraError
         kafka-python is not installed.
     """
-    try:
+    with needing("kafka-python", "kafka"):
         from kafka.coordinator.assignors import range as ranges  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtraError("kafka-python", "kafka") from None
 
     class PatientAssignor(ranges.RangePartitionAssignor):  # type: ignore[misc]
         @classmethod

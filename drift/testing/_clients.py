@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from drift.errors import MissingExtraError
+from drift.errors import needing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,10 +42,8 @@ def produce(
     MissingExtraError
         kafka-python is not installed.
     """
-    try:
+    with needing("kafka-python", "kafka"):
         from kafka import KafkaProducer  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtraError("kafka-python", "kafka") from None
     producer = KafkaProducer(**_client_args(broker))
     try:
         sent = [producer.send(topic, value, key=b"", partition=partition) for value in values]
@@ -80,10 +78,8 @@ def consume(broker: MockKafka | str, topic: str, count: int, *, timeout: float =
     MissingExtraError
         kafka-python is not installed.
     """
-    try:
+    with needing("kafka-python", "kafka"):
         from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtraError("kafka-python", "kafka") from None
     end = time.monotonic() + timeout
     consumer = KafkaConsumer(**_client_args(broker), enable_auto_commit=False)
     try:

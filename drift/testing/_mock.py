@@ -7,7 +7,7 @@ from ctypes import POINTER, c_char_p, c_int, c_int16, c_int32, c_int64, c_size_t
 from itertools import takewhile
 from typing import Any, Self
 
-from drift.errors import DriftError, MissingExtraError, ParameterError
+from drift.errors import DriftError, ParameterError, needing
 from drift.testing._assignor import patient_assignor
 
 __all__ = ["DISCONNECT", "REQUESTS", "MockKafka"]
@@ -38,10 +38,8 @@ API_VERSION = (2, 3)
 
 def _library() -> ctypes.CDLL:
     """librdkafka, with the signatures of what is used of it."""
-    try:
+    with needing("confluent-kafka", "demo"):
         from confluent_kafka import cimpl  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtraError("confluent-kafka", "demo") from None
     # The extension is linked against librdkafka, wherever its wheel keeps that.
     library = ctypes.CDLL(cimpl.__file__)
     signatures: dict[str, tuple[Any, ...]] = {

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift.errors import MissingExtraError, ParameterError, one_line
+from drift.errors import ParameterError, needing, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,10 +59,8 @@ def place(path: str | PathLike[str] | ObjectPath) -> AnyPath:
 
 @lru_cache
 def _store(bucket: str) -> Any:
-    try:
+    with needing("obstore", "s3"):
         from obstore.store import S3Store  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtraError("obstore", "s3") from None
     make: Any = S3Store.from_url
     return make(
         _SCHEME + bucket,
