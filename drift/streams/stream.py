@@ -81,7 +81,10 @@ class Stream:
                 )
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:
-                raise ParameterError(f"{self.name} has {len(self)} examples and no drift {drift}")
+                raise ParameterError(
+                    f"{self.name} has {len(self)} examples: a drift lies behind the first of them "
+                    f"and is one row wide or more, not {drift}"
+                )
 
     def __len__(self) -> int:
         return len(self.examples)

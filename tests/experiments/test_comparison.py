@@ -191,7 +191,7 @@ def test_the_old_form_says_where_it_went():
         (LBP(), {"delay": "nowhere"}, "without the feature 'nowhere'"),
         (LBP(), {"delay": dt.timedelta(1)}, "cannot be added to the moments"),
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
-        (LBP(), {"drifts": [0]}, "no drift"),
+        (LBP(), {"drifts": [0]}, "has 10 examples: a drift lies behind the first"),
         (LBP(), {"windows": 0}, "windows"),
         (LBP(), {"predictions": True}, "give one as output"),
     ],
