@@ -13,6 +13,7 @@ import logging
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers._json import check_kind, plain
 from drift.consumers.assignment import Place, offset_behind_gap
 from drift.consumers.codec import Example
 from drift.consumers.crash_points import reached
@@ -23,7 +24,7 @@ from drift.consumers.records import Gap, Message, Outgoing, Position
 from drift.errors import CheckpointError, ConsumerError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
@@ -32,12 +33,21 @@ if TYPE_CHECKING:
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Source
 
-__all__ = ["LateLearner"]
+__all__ = ["LateLearner", "identified"]
 
 log = logging.getLogger("drift.consumers")
 
 #: Seconds after which it is said that a label waits and no features come.
 _PATIENCE = 30.0
+
+
+def identified(decode: Callable[..., Example], message: Message) -> Example:
+    """Return what a codec's method makes of a message, with an id that a checkpoint gives back."""
+    example = decoded(decode, message)
+    name = plain(example.id)
+    if name is not None:
+        check_kind(name, "id", (str, int), "a string or an integer of 64 bits")
+    return example if name is example.id else example._replace(id=name)
 
 
 class LateLearner(Learner):
@@ -168,14 +178,14 @@ class LateLearner(Learner):
         """Take features that were read again, from `wanted` up to an offset."""
         for message in messages:
             # Where it cannot be read it was given up when it was predicted.
-            example, _ = attempt(decoded, self.codec.decode, message)
+            example, _ = attempt(identified, self.codec.decode, message)
             if not self._ahead.keep(message, example and example.id):
                 return
         self._ahead.end = max(end, self._ahead.end)
 
     def _learn(self, message: Message) -> list[Outgoing]:
         """Predict a message of the features."""
-        example = decoded(self.codec.decode, message)
+        example = identified(self.codec.decode, message)
         self._id = example.id
         _, answer = self._predict(message, example)
         self.metrics.unlabelled += 1
@@ -183,7 +193,7 @@ class LateLearner(Learner):
 
     def _read_label(self, message: Message) -> LabelMessage:
         decode = self.codec.decode_label  # type: ignore[attr-defined]
-        example, self._refusal = attempt(decoded, decode, message)
+        example, self._refusal = attempt(identified, decode, message)
         said = (None, None) if example is None else (example.id, example.label, example.weight)
         return LabelMessage(message.position.offset, message.time, *said)
 

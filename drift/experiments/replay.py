@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
-from drift.consumers.learner import attempt, decoded
+from drift.consumers.late import identified
+from drift.consumers.learner import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -58,7 +59,7 @@ def _examples(
 ) -> Iterator[tuple[Message, Example]]:
     """Yield messages with what they say: nothing where a worker gives one up."""
     for message in messages:
-        found, refusal = attempt(decoded, decode, message)
+        found, refusal = attempt(identified, decode, message)
         yield message, found if refusal is None else _NOTHING
 
 
@@ -123,8 +124,7 @@ def replay(  # noqa: PLR0913
             break
         outcome = join.finish()
         if outcome.features is not None:
-            weight = {} if label.weight is None else {"w": label.weight}
-            model.learn_one(outcome.features, label.label, **weight)
+            attempt(_learn, model, outcome.features, label)  # else it was a worker's dead letter
     else:
         predict(math.inf)
     return join, predicted
@@ -143,6 +143,13 @@ def _ready(
             return False
         join.read(message)
     return True
+
+
+def _learn(model: Any, features: Features, label: LabelMessage) -> None:
+    """Learn as a worker does, which counts mistakes, and learns nothing that is not predicted."""
+    model.predict_one(features)
+    weight = {} if label.weight is None else {"w": label.weight}
+    model.learn_one(features, label.label, **weight)
 
 
 def _prediction(model: Any, features: Features) -> Replayed:

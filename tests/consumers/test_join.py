@@ -221,6 +221,17 @@ def test_of_a_repeated_id_the_first_counts_and_its_label_once():
     assert join.labels == 2  # where the features of "b" may still come
 
 
+def test_what_a_worker_could_not_learn_is_done_and_not_learnt():
+    given = [{"x": 1.0}, {"x": 1e300}, {"x": 2.0}, {"x": 3.0}]
+    features = [FeatureMessage(n, n, n, x) for n, x in enumerate(given)]
+    labels = [LabelMessage(n, 9, n % 4, y) for n, y in enumerate([True, True, "?", False, True])]
+    model, plain = LBP(5), LBP(5)
+    join, _ = replay(model, features, labels)
+    learn(plain, [({"x": 1.0}, True, None), ({"x": 3.0}, False, None)])
+    assert encode(model) == encode(plain)
+    assert +join.counts == Counter({"learnt": 4, "duplicate": 1})
+
+
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ParameterError, match="pending must be at least 1, not 0"):
         JoinOptions(pending=0)

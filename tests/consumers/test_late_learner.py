@@ -1,7 +1,9 @@
 """A learner of labels that come later, without a broker: any order of what comes, and restarts."""
 
 import json
+import uuid
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
+from drift.experiments import read_logs, replay
 from drift.models import LBP
 from tests.consumers.late_logs import JOIN, logs
 from tests.consumers.twin_late import Twin
@@ -145,6 +148,53 @@ def test_no_memory_skips_no_message(step):
     assert one.offsets == {("f", 0): 0, ("l", 0): 0}
 
 
+class Naming(JsonCodec):
+    """Gives ids of a type of its own, made by `kind`."""
+
+    kind = uuid.UUID
+
+    def decode(self, value, headers=()):
+        example = super().decode(value)
+        return example._replace(id=type(self).kind(example.id))
+
+    def decode_label(self, value, headers=()):
+        example = super().decode_label(value)
+        return example._replace(id=type(self).kind(example.id))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [lambda n: uuid.UUID(int=n), lambda n: [n], lambda n: (n,), lambda n: b"7", lambda n: 1 << 64,
+     bool, float],
+    ids=["uuid", "list", "tuple", "bytes", "long", "bool", "float"],
+)  # fmt: skip
+def test_an_id_that_a_checkpoint_would_give_back_as_another_is_refused(kind):
+    codec = type("Odd", (Naming,), {"kind": staticmethod(kind)})()
+    one, (features, label) = learner(codec), pair(0, {"a": 1.0})
+    for message in (features, label):
+        [letter] = one.take(message)
+        headers = dict(letter.headers)
+        assert (letter.topic, headers["drift.topic"]) == ("dead", message.position.topic.encode())
+        assert headers["drift.error"].startswith(b"id is ")
+    read, known = read_logs([features], [label], codec)
+    join, _ = replay(LBP(9), read, known, options=one.options)
+    assert join.state() == one.join_state()
+
+
+def test_an_id_of_numpys_is_that_of_the_message():
+    codec = type("Numpys", (Naming,), {"kind": np.int64})()
+    one, (features, label) = learner(codec), pair(0, {"a": 1.0})
+    one.take(features)
+    one.take(label._replace(value=b'{"id": 1, "label": true}'))
+    assert one.waits
+    one.advance()
+    later = restarted(one)
+    later.offsets["f", 0] = 1
+    later.take(label._replace(position=Position("l", 0, 1)))
+    assert later.metrics.late == {}
+    assert later.model.n_supports == 1
+
+
 def test_headers_are_there_when_features_are_learnt():
     class Headed(JsonCodec):
         def decode(self, value, headers=()):
@@ -161,7 +211,7 @@ def test_headers_are_there_when_features_are_learnt():
     assert one.join_state()["kept"][0][3][1] == [["a", "2.5"], ["none", None], ["é", "ÿ"]]
     later = restarted(learner(Headed()))
     later.join = other.join
-    later.offsets["f", 0] = later._until = 1
+    later.offsets["f", 0] = 1
     later.take(label)
     assert later.model.supports[0][0] == {"a": 2.5}
 
