@@ -288,6 +288,7 @@ class LateLearner(Learner):
         self._ahead.end = self.join.features = offset_behind_gap(
             source, self.features, offset, self.options.on_gap, folder
         )
+        self.since_checkpoint += 1
 
     def gives_up(self, source: Source) -> bool:
         """Give up a label that has waited for too long; say once that one waits while none come.

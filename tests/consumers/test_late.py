@@ -260,8 +260,8 @@ def test_labels_that_were_deleted_are_missed_by_name(topics, tmp_path):
 
 def test_features_that_were_deleted_before_they_were_learnt_are_missed_by_name(topics, tmp_path):
     one = worker(topics, tmp_path, session=SHORT, grace=10**6)
-    found = twins(topics, one.options)
-    finish(one, [twin.labels_end for twin in found])
+    ends = [twin.labels_end for twin in twins(topics, one.options)]
+    finish(one, ends)
     folder = CheckpointFolder(tmp_path)
     newest, epoch = folder.newest(("f", 1)), folder.claim(("f", 1)).epoch
     behind = {**newest.join, "offsets": [20, *newest.join["offsets"][1:]]}
@@ -272,6 +272,8 @@ def test_features_that_were_deleted_before_they_were_learnt_are_missed_by_name(t
     with pytest.raises(ConsumerError, match=r"f:1 begins at 30, behind 20"):
         finish(other, [10**6, 10**6])
     other._close()
+    finish(worker(topics, tmp_path, session=SHORT, grace=10**6, on_gap="skip"), ends)
+    assert folder.newest(("f", 1)).join["offsets"][0] == 30  # so that it is not asked for again
 
 
 @pytest.mark.parametrize(

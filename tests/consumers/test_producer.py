@@ -66,13 +66,14 @@ def test_what_the_broker_refuses_ends_the_sends_before_many_follow(broker, outpu
     broker.fail("Produce")
 
 
-def test_a_letter_that_is_too_large_is_cut(broker, outputs):
+def test_a_letter_that_is_too_large_is_cut_without_a_word_for_each(broker, outputs, caplog):
     for size in (1 << 10, 3 << 20):  # the producer takes 1 MiB unless it is told otherwise
         outputs.send(letter(size))
     outputs.flush()
     first, second = consume(broker, "out", 2)
     assert (len(first.value), first.headers[-1][0]) == (1 << 10, "drift.time")
     assert (len(second.value), second.headers[-1]) == (3 << 18, ("drift.cut", b"%d" % (3 << 20)))
+    assert not [one for one in caplog.records if one.name == "drift.consumers"]
 
 
 def test_a_prediction_that_is_too_large_is_named(broker, outputs):

@@ -200,8 +200,4 @@ class Producer:
                 f"{outgoing.topic}: {(outgoing.key or b'')[:80]!r} is too large ({error}): raise "
                 "the producer's max_request_size and the topic's max.message.bytes"
             ) from None
-        log.warning(
-            "%s: a dead letter of %d bytes is cut, it is more than max_request_size",
-            *(outgoing.topic, len(outgoing.value or b"")),
-        )
         self.send(shorter)
