@@ -55,7 +55,7 @@ class Stream:
     Raises
     ------
     ParameterError
-        No examples, one that is no pair, or a drift outside of them.
+        No examples, one that is no pair or has no label, or a drift outside of them.
 
     Examples
     --------
@@ -79,6 +79,8 @@ class Stream:
                 raise ParameterError(
                     f"{self.name}: example {i} is not a pair of features and a label: {pair!r:.80}"
                 )
+            if problem := _problem(pair[1]):
+                raise ParameterError(f"{self.name}: example {i} has {problem}")
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:
                 raise ParameterError(
@@ -158,6 +160,33 @@ def unpacked(packed: NDArray[np.uint8]) -> list[tuple[Features, Label]]:
     """Fresh examples from `Stream.packed`."""
     examples: list[tuple[Features, Label]] = pickle.loads(packed.tobytes())
     return examples
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, no number, or what pandas calls NA.
+
+    Examples
+    --------
+    >>> from drift.streams.stream import is_missing
+    >>> is_missing(float("nan")), is_missing(0.0)
+    (True, False)
+    """
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA
+        return True
+    except ValueError:  # an array
+        return False
+
+
+def _problem(label: Any) -> str:
+    """What a label has that keeps it from being learnt; empty: nothing."""
+    try:
+        hash(label)
+    except TypeError:
+        kind = type(label).__name__
+        return f"the label {label!r}, a {kind}, which is unhashable: use a string or a tuple"
+    return "no label: leave it out, or give it one" if is_missing(label) else ""
 
 
 def _drift(given: Any) -> Drift:

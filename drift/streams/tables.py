@@ -14,16 +14,18 @@ More than 300 lines, as a quarter of them say what `read_stream` takes.
 from __future__ import annotations
 
 import bz2
+import codecs
 import datetime as dt
 import gzip
 import json
 import lzma
-import math
 import re
 import warnings
+import zlib
 from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +35,10 @@ from narwhals.exceptions import DuplicateError
 
 from drift._checks import suggest
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
-from drift.streams._files import read_text
+from drift.streams._files import read_bytes, read_text
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
-from drift.streams.stream import Stream
+from drift.streams.stream import Stream, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +52,14 @@ _COMPRESSED: dict[str, Callable[..., Any]] = {
     ".xz": lzma.open,
     ".bz2": bz2.open,
 }
+#: What readers raise of a file that is no such file, or is compressed and damaged.
+_UNREADABLE = (
+    *(ValueError, NotImplementedError, OSError, StopIteration),
+    *(EOFError, zlib.error, lzma.LZMAError),
+)
+#: A number with a decimal comma between semicolons, and in how many lines one is looked for.
+_COMMAS = re.compile(rb"(^|;) *-?\d*,\d+ *(;|\r?\n|$)")
+_LINES = 1_000
 #: What libraries call a first column without a name, as data frames are written with their index.
 _NAMELESS = {"", "Unnamed: 0"}
 _Columns = dict[str, list[Any]]
@@ -124,6 +134,8 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     elif isinstance(source, Documents):
         found = _of_documents(source, target)
     elif (frame := _frame(source)) is not None:
+        # Columns may have numbers for names.
+        target, time = (None if one is None else str(one) for one in (target, time))
         found = _of_columns(_columns(frame), target, time, type(source).__name__)
         encode = encode is not False
     else:
@@ -189,8 +201,9 @@ def _read_file(path: Path, target: str | None, time: str | None) -> Stream:
         columns = _READERS[suffix](path)
     except UnicodeDecodeError as error:
         raise DataError(path, None, f"is not in UTF-8: save it in that ({error})") from error
-    except (ValueError, NotImplementedError, OSError, StopIteration) as error:
-        raise DataError(path, None, f"is not a valid {suffix[1:]} file: {error}") from error
+    except _UNREADABLE as error:
+        problem = f"is not a valid {suffix[1:]} file: {one_line(str(error))}"
+        raise DataError(path, None, problem) from error
     return _of_columns(columns, target, time, name)
 
 
@@ -204,10 +217,14 @@ def _backend() -> Any:
 def _read_csv(path: Path, separator: str = "") -> _Columns:
     if not separator:
         with _COMPRESSED.get(path.suffix, Path.open)(path, mode="rb") as file:
-            header = file.readline()
-        # Spreadsheets write so wherever the comma is the decimal one.
+            header, *lines = [*islice(file, _LINES)] or [b""]
         separator = ";" if b";" in header and b"," not in header else ","
-    return _columns(nw.read_csv(str(path), backend=_backend(), separator=separator))
+    library = _backend()
+    options: dict[str, Any] = {}
+    if separator == ";" and any(map(_COMMAS.search, lines)):
+        # Spreadsheets write so wherever the comma is the decimal one.
+        options = {"decimal": ","} if library == "pandas" else {"decimal_comma": True}
+    return _columns(nw.read_csv(str(path), backend=library, separator=separator, **options))
 
 
 def _read_parquet(path: Path) -> _Columns:
@@ -238,14 +255,16 @@ _READERS: dict[str, Callable[[Path], _Columns]] = {
 
 
 def _columns(frame: nw.DataFrame[Any]) -> _Columns:
-    return {str(name): frame[name].to_list() for name in frame.columns}
+    return {str(name): frame.get_column(name).to_list() for name in frame.columns}
 
 
 def _of_lines(path: Path, target: str | None, time: str | None, name: str) -> Stream:
     """Messages of a topic, or flat objects, whose target is one of the fields."""
-    _, text = read_text(path)
+    _, text = read_bytes(path)
     rows = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removeprefix(codecs.BOM_UTF8).splitlines(), 1):
+        if not line.strip():
+            continue
         try:
             one = json.loads(line)
             if isinstance(one.get("features"), dict):
@@ -300,13 +319,9 @@ def _headless(columns: _Columns) -> str:
     return "; if these are values, put a line with the names of the columns before them"
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value != value
-
-
 def _labels(values: list[Any], where: str) -> list[Any]:
     for i, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             raise ParameterError(f"{where}: row {i} has no label: leave it out, or give it one")
         if isinstance(value, float) and not value.is_integer():
             raise ParameterError(
@@ -317,8 +332,8 @@ def _labels(values: list[Any], where: str) -> list[Any]:
 
 
 def _moments(values: list[Any], where: str) -> list[Any]:
-    if any(_is_missing(value) for value in values):
-        raise ParameterError(f"{where} is missing in row {[*map(_is_missing, values)].index(True)}")
+    if any(is_missing(value) for value in values):
+        raise ParameterError(f"{where} is missing in row {[*map(is_missing, values)].index(True)}")
     if isinstance(values[0], str):
         try:
             return [dt.datetime.fromisoformat(value) for value in values]
@@ -332,11 +347,13 @@ def _moments(values: list[Any], where: str) -> list[Any]:
 
 def _values(values: list[Any], where: str, *, nameless: bool) -> list[Any] | None:
     """Return a column with None where it is missing; None for one that is left out."""
-    found = [None if _is_missing(value) else value for value in values]
+    found = [None if is_missing(value) else value for value in values]
     known = [value for value in found if value is not None]
     problem = ""
     if any(isinstance(value, dt.date | dt.time | dt.timedelta) for value in known):
         problem = "has times, which are no numbers: order by it with time=, or make numbers of it"
+    elif any(hasattr(value, "__len__") and not isinstance(value, str | bytes) for value in known):
+        problem = "has values of several parts: make a column of each part"
     elif nameless and _counts(values):
         problem = "has no name and counts the rows: name it to have it as a feature"
     elif all(isinstance(value, bool | int | float) for value in known):

@@ -1,6 +1,7 @@
 import datetime as dt
 import gzip
 import json
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,16 @@ def test_polars_reads_where_there_is_no_pandas(tmp_path, monkeypatch):
         assert list(read_stream(write(tmp_path, suffix), "y", time="when")) == ORDERED
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_decimal_commas_beside_semicolons(library, tmp_path, monkeypatch):
+    monkeypatch.setattr("drift.streams.tables._backend", lambda: library)
+    path = tmp_path / "a.csv"
+    path.write_text("a;b;y\n1,5;north;up\n-2;south;down\n")
+    assert [x.get("a") for x, _ in read_stream(path, "y")] == [1.5, -2.0]
+    path.write_text("a;b;y\n1.5;north,1;up\n-2.5;2,south;down\n")
+    assert [x.get("a") for x, _ in read_stream(path, "y")] == [1.5, -2.5]
+
+
 def test_times_order_and_ties_stay():
     when = [dt.date(2026, 1, 2), dt.date(2026, 1, 1), dt.date(2026, 1, 2), dt.date(2026, 1, 1)]
     frame = pl.DataFrame({"when": when, "x": [1, 2, 3, 4], "y": [0, 1, 0, 1]})
@@ -111,6 +122,22 @@ def test_messages_of_a_topic(tmp_path):
     assert list(read_stream(path, time="timestamp")) == expected[::-1]
 
 
+def test_lines_may_be_empty_and_the_last_one_without_its_end(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"x": 1, "label": 0}\n\n{"x": 2, "label": 1}')
+    assert read_stream(path).examples == [({"x": 1}, 0), ({"x": 2}, 1)]
+
+
+def test_what_is_inside_of_a_field_is_no_category(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"features": {"x": 1, "deep": {"z": 2}, "list": [3]}, "label": 0}\n')
+    with (
+        pytest.warns(RuntimeWarning, match="left out: a: deep has values of several parts"),
+        pytest.warns(RuntimeWarning, match="left out: a: list has values of several parts"),
+    ):
+        assert read_stream(path).examples == [({"x": 1}, 0)]
+
+
 def test_pairs_and_documents():
     phishing = read_stream(datasets.Phishing(), rows=5)
     assert (len(phishing), phishing.name) == (5, "Phishing")
@@ -131,12 +158,34 @@ def test_whole_numbers_are_classes_whatever_a_library_makes_of_them():
     assert {type(label) for label in labels} == {int}
 
 
+def test_a_frame_whose_columns_are_numbers():
+    frame = pd.DataFrame([[0.5, 7, 1], [1.5, 8, 0]])
+    expected = [({"0": 0.5, "1": 7}, 1), ({"0": 1.5, "1": 8}, 0)]
+    assert read_stream(frame, "2").examples == read_stream(frame, 2).examples == expected
+
+
+def test_what_pandas_calls_missing_is_absent():
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([1, None], dtype="Int64"),
+            "ok": pd.array([None, True], dtype="boolean"),
+            "kind": pd.Categorical(["red", None]),
+            "y": [1, 0],
+        }
+    )
+    expected = [({"whole": 1, "kind_red": 1}, 1), ({"ok": True}, 0)]
+    assert read_stream(frame, "y").examples == expected
+
+
 def test_what_is_no_feature_is_left_out_and_named():
     frame = pd.DataFrame({"id": [f"row {i}" for i in range(200)], "x": 1.0, "y": 0})
     with pytest.warns(RuntimeWarning, match="left out: DataFrame: id has 200 different texts"):
         assert read_stream(frame, "y").examples[0] == ({"x": 1.0}, 0)
     frame = pl.DataFrame({"day": [dt.date(2026, 1, 1)], "x": [1.0], "y": [0]})
     with pytest.warns(RuntimeWarning, match="day has times"):
+        assert read_stream(frame, "y").examples == [({"x": 1.0}, 0)]
+    frame = pd.DataFrame({"pair": [np.array([1, 2])], "x": [1.0], "y": [0]})
+    with pytest.warns(RuntimeWarning, match="pair has values of several parts"):
         assert read_stream(frame, "y").examples == [({"x": 1.0}, 0)]
 
 
@@ -208,7 +257,9 @@ def test_two_columns_of_one_name_are_refused():
         ("a.arff", "nothing", "is not a valid arff file"),
         ("a.arff", "@relation a\n@attribute t string\n@data\n'x'\n", "is not a valid arff file"),
         ("a.jsonl", '{"y": 1}\n[1]\n', "line 2"),
+        ("a.jsonl", '{"y": 1}\n{"y"', "line 2"),
         ("a.jsonl", '{"x": 1}\n', "no line has the label 'y'"),
+        ("a.csv", "x,y\n1,2\n1,2,3\n", "in line 3, saw 3$"),
         ("nowhere.csv", None, "no such file"),
     ],
 )
@@ -220,6 +271,17 @@ def test_a_file_that_cannot_be_read(name, content, message, tmp_path):
         read_stream(path, "y")
 
 
+@pytest.mark.parametrize("suffix", ["gz", "xz", "bz2"])
+def test_a_compressed_file_that_was_cut_short_or_damaged(suffix, tmp_path):
+    path = tmp_path / f"a.csv.{suffix}"
+    whole = import_module({"gz": "gzip", "xz": "lzma", "bz2": "bz2"}[suffix]).compress
+    rows = whole(b"x,y\n" + b"".join(b"%d,%d\n" % (i * 7919 % 997, i % 2) for i in range(9_000)))
+    for content in (rows[: len(rows) // 2], rows[:60] + b"zzzzzz" + rows[66:], b"plain"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="is not a valid csv file"):
+            read_stream(path, "y")
+
+
 def test_a_file_without_a_known_suffix(tmp_path):
     with pytest.raises(ParameterError, match=r"the suffix .* \.csv, \.tsv"):
         read_stream(tmp_path / "a.doc", "y")
@@ -227,6 +289,22 @@ def test_a_file_without_a_known_suffix(tmp_path):
         read_stream(3)
     with pytest.raises(ParameterError, match="example 0 is not a pair"):
         read_stream([({"a": 1}, 0, {"w": 2.0})])
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (None, "example 1 has no label: leave it out, or give it one"),
+        (float("nan"), "example 1 has no label"),
+        (np.float64("nan"), "example 1 has no label"),
+        (pd.NA, "example 1 has no label"),
+        ([3], r"example 1 has the label \[3\], a list, which is unhashable: use a string or a t"),
+        (np.zeros(2), r"example 1 has the label array\(.*, a ndarray, which is unhashable"),
+    ],
+)
+def test_a_label_that_cannot_be_learnt(label, message):
+    with pytest.raises(ParameterError, match=message):
+        read_stream([({"a": 1}, 0), ({"a": 2}, label)])
 
 
 def test_blocks_in_random_order():
