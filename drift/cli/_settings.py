@@ -151,15 +151,14 @@ def _stored(options: ConsumeOptions) -> dict[str, Any]:
     from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
 
     try:
-        found = newest(place(options.checkpoints))
+        for _, header in newest(place(options.checkpoints)):
+            if header["configuration"].get("topic") == options.topic:
+                return table_of(header["configuration"])
     except FileNotFoundError:
-        found = {}
+        pass
     except (CheckpointError, OSError) as problem:
         if isinstance(problem, OSError) or isinstance(problem.__cause__, OSError):
             reason = f"{options.checkpoints}: cannot be read: {problem}"
             raise UnavailableError(reason) from problem
-        found = {}  # there is none that is whole
-    for header in found.values():
-        if header["configuration"].get("topic") == options.topic:
-            return table_of(header["configuration"])
+        # else there is none that is whole
     return {"class": "Tracker"}

@@ -41,7 +41,7 @@ class Show(Command):
 
         folder = place(self.file)
         if folder.is_dir():
-            for header in adoption.newest(folder).values():
+            for _, header in adoption.newest(folder, _warn):
                 click.echo(_line(header))
             return
         with checkpoint.naming(self.file):
@@ -90,7 +90,7 @@ class Adopt(_Signed):
         from drift.consumers.checkpoints import adoption  # noqa: PLC0415
         from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
 
-        found = adoption.newest(place(self.folder))
+        found = dict(adoption.newest(place(self.folder), _warn))
         for partition, header in found.items():
             offsets = ", ".join(f"{name}:{n} at {at}" for name, n, at in header["offsets"])
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
@@ -104,6 +104,10 @@ class Adopt(_Signed):
             click.echo(f"{partition.path}: goes on with {topic} as it is now")
 
 
+def _warn(line: str) -> None:
+    click.echo(line, err=True)
+
+
 def _line(header: Mapping[str, Any]) -> str:
     counts = header["metrics"]
     return "  ".join(
@@ -112,7 +116,11 @@ def _line(header: Mapping[str, Any]) -> str:
             f"{header['epoch']}-{header['sequence']}",
             _when(header),
             header["model"],
-            *(f"{name.replace('_', ' ')} {counts[name]:,}" for name in _SHOWN if name in counts),
+            *(
+                f"{name.replace('_', ' ')} {counts[name]:,}"
+                for name in _SHOWN
+                if type(counts.get(name)) is int
+            ),
         ]
     )
 

@@ -47,6 +47,7 @@ _KINDS = {
     str: "a string",
     dict: "an object",
     list: "an array",
+    bytes: "bytes",
 }
 
 

@@ -8,9 +8,9 @@ what goes wrong                                  what becomes of it
 ===============================================  =================================================
 no zero byte, an id that the registry does not   refused: the worker sends the message to the
 know, data that do not fit, a schema that        dead letters
-cannot be read, as of Protobuf
-the registry does not answer, or by 5xx or 429   tried again for 20 s, then UnavailableError: the
-                                                 worker ends, and reads the message again
+cannot be read, as of Protobuf, infinite floats
+the registry does not answer, or by 5xx or 429,  tried again for 20 s, then UnavailableError: the
+or by something else than a schema               worker ends, and reads the message again
 it answers by another 4xx, as for a password     ConsumerError: the worker ends for good
 ===============================================  =================================================
 """
@@ -37,7 +37,7 @@ from urllib.request import Request, urlopen
 from uuid import UUID
 
 from drift._options import option
-from drift.consumers._json import is_deeper, library
+from drift.consumers._json import is_deeper, is_plain, library, made_plain
 from drift.consumers.codec import MAX_DEPTH, JsonCodec
 from drift.errors import (
     ConsumerError,
@@ -72,8 +72,8 @@ _loads, _dumps = library()
 class SchemaCodec(JsonCodec):
     """Examples by the schemas of a registry; where label and features are, as of `JsonCodec`.
 
-    Of Avro's logical types, decimals are numbers, moments seconds since 1970, dates and times texts
-    as ISO 8601 has them, UUIDs texts.
+    Of Avro's floats, NaN is absent. Of its logical types, decimals are numbers, moments seconds
+    since 1970, dates and times texts as ISO 8601 has them, UUIDs texts.
 
     Parameters
     ----------
@@ -119,6 +119,11 @@ class SchemaCodec(JsonCodec):
         with _fitting(number):
             return self._schema(number).read(value[5:])
 
+    def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
+        # Floats of Avro may be what none of JSON's is.
+        features = super()._features(tree)
+        return features if is_plain(features) else made_plain(features)
+
     def _write(self, tree: dict[str, Any]) -> bytes:
         if self.schema_id is None:
             raise ParameterError("schema_id must be given where messages are written")
@@ -154,7 +159,10 @@ class SchemaCodec(JsonCodec):
         while True:
             try:
                 with urlopen(Request(url, headers=headers), timeout=_TIMEOUT) as answer:  # noqa: S310
-                    return dict(json.load(answer))
+                    found = json.load(answer)
+                if isinstance(found, dict) and isinstance(found.get("schema"), str):
+                    return found
+                problem = "with no schema"
             except HTTPError as error:
                 problem = _refusal(error, url)
             except (OSError, HTTPException, ValueError) as error:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import pickle
 import struct
 from dataclasses import FrozenInstanceError
@@ -26,6 +27,7 @@ from drift.consumers.checkpoints.checkpoint import (
     to_bytes,
     verify,
 )
+from drift.consumers.checkpoints.file_format import seal
 from drift.errors import CheckpointError, DamagedCheckpointError
 from drift.kernels import Polynomial
 from drift.models import LBP, RBP, Forgetron, OneVsRest, compiled
@@ -344,6 +346,39 @@ def test_show_has_a_line_for_each_partition_of_a_folder(tmp_path):
     )
     assert (second[:2], second[3:]) == (["news:1 at 171", "1-2"], ["LBP"])
     assert run("show", tmp_path / "news-1").stdout.split("  ") == [*second[:3], "LBP\n"]
+
+
+def test_a_partition_of_which_nothing_is_whole_is_named(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    for partition in range(2):
+        epoch, _ = folder.claim(("news", partition))
+        for offset in range(2):
+            folder.save(("news", partition), epoch, LBP(2), {("news", partition): offset})
+    for path in (tmp_path / "news-0").glob("*.drift"):
+        path.write_bytes(path.read_bytes()[:-1])
+    newest = max((tmp_path / "news-1").glob("*.drift"))
+    newest.write_bytes(b"")
+    shown = run("show", tmp_path)
+    assert shown.exit_code == 2
+    assert shown.stdout.startswith("news:1 at 0  1-1  ")
+    *passed_over, error = shown.stderr.splitlines()
+    assert len(passed_over) == 3
+    assert passed_over[2] == f"{newest}: no checkpoint of drift: 0 bytes"
+    assert error == f"error: {tmp_path / 'news-0'}: no checkpoint can be used"
+    adopted = run("adopt", tmp_path, "--topic", "news")
+    assert (adopted.exit_code, "news-0: no checkpoint can be used" in adopted.stderr) == (2, True)
+    assert [path.name for path in (tmp_path / "news-1").glob("epoch*")] == ["epoch-00000001"]
+
+
+@pytest.mark.parametrize(
+    "header", [{"time": 1e300}, {"time": math.nan}, {"metrics": {"examples": "many"}}]
+)
+def test_a_forged_header_is_shown_or_refused(file, header):
+    whole = describe(file.read_bytes())
+    path = file.with_name("checkpoint-00000001-0000000001.drift")
+    path.write_bytes(seal(whole.header | header, whole.payload, None))
+    for shown in (run("show", path), run("show", path.parent)):
+        assert shown.exit_code == (2 if "time" in header else 0)
 
 
 def test_verify(file, tmp_path):

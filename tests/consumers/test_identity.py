@@ -15,6 +15,7 @@ from drift.consumers.codec import Example, JsonCodec
 from drift.errors import CheckpointError, ConsumerError
 from drift.models import LBP
 from drift.testing import produce
+from tests.consumers.ending import run
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
@@ -91,7 +92,7 @@ def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker,
     other = worker(broker.client_args, learnt, topic_id=OTHER)
     message = rf"t-0: .*\n.*topic_id: {FIRST} in the checkpoint, {OTHER} now\n.* adopt {learnt}"
     with pytest.raises(CheckpointError, match=message):
-        other.run(signals=False)
+        run(other)
     assert sorted(path.name for path in (learnt / "t-0").iterdir()) == before
 
 
@@ -115,7 +116,7 @@ def test_a_topic_that_changes_under_a_worker_is_not_learnt(broker, learnt):
     name(one, OTHER)
     produce(broker, "t", values(10))
     with pytest.raises(CheckpointError, match="learnt from another t"):
-        one.run(signals=False)
+        run(one)
     assert newest(learnt).offsets == {("t", 0): 10}
 
 
@@ -250,7 +251,7 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path)
     produce(kafka_address, topic, values(30, third=False))
     error = f"topic_id: {first} in the checkpoint, {topic_id()} now"
     with pytest.raises(CheckpointError, match=error):
-        one.run(signals=False)
+        run(one)
     after = CheckpointFolder(tmp_path).newest((topic, 0))
     assert encode(after.model) == encode(checkpoint.model)
     admin.delete_topics([topic])
@@ -279,7 +280,7 @@ def test_a_log_without_the_leader_epoch_of_the_checkpoint_is_refused(
     produce(kafka_address, kafka_topic, values(10))
     other = worker(options, tmp_path, topic=kafka_topic, on_gap="skip")
     with pytest.raises(ConsumerError, match=r"messages from 0 to 20, .* at 10: .* other messages"):
-        other.run(signals=False)
+        run(other)
     assert folder.newest(place).offsets == {place: 10}
 
 
@@ -316,7 +317,7 @@ def test_a_log_that_was_truncated_and_filled_again_is_refused(tmp_path):
             produce(broker.address, "t", values(10, third=False))
         for one in (idle, worker(options, tmp_path / "c")):
             with pytest.raises(ConsumerError, match=r"from 0 to 160, .* at 100: .* other messages"):
-                one.run(signals=False)
+                run(one)
         assert newest(tmp_path / "c").offsets == {("t", 0): 100}
         assert adopt(tmp_path / "c", "--topic", "t", "--offset", "60").exit_code == 0
         for stop in (False, True):  # a restart of the broker is no truncation

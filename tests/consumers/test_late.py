@@ -9,6 +9,7 @@ from drift.consumers.crash_points import CHECKPOINT_POINTS
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
 from drift.models import LBP
 from drift.testing import Abort, Aborted
+from tests.consumers.ending import run
 from tests.consumers.late_logs import JOIN, logs
 from tests.consumers.twin_late import Twin, bodies
 
@@ -242,7 +243,7 @@ def test_times_of_producers_are_refused_unless_asked_for(topics, tmp_path):
     with pytest.raises(
         ConsumerError, match=r"[fl]:\d:0 has the time of its producer.*--timestamps"
     ):
-        one.run(signals=False)
+        run(one)
 
 
 def test_labels_that_were_deleted_are_missed_by_name(topics, tmp_path):

@@ -284,7 +284,7 @@ def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
     one, folder = learner(), CheckpointFolder(tmp_path)
     epoch = folder.claim(("f", 0)).epoch
     folder.save(("f", 0), epoch, one.model, {("f", 0): 3}, join=one.join_state())
-    [partition] = adoption.newest(tmp_path)
+    [(partition, _)] = adoption.newest(tmp_path)
     with pytest.raises(CheckpointError, match="it goes on in two logs"):
         adoption.adopt(partition, 5, None)
     adoption.adopt(partition, None, None)

@@ -133,7 +133,7 @@ def test_the_commands_look_into_a_store(bucket):
     assert "news:0 17" in said("show", file)
     assert said("verify", file) == f"{file}: sound\n"
     said("adopt", bucket, "--topic", "news", "--offset", "3")
-    assert [h["offsets"] for h in adoption.newest(place(bucket)).values()] == [[["news", 0, 3]]]
+    assert [h["offsets"] for _, h in adoption.newest(place(bucket))] == [[["news", 0, 3]]]
 
 
 def test_a_url_has_a_bucket():

@@ -13,6 +13,7 @@ from drift.consumers.assignment import Assignment
 from drift.errors import ConsumerError
 from drift.models import LBP
 from drift.testing import consume, produce
+from tests.consumers.ending import run
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
@@ -247,4 +248,4 @@ def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_
     _, topics, make = two_logs
     one = make(tmp_path, **{"cleanup.policy": "compact"})
     with pytest.raises(ConsumerError, match=rf"{topics[0]} is compacted"):
-        one.run(signals=False)
+        run(one)

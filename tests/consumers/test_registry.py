@@ -1,6 +1,7 @@
 """Messages by the schemas of a registry, which is a server of HTTP on this machine."""
 
 import json
+import math
 import pickle
 import re
 import struct
@@ -162,6 +163,16 @@ def test_logical_types_are_numbers_and_texts(registry):
     assert made == Example({"price": 30.0, "at": 1.0, "local": 1.0, "day=1970-01-02": 1}, uuid)
 
 
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_float_that_json_does_not_have_is_absent_or_refused(registry, raw):
+    codec = SchemaCodec(registry=registry.address, label="fraud", raw=raw)
+    codec.decode(avro(7, struct.pack("<d", 1.0) + b"\1"))
+    assert codec.decode(avro(7, struct.pack("<d", math.nan) + b"\1")) == Example({}, True)
+    for infinite in (math.inf, -math.inf):
+        with pytest.raises(MessageError, match=r"features\['sum'\] is -?inf: send a finite number"):
+            codec.decode(avro(7, struct.pack("<d", infinite) + b"\1"))
+
+
 def test_schemas_that_refer_to_others_are_read_with_them(registry, codec):
     order = {
         "type": "record",
@@ -232,6 +243,20 @@ def test_a_registry_that_comes_back_is_waited_for(registry, codec):
     value = avro(7, struct.pack("<d", 1.0) + b"\1")
     assert codec.decode(value).label is True
     assert len(registry.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "said", ["<html>sign in</html>", [1], [["schema", "x"]], 3, {}, {"schema": 3}]
+)
+def test_what_is_no_answer_of_a_registry_skips_no_message(registry, codec, monkeypatch, said):
+    monkeypatch.setattr("drift.consumers.registry._PATIENCE", 0.0)
+    value = avro(7, struct.pack("<d", 1.0) + b"\1")
+    right = registry.schemas["/schemas/ids/7"]
+    registry.schemas["/schemas/ids/7"] = said
+    with pytest.raises(UnavailableError, match=r"ids/7 does not answer"):
+        codec.decode(value)
+    registry.schemas["/schemas/ids/7"] = right
+    assert codec.decode(value).label is True
 
 
 def test_a_message_whose_registry_is_down_is_not_skipped(registry, codec, monkeypatch):

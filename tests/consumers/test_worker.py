@@ -22,6 +22,7 @@ from drift.consumers.replay import Replay
 from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
+from tests.consumers.ending import run
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -354,7 +355,7 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
 
     monkeypatch.setattr(one._producer, "send", fail)
     with pytest.raises(RuntimeError, match="broken"):
-        one.run(signals=False)
+        run(one)
     interrupted = "t", sent[49]
     assert CheckpointFolder(tmp_path).newest(interrupted).offsets == {interrupted: 0}
     finish(worker(topics, tmp_path, "later"))
@@ -372,7 +373,7 @@ def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_
 
     monkeypatch.setattr(one._consumer, "poll", fail)
     with pytest.raises(ConsumerError, match="cannot read a message"):
-        one.run(signals=False)
+        run(one)
     assert_exact(tmp_path)
     assert_published(topics)
 
@@ -649,11 +650,19 @@ def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch
 def test_the_patience_is_that_of_all_partitions_and_none_is_left_behind(
     topics, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
-    one = worker(topics, tmp_path)
+    one, now = worker(topics, tmp_path), [0.0]
+    answer = one._answer
+
+    def slow(*given):
+        now[0] += 10.0
+        answer(*given)
+
+    monkeypatch.setattr(one, "_answer", slow)
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("drift.consumers.worker.time", clock)
     until = time.monotonic() + 60
     while sum(one.metrics.models[n].examples for n in range(len(one.metrics.models))) < 40:
-        assert one.step(0.1) <= 1
+        assert one.step(0.1) <= 4  # of 10 s each, in 30 s
         assert time.monotonic() < until
     assert all(metrics.examples > 5 for metrics in one.metrics.models)
     monkeypatch.undo()

@@ -17,28 +17,59 @@ from drift.consumers.checkpoints.files import PartitionFolder, files_in
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from drift.consumers.checkpoints.objects import AnyPath
 
 __all__ = ["adopt", "newest"]
 
 
-def newest(folder: AnyPath) -> dict[PartitionFolder, dict[str, Any]]:
-    """Return the headers of the newest checkpoints, in a folder of one partition or of several."""
+def newest(
+    folder: AnyPath, warn: Callable[[str], None] | None = None
+) -> Iterator[tuple[PartitionFolder, dict[str, Any]]]:
+    """Yield the headers of the newest checkpoints, in a folder of one partition or of several.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    warn
+        Called with a line for each checkpoint that is passed over, as it cannot be used.
+
+    Raises
+    ------
+    CheckpointError
+        At the end, if there are partitions of which no checkpoint can be used, or no partitions.
+    """
     folders = sorted(path for path in folder.iterdir() if path.is_dir())
-    files = {one: _newest(one) for one in map(files_in, [folder, *folders])}
-    found = {partition: one[1].header for partition, one in files.items() if one is not None}
-    if not found:
+    known = [one for one in map(files_in, [folder, *folders]) if one.listing().checkpoints]
+    if not known:
         raise CheckpointError(f"{folder} has no checkpoint: give the folder of --checkpoints")
-    return found
+    damaged = []
+    for partition in known:
+        found, problems = _newest(partition)
+        if warn is not None:
+            for line in problems:
+                warn(line)
+        if found is None:
+            damaged.append(f"{partition.path}: no checkpoint can be used")
+        else:
+            yield partition, found[1].header
+    if damaged:
+        raise CheckpointError("; ".join(damaged))
 
 
-def _newest(partition: PartitionFolder) -> tuple[AnyPath, Description] | None:
-    """Return the newest file that is whole, and what is in it."""
+def _newest(partition: PartitionFolder) -> tuple[tuple[AnyPath, Description] | None, list[str]]:
+    """Return the newest file that is whole with what is in it, and why newer ones are not."""
+    problems: list[str] = []
     for which in reversed(partition.listing().checkpoints):
         file = partition.file(*which)
-        with suppress(CheckpointError, FileNotFoundError):
-            return file, describe(load(file))
-    return None
+        try:
+            with suppress(FileNotFoundError), naming(file):
+                return (file, describe(load(file))), problems
+        except CheckpointError as problem:
+            problems.append(str(problem))
+    return None, problems
 
 
 def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> None:
@@ -61,10 +92,10 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         If it is signed with another key, or nothing can be written.
     """
     epoch = partition.claim()
-    newest = _newest(partition)
-    if newest is None:
+    found, _ = _newest(partition)
+    if found is None:
         raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
-    file, old = newest
+    file, old = found
     with naming(file):
         if key is None and old.signature is not None:
             raise CheckpointError("it is signed: give the file of its key, --key-file")

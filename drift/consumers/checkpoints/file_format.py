@@ -50,6 +50,8 @@ VERSION = 2
 _MAGIC = b"\x89drift\r\n"
 _SIZES = struct.Struct("<8sIIQ")
 _DIGEST = 32
+#: Seconds since 1970 at the end of what a calendar has.
+_END = 253_402_300_800
 _NOT_ONE = "no checkpoint of drift"
 
 
@@ -161,6 +163,8 @@ def _header(text: bytes) -> dict[str, Any]:
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
+    if not 0 <= header["time"] < _END:
+        raise CheckpointError(f"the header's time is {header['time']!r:.40}")
     for name in ("offsets", "leader_epochs"):
         for entry in header[name]:
             if not isinstance(entry, list) or [*map(type, entry)] != [str, int, int]:
