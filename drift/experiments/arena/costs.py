@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from drift.experiments.arena.streams import STREAMS
+from drift.experiments.comparison import rows as tables
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from drift.experiments.arena.results import ArenaResults
     from drift.experiments.folder import Record
 
-__all__ = ["costs"]
+__all__ = ["against_cost", "costs"]
 
 
 def costs(results: ArenaResults, *, real: bool | None = None) -> tuple[list[str], list[Record]]:
     """Return streams, and error, time and memory of the models at their defaults over those.
 
     The models are those that ended well on half of the streams or more, and the streams those
-    on which all of them did: ``model``, mean ``error``, geometric means of ``microseconds`` and
-    ``memory``; the smallest error first.
+    on which all of them did; see `drift.experiments.comparison.rows.costs`.
 
     Parameters
     ----------
@@ -37,16 +37,29 @@ def costs(results: ArenaResults, *, real: bool | None = None) -> tuple[list[str]
     }
     ended = {model: own for model, own in ended.items() if len(own) * 2 >= len(streams)}
     common = set(streams).intersection(*ended.values())
-    found = []
-    for model in ended if common else ():
-        own = [
-            row
-            for row in results.rows
-            if (row["model"], row["delay"]) == (model, None) and row["stream"] in common
+    rows = [row for row in results.rows if row["model"] in ended and row["delay"] is None]
+    return sorted(common), tables.costs(rows, common)
+
+
+def against_cost(results: ArenaResults) -> Figure:
+    """Draw mean error against time an example, of real streams and of generated ones.
+
+    Parameters
+    ----------
+    results
+        Of a group of streams those count on which every model of the panel has ended well.
+    """
+    from drift.experiments.cost_figure import Panel, error_against_cost  # noqa: PLC0415 - optional
+
+    ours = {record["model"] for record in results.records if record.get("code")}
+    panels = []
+    for kind in ("real", "generated"):
+        streams, rows = costs(results, real=kind == "real")
+        spots = [
+            {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
+            | {"cost": row["microseconds"], "error": 100 * row["error"]}
+            for row in rows
         ]
-        row: Record = {"model": model, "error": sum(one["error"] for one in own) / len(own)}
-        for name in ("microseconds", "memory"):
-            sizes = np.maximum([one[name] for one in own], 1e-3)
-            row[name] = float(np.exp(np.log(sizes).mean()))
-        found.append(row)
-    return sorted(common), sorted(found, key=lambda row: row["error"])
+        title = f"mean of {len(streams)} {kind} streams"
+        panels += [Panel("time an example (µs)", spots, title)] if spots else []
+    return error_against_cost("Error against time", panels, every=True)

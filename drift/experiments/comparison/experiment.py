@@ -15,7 +15,7 @@ from drift._checks import check_integer
 from drift.errors import ParameterError
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
-from drift.experiments.comparison.protocol import forks_of, order_of
+from drift.experiments.comparison.protocol import described, forks_of, order_of
 from drift.experiments.comparison.results import ComparisonResults
 from drift.experiments.comparison.rows import BASELINES
 from drift.experiments.folder import held
@@ -155,7 +155,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         check_integer("shuffled", shuffled)
         known += [one.block_shuffled(shuffled) for one in known]
     settings = Settings(
-        delay=None if delay is None else _described(delay),
+        delay=None if delay is None else described(delay),
         seeds=None if seeds is None else check_integer("seeds", seeds),
         folds=check_integer("folds", folds),
         forks=forks,
@@ -205,13 +205,6 @@ def _streams(given: Any, drifts: Sequence[Any] | None, **how: Any) -> list[Strea
         stream = read_stream(one, name=None if name is None else str(name), **how)
         found.append(stream if drifts is None else replace(stream, drifts=tuple(drifts)))
     return found
-
-
-def _described(delay: Any) -> str:
-    if hasattr(delay, "rvs"):
-        drawn = [*map(repr, delay.args), *(f"{k}={v!r}" for k, v in delay.kwds.items())]
-        return f"{delay.dist.name}({', '.join(drawn)})"
-    return getattr(delay, "__name__", None) or str(delay)
 
 
 def runs_of(

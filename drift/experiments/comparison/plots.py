@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drift.experiments.comparison.measures import COSTS
+from drift.experiments.comparison.rows import costs
 from drift.experiments.comparison.statistics import ranks_of
-from drift.experiments.plots import (
-    COLOURS,
-    examples,
-    finish,
-    log_axis,
-    log_errors,
-    panels_of,
-    shifts,
-    styles,
-)
+from drift.experiments.cost_figure import Panel, error_against_cost
+from drift.experiments.plots import COLOURS, examples, finish, panels_of, shifts, styles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from drift.experiments.comparison.results import ComparisonResults
-    from drift.experiments.plots import Point
 
 __all__ = ["against_cost", "over_time", "ranks"]
 
@@ -71,31 +63,21 @@ def against_cost(results: ComparisonResults) -> Figure:
     results
         Models that ended on every stream are drawn.
     """
-    figure, panels = panels_of(11.0, 5.2, columns=2, sharey=True)
-    rows = results.summary_rows
-    names = list(dict.fromkeys(row["model"] for row in rows))
-    streams = {row["stream"] for row in rows}
-    look = styles(names)
-    points: list[list[Point]] = [[], []]
-    for name in names:
-        own = [row for row in rows if row["model"] == name and row["status"] == "ok"]
-        if {row["stream"] for row in own} != streams or any(row["error"] is None for row in own):
-            continue
-        error = 100 * float(np.mean([row["error"] for row in own]))
-        for panel, named, (cost, shown) in zip(panels, points, COSTS.items(), strict=True):
-            sizes = np.log([shown.factor * max(row[cost], 1e-3) for row in own])
-            x = float(np.exp(sizes.mean()))
-            panel.plot(x, error, label=name, linestyle="", markersize=7, **look[name])
-            named.append((x, error, name, look[name]["color"]))
-    for panel, shown in zip(panels, COSTS.values(), strict=True):
-        panel.set_xlabel(shown.title)
-        panel.margins(x=0.2)  # for names
-        log_axis(panel.xaxis)
-    log_errors(panels[0])
-    panels[0].set_ylabel("error (%)")
-    title = f"{', '.join(streams) if len(streams) == 1 else 'mean'}: error against cost"
-    finish(figure, title, panels, points=[(named, ()) for named in points])
-    return figure
+    rows = costs(results.summary_rows, set(results.streams))
+    ours = {record["model"] for record in results.records if record.get("code")}
+    panels = [
+        Panel(
+            shown.title,
+            [
+                {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
+                | {"cost": shown.factor * row[cost], "error": 100 * row["error"]}
+                for row in rows
+            ],
+        )
+        for cost, shown in COSTS.items()
+    ]
+    name = ", ".join(results.streams) if len(results.streams) == 1 else "mean"
+    return error_against_cost(f"{name}: error against cost", panels, every=True)
 
 
 def ranks(results: ComparisonResults) -> Figure:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from drift.streams.stream import Stream
 
-__all__ = ["FORKS", "Fork", "forks_of", "order_of"]
+__all__ = ["FORKS", "Fork", "described", "forks_of", "order_of"]
 
 #: Ways of prequential cross-validation, and what one of `folds` models does with an example.
 FORKS = {
@@ -30,6 +30,14 @@ class Fork(NamedTuple):
     tested: NDArray[np.bool_]
     #: How often it learns it.
     learnt: NDArray[np.int64]
+
+
+def described(delay: Any) -> str:
+    """Say what a delay is."""
+    if hasattr(delay, "rvs"):
+        drawn = [*map(repr, delay.args), *(f"{k}={v!r}" for k, v in delay.kwds.items())]
+        return f"{delay.dist.name}({', '.join(drawn)})"
+    return getattr(delay, "__name__", None) or str(delay)
 
 
 def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64]:
@@ -62,7 +70,12 @@ def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64
     from river.stream import simulate_qa  # noqa: PLC0415 - takes a second to import
 
     if hasattr(delay, "rvs"):
-        drawn = iter(delay.rvs(size=len(stream), random_state=0).tolist())
+        try:
+            drawn = iter(delay.rvs(size=len(stream), random_state=0).tolist())
+        except ValueError as error:
+            raise ParameterError(
+                f"no delay can be drawn from {described(delay)} ({error}): give it other parameters"
+            ) from None
 
         def delay(*_: Any) -> Any:
             return next(drawn)

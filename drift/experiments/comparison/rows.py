@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from drift.experiments.comparison.measures import COSTS, MEASURES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from drift.experiments.folder import Record
 
@@ -17,6 +20,7 @@ __all__ = [
     "RUNS",
     "SUMMARY",
     "WINDOWS",
+    "costs",
     "grouped",
     "mean",
     "mean_row",
@@ -144,6 +148,37 @@ def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[R
     for row in rows:
         groups.setdefault(tuple(row[name] for name in names), []).append(row)
     return groups
+
+
+def costs(rows: Iterable[Record], streams: Collection[str]) -> list[Record]:
+    """Error, time and memory of the models that ended well on all streams; smallest error first.
+
+    Parameters
+    ----------
+    rows
+        One a stream and model, as from `summary`.
+    streams
+        Their names.
+
+    Returns
+    -------
+    list of dict
+        ``model``, mean ``error``, geometric means of ``microseconds`` and ``memory``.
+    """
+    ended = (
+        row
+        for row in rows
+        if row["stream"] in streams and row["status"] == "ok" and row["error"] is not None
+    )
+    found = []
+    for (model,), own in grouped(ended, "model").items():
+        if len(own) == len(streams):
+            row: Record = {"model": model, "error": mean(one["error"] for one in own)}
+            for name in COSTS:
+                sizes = np.maximum([one[name] for one in own], 1e-3)
+                row[name] = float(np.exp(np.log(sizes).mean()))
+            found.append(row)
+    return sorted(found, key=itemgetter("error"))
 
 
 def mean_row(group: Sequence[Record], keys: Iterable[str], columns: Iterable[str]) -> Record:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from drift.experiments.cost_figure import Panel, error_against_cost
 from drift.experiments.plots import (
     COLOURS,
-    GREY,
     error_in_windows,
     examples,
     finish,
@@ -20,13 +19,10 @@ from drift.experiments.plots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from drift.experiments.papers.results import PaperResults
-    from drift.experiments.plots import End, Point
+    from drift.experiments.plots import End
 
 __all__ = ["against_cost", "against_supports", "by_epoch", "in_windows", "over_time"]
 
@@ -43,10 +39,6 @@ _PANELS = {
 _COSTS = {"megabytes": "memory (MB)", "microseconds": "time an example (µs)"}
 #: Contenders that have a colour where there are many: more hide each other.
 _BEST = 6
-#: Errors so many times the least are said, not drawn.
-_FAR = 3.0
-#: Percent that are drawn, at least: a logarithmic axis has no zero.
-_LEAST = 0.1
 #: From so many times on a range of errors has a logarithmic axis.
 _WIDE = 3.0
 
@@ -137,72 +129,20 @@ def against_cost(results: PaperResults) -> Figure:
     ----------
     results
         Of a stream. Means over runs are drawn.
-
-    Returns
-    -------
-    Figure
-        Coloured are the six series of least error, named besides them those on the front, which
-        nothing beats in both; grey is the rest. River's are hollow. Errors of three times the least
-        and more are written above.
     """
-    figure, panels = panels_of(12.6, 6.4, columns=2, sharey=True)
-    curves = _curves(results)
-    least = {name: min(row["error"] for row in rows) for name, rows in curves.items()}
-    lowest = max(min(least.values()), _LEAST)
-    limit = _FAR * lowest
-    colours = dict(zip(sorted(least, key=least.__getitem__)[:_BEST], COLOURS, strict=False))
-    named = [
-        _cost_panel(panel, curves, column, colours, limit)
-        for panel, column in zip(panels, _COSTS, strict=True)
+    panels = [
+        Panel(
+            axis,
+            [
+                {"name": row["contender"], "cost": row[column], "error": row["error"]}
+                | {"curve": name, "drift": not name.startswith("River")}
+                for name, rows in _curves(results).items()
+                for row in rows
+            ],
+        )
+        for column, axis in _COSTS.items()
     ]
-    panels[0].set_ylim(0.93 * lowest, limit)
-    log_errors(panels[0])
-    panels[0].set_ylabel("online error (%)")
-    note = "line: the front, which nothing beats in both; coloured: the six of least error"
-    note += "; hollow: River's"
-    far = [f"{name} {error:.1f}" for name, error in least.items() if error >= limit]
-    note += f"\nabove the panels (%): {', '.join(far)}" if far else ""
-    title = f"{_name(results)}: error against memory and time"
-    finish(figure, title, panels, note=note, points=named)
-    return figure
-
-
-def _cost_panel(
-    panel: Axes, curves: _Curves, column: str, colours: dict[str, str], limit: float
-) -> tuple[list[Point], list[tuple[float, float]]]:
-    """Draw errors; return those to name, each with name and colour, and what no name may hide."""
-    shown: dict[str, dict[str, Any]] = {}
-    points: list[tuple[float, float]] = []
-    colour_of: dict[str, str] = {}
-    for name, rows in curves.items():
-        line = sorted((row[column], row["error"]) for row in rows)
-        style: dict[str, Any] = {"label": name, "color": colours.get(name, GREY), "marker": "o"}
-        # River's are hollow, so that the two kinds can be told apart at a glance.
-        style |= {"markerfacecolor": "white"} if name.startswith("River") else {}
-        style |= {"zorder": 3} if name in colours else {"alpha": 0.55}
-        panel.plot(*zip(*line, strict=True), linewidth=1.2, markersize=5, **style)
-        points += [point for point in line if point[1] < limit]
-        colour_of |= dict.fromkeys((row["contender"] for row in rows), colours.get(name, GREY))
-        if name in colours:
-            best = min(rows, key=lambda row: row["error"])
-            shown[best["contender"]] = best
-    front = _front(
-        [row for rows in curves.values() for row in rows if row["error"] < limit], column
-    )
-    corners = [(row[column], row["error"]) for row in front]
-    panel.plot(*zip(*corners, strict=True), drawstyle="steps-post", color="0.3", lw=1, zorder=1)
-    along = [
-        (a ** (1 - part) * b**part, error)
-        for (a, error), (b, _) in pairwise(corners)
-        for part in np.linspace(0, 1, 40)
-    ]
-    shown |= {row["contender"]: row for row in front}
-    low, high = min(points)[0], max(points)[0]
-    panel.set_xlim(low / 1.5, 1.5 * high * (high / low) ** 0.2)  # with room for names at the right
-    panel.set_xlabel(_COSTS[column])
-    log_axis(panel.xaxis)
-    names = [(row[column], row["error"], name, colour_of[name]) for name, row in shown.items()]
-    return names, points + along
+    return error_against_cost(f"{_name(results)}: error against memory and time", panels)
 
 
 def in_windows(results: PaperResults) -> Figure:
@@ -266,12 +206,3 @@ def _name(results: PaperResults) -> str:
     """Return the stream, and its target where that is a topic's name."""
     target = results.settings["target"]
     return results.stream if target is None or target.isdigit() else f"{results.stream}, {target}"
-
-
-def _front(rows: Sequence[dict[str, Any]], column: str) -> list[dict[str, Any]]:
-    """Rows that no other beats in both cost and error, the cheapest first."""
-    front: list[dict[str, Any]] = []
-    for row in sorted(rows, key=lambda row: (row[column], row["error"])):
-        if not front or row["error"] < front[-1]["error"]:
-            front.append(row)
-    return front
