@@ -164,7 +164,8 @@ class Worker:
         CheckpointError
             If a checkpoint cannot be used.
         UnavailableError
-            If broker or folder are out of reach for longer than a worker waits.
+            If broker or folder are out of reach for longer than a worker waits, unless it is told
+            to stop.
         """
         if signals:
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -178,13 +179,13 @@ class Worker:
             while not self._stopping.is_set():
                 self.step()
             self._save_all()
-        except UnsentError as problem:
-            if not self._stopping.is_set():
+        except Exception as problem:
+            passes = self._stopping.is_set() and isinstance(problem, UnavailableError)
+            if not isinstance(problem, UnsentError):
+                self._save_what_is_left()
+            if not passes:
                 raise
             log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
-        except Exception:
-            self._save_what_is_left()
-            raise
         finally:
             self._learners.clear()  # or closing, which gives the partitions up, saves them
             self._close()

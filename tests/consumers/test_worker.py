@@ -4,6 +4,7 @@ import errno
 import json
 import threading
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -411,6 +412,22 @@ def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
     finish(worker(topics, tmp_path, session=SHORT))
     assert_exact(tmp_path)
     assert_published(topics)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_may_pass_is_no_error_of_a_worker_that_is_told_to_stop(
+    topics, tmp_path, monkeypatch, told
+):
+    one = worker(topics, tmp_path)
+
+    def step():
+        if told:
+            one.stop()
+        raise UnavailableError("the broker does not answer")
+
+    monkeypatch.setattr(one, "step", step)
+    with nullcontext() if told else pytest.raises(UnavailableError, match="does not answer"):
+        one.run(signals=False)
 
 
 @pytest.mark.parametrize("on_gap", ["stop", "skip"])
