@@ -3,9 +3,20 @@
 import math
 
 import numpy as np
-from oracles_tracker_parts import GOLDEN, Linear, SecondOrderGate, dot, first, hashed, kernel, mix
+from oracles_tracker_parts import (
+    GOLDEN,
+    Linear,
+    SecondOrderGate,
+    dot,
+    first,
+    hashed,
+    hats,
+    kernel,
+    mix,
+)
 
-LINEAR = [("sgd", 0.3), ("sgd", 3.0), ("adagrad", 0.25), ("kalman", 1.0)]
+LINEAR = [("sgd", 0.3), ("sgd", 3.0), ("adagrad", 0.25), ("kalman", 0.003)]
+SPLINES = [("spline", 1e-4), ("spline", 0.01)]
 GATES = [0.1]
 SURPRISE, CLIP, VOTE, DRAWN, NAMES = 0.25, 1e-3, 0.2, 16, 4096
 MAPS = [(slope, floor) for slope in (1, 2, 4) for floor in (0.0, 0.1, 0.2, 0.4)]
@@ -43,6 +54,7 @@ class Tracker:
         self.gates = np.full((len(GATES) + 1, self.n_members), 1 / self.n_members)
         self.filter = SecondOrderGate(self.n_members)
         self.weights, self.votes, self.last = np.full(n, 1 / n), np.full(n, 1 / n), np.full(2, 0.5)
+        self.leave_out_splines()
         self.maps = np.array([1 / 2] + [1 / 22] * 11)
         self.losses, self.errors = [], np.zeros(n)  # a row of losses for each example
         self.log_loss = self.mistakes = self.total = 0.0
@@ -53,13 +65,22 @@ class Tracker:
         self.supports, self.squares = [], np.zeros(0)  # the oldest first
         rows = 1 if len(self.classes) < 3 else len(self.classes) + 1
         self.alpha = np.zeros((len(self.experts), rows, 0))
-        self.linear = [Linear(*of, rows) for of in LINEAR]
+        self.linear = [Linear(*of, rows) for of in LINEAR + SPLINES]
         self.sum_squares = self.n_squares = 0
+
+    def leave_out_splines(self):
+        """Sparse rows have no splines, whose scores stay 0."""
+        if self.sparse:
+            first = len(self.experts) + len(LINEAR)
+            self.weights[first : self.n_members] = self.votes[first : self.n_members] = 0.0
 
     # --- features ---
 
     def read(self, x):
-        """Take an example as `self.x`, and its features for the linear models as `self.phi`."""
+        """Take an example as `self.x`, and its features for the linear models as `self.phi`.
+
+        Those of the splines are `self.knots`.
+        """
         x = {name: float(v) for name, v in x.items() if v == v and v != 0}
         self.values = x
         if not self.sparse:
@@ -68,6 +89,7 @@ class Tracker:
             return
         norm = math.sqrt(dot(x, x))  # 0, as of an empty row, where the squares are no numbers
         self.x, self.phi = {name: v / norm for name, v in x.items()} if norm else {}, {}
+        self.knots = {}
         self.square = float(norm > 0)
         for name, v in self.x.items():
             slot = hashed(name) >> 50
@@ -86,6 +108,7 @@ class Tracker:
             self.new_spreads[name] = s = (1 - r) * (s + r * e**2)
             wide = math.sqrt(s) > 1e-12 * abs(m)
             z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -5.0), 5.0) if wide else 0.0
+        self.knots = hats(dict(list(z.items())[:256]))
         self.new_sum = self.sum_z + dot(z, z)
         size = math.sqrt(self.new_sum / n + 1e-9)
         return {name: float(np.float32(v / size)) for name, v in z.items()}
@@ -103,6 +126,7 @@ class Tracker:
         self.sparse = self.scale == "auto" and (d >= NAMES or thin)
         if self.sparse:
             self.forget_rows()
+            self.leave_out_splines()
         return self.sparse
 
     def compare(self, x, square, others, squares):
@@ -121,7 +145,7 @@ class Tracker:
         compared = self.compare(self.x, self.square, self.supports, self.squares)
         rows = {k: kernel(k, *compared) for k in self.widths}
         scores = [a @ rows[k] for a, (k, _, _) in zip(self.alpha, self.experts, strict=True)]
-        scores += [model.scores(self.phi) for model in self.linear]
+        scores += [model.scores(x) for model, x in self.linear_models()]
         self.clipped = np.clip(scores, -6.0, 6.0)
         self.scores = np.array([*scores, *(self.gates @ self.clipped)])
         self.measure()
@@ -131,7 +155,7 @@ class Tracker:
         sizes = [
             abs(a) @ abs(rows[k]) for a, (k, _, _) in zip(self.alpha, self.experts, strict=True)
         ]
-        sizes += [model.sizes(self.phi) for model in self.linear]
+        sizes += [model.sizes(x) for model, x in self.linear_models()]
         sizes += [*(abs(self.gates) @ np.minimum(sizes, 6.0))]
         for scores, size in zip(self.scores, sizes, strict=True):
             self.doubt_choice(scores, max(size))
@@ -139,6 +163,10 @@ class Tracker:
         self.candidates = np.array([first(self.mixed[: self.known], 1e-6), first(ballots, 1e-9)])
         vote = self.decide == "vote" and self.last[1] > self.last[0] + 1e-9
         self.prediction = self.candidates[int(vote)]
+
+    def linear_models(self):
+        """Models that are linear, and what of the example each is linear in."""
+        return [(m, self.phi if e < len(LINEAR) else self.knots) for e, m in enumerate(self.linear)]
 
     def measure(self):
         """Probabilities of all members from their scores."""
@@ -194,9 +222,10 @@ class Tracker:
         chances = self.raw[:, -n_scores:]
         self.sum_squares += self.square + 1.0
         self.n_squares += 1
-        for e, model in enumerate(self.linear, first_linear):
+        for e, (model, phi) in enumerate(self.linear_models(), first_linear):
             mean_square = self.sum_squares / self.n_squares
-            model.learn(self.phi, w, residuals[e], chances[e], mean_square)
+            if not self.sparse or phi is self.phi:
+                model.learn(phi, w, residuals[e], chances[e], mean_square)
         turns = self.keep_scale()
         surprise = w * loss / (self.mean_loss / self.mean_count)
         self.doubtful |= abs(surprise - SURPRISE) < 1e-5

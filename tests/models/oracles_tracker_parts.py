@@ -1,4 +1,4 @@
-"""Parts of the Tracker's naive twin: names' hashes, kernels, linear members, a gate."""
+"""Parts of the Tracker's naive twin: names' hashes, kernels, linear members, hats, a gate."""
 
 import math
 
@@ -45,14 +45,27 @@ def first(values, tolerance):
     return int(np.argmax(np.asarray(values) >= max(values) - tolerance))
 
 
+def hats(z):
+    """Nine hat functions of each feature, whose peaks are half a deviation apart."""
+    peaks = np.linspace(-2.0, 2.0, 9)
+    return {
+        (name, peak): hat / math.sqrt(len(z))
+        for name, v in z.items()
+        for peak in peaks
+        if (hat := 1.0 - abs(min(max(v, -2.0), 2.0) - peak) / 0.5) > 0.0
+    }
+
+
 class Linear:
     """A linear model over the features, or over the slots that they are hashed to.
 
     `rows` are its weights by feature, a row for each score, and `known` is what each weight's rule
-    keeps: AdaGrad's sum of squares, or by how much a Kalman filter's variance is below `PRIOR`.
+    keeps: AdaGrad's sum of squares, or by how much a Kalman filter's variance is below `PRIOR`. The
+    `rate` of a filter is what an example adds to that variance, of a spline in proportion to the
+    hats.
     """
 
-    PRIOR, WALK = 10.0, 0.003
+    PRIOR = 10.0
 
     def __init__(self, rule, rate, n_rows):
         self.rule, self.rate = rule, rate
@@ -69,6 +82,7 @@ class Linear:
 
     def learn(self, x, w, residuals, chances, mean_square):
         """One step for each row, of which `chances` are the probabilities."""
+        root = sum(x.values())  # of the number of features, where these are hats, which it divides
         x = x | {BIAS: 1.0}
         for row, known, u, s in zip(self.rows, self.known, w * residuals, chances, strict=True):
             if self.rule == "sgd":
@@ -82,11 +96,14 @@ class Linear:
                 spread = w * s * (1 - s)
                 total = 1 + spread * dot(gains, x)
                 for name, gain in gains.items():
-                    told = known.get(name, 0.0) + spread * gain**2 / total - self.WALK
+                    told = known.get(name, 0.0) + spread * gain**2 / total
+                    whole = self.rule == "kalman" or name is BIAS
+                    told -= self.rate * (1.0 if whole else x[name] * root)
                     known[name] = max(0.0, told)
                 steps = {name: gain * u / total for name, gain in gains.items()}
             for name, step in steps.items():
-                row[name] = row.get(name, 0.0) + self.rate * step
+                rate = self.rate if self.rule in {"sgd", "adagrad"} else 1.0
+                row[name] = row.get(name, 0.0) + rate * step
 
     def split(self):
         [row], [known] = self.rows, self.known

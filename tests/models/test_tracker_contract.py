@@ -157,25 +157,32 @@ def test_a_vote_has_no_score():
 def test_experts_are_a_table_of_what_each_would_have_done():
     model = Tracker(12)
     rows = model.experts
-    assert len(rows) == 22
-    assert [row.weight for row in rows] == pytest.approx([1 / 22] * 22)
+    assert len(rows) == 24
+    assert [row.weight for row in rows] == pytest.approx([1 / 24] * 24)
     for x, y in random_stream(100):
         model.learn_one(x, y)
     rows = model.experts
     assert sum(row.weight for row in rows) == pytest.approx(1.0)
     assert {row.kernel for row in rows} == {
         *("linear", "RBF(0.25)", "RBF(2)", "RBF(16)"),
-        *("features, SGD", "features, AdaGrad", "features, Kalman", "gate", "gate, Kalman"),
+        *(
+            "features, SGD",
+            "features, AdaGrad",
+            "features, Kalman",
+            "splines, Kalman",
+            "gate",
+            "gate, Kalman",
+        ),
     }
     assert [(row.rate, row.forgetting) for row in rows[:4]] == [
         *((0.5, 0.0), (0.5, 4 / 12)),
         *((6.0, 0.0), (6.0, 4 / 12)),
     ]
     text = repr(rows).splitlines()
-    assert len(text) == 23
+    assert len(text) == 25
     assert max(map(len, text)) <= 80
     html = rows._repr_html_()
-    assert html.count("<tr>") == 23
+    assert html.count("<tr>") == 25
     assert f"{rows[0].log_loss:.3f}" in html
     frame = pd.DataFrame(rows)
     assert frame.columns.tolist() == list(rows[0]._fields)

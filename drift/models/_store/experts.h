@@ -1,5 +1,5 @@
 /* The tracker's experts: kernels of many widths from one row of inner products, the coefficients of all
-   experts over it, and linear experts over the features.
+   experts over it, and linear experts and splines over the features.
 
    Slots come in multiples of the lanes; every sum over slots has a fixed number of them. */
 
@@ -7,10 +7,13 @@
 #define DRIFT_EXPERTS_H
 
 enum { DRIFT_DRAWS = 16, DRIFT_SLOTS = 16384, DRIFT_CELL_SIZE = 6 };
+enum { DRIFT_KNOTS = 9, DRIFT_SPLINED = 256, DRIFT_SPLINE_CELL = 2 * DRIFT_SPLINES };
 /* A cell of the linear experts, one for the bias and each slot: two weights by gradient descent, one by
    AdaGrad and one by a diagonal Kalman filter, AdaGrad's sum of squares, and what the filter knows. */
 static const double drift_linear_rates[3] = {0.3, 3.0, 0.25}; /* of the former three */
 static const float drift_prior = 10.0f, drift_walk = 0.003f; /* the filter's variance at first, what an example adds */
+/* A cell of the splines, one for the bias and each knot: weights, and what their filters know. */
+static const float drift_spline_walks[DRIFT_SPLINES] = {1e-4f, 0.01f};
 
 /* --- names --------------------------------------------------------------------------------------- */
 
@@ -61,6 +64,19 @@ DRIFT_CLONES static double drift_standardise(const double *__restrict raw, const
     }
     for (int j = 0; j < d; j++) sum += z[j] * z[j];
     return sum;
+}
+
+/* Of each standardised value the knots on either side of it, half a deviation apart, and how near they are. */
+DRIFT_CLONES static void drift_hats(int32_t *__restrict knots, float *__restrict hats, const double *__restrict z, int d) {
+    double scale = 1.0 / sqrt(d > 1 ? d : 1);
+    for (int j = 0; j < d; j++) {
+        double place = 2.0 * (z[j] > 2.0 ? 2.0 : z[j] < -2.0 ? -2.0 : z[j]) + 4.0;
+        int below = place < DRIFT_KNOTS - 2 ? (int)place : DRIFT_KNOTS - 2;
+        knots[2 * j] = DRIFT_KNOTS * j + below;
+        knots[2 * j + 1] = DRIFT_KNOTS * j + below + 1;
+        hats[2 * j] = (float)((below + 1 - place) * scale);
+        hats[2 * j + 1] = (float)((place - below) * scale);
+    }
 }
 
 /* --- experts over the supports ------------------------------------------------------------------- */
@@ -221,6 +237,48 @@ DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int
         float now = cell[5] + ((float)known * share * share - drift_walk);
         cell[3] += (float)filter * share;
         cell[5] = now > 0.0f ? now : 0.0f;
+    }
+}
+
+/* --- splines ------------------------------------------------------------------------------------- */
+
+/* Scores of the splines under the weights of a row, bias first. */
+DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const int32_t *__restrict knots,
+                                          const float *__restrict hats, int n) {
+    double sum[DRIFT_SPLINES];
+    for (int c = 0; c < DRIFT_SPLINES; c++) sum[c] = (double)weights[c];
+    for (int i = 0; i < n; i++) {
+        const float *__restrict cell = weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
+        for (int c = 0; c < DRIFT_SPLINES; c++) sum[c] += (double)cell[c] * (double)hats[i];
+    }
+    for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = sum[c];
+}
+
+/* One step of each: minus the gradient of the loss in its score, and the second derivative. Variances grow with how
+   near a value is to a knot, so that it does not matter on which side of one rounding leaves it. */
+DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, const int32_t *__restrict knots, const float *__restrict hats,
+                                           int n, const double *gradient, const double *known) {
+    double spread[DRIFT_SPLINES] = {0};
+    float step[DRIFT_SPLINES], told[DRIFT_SPLINES], root = (float)sqrt(n > 2 ? n / 2 : 1); /* hats are divided by it */
+    for (int i = -1; i < n; i++) {
+        const float *__restrict cell = i < 0 ? weights : weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
+        double value = i < 0 ? 1.0 : (double)hats[i];
+        for (int c = 0; c < DRIFT_SPLINES; c++) spread[c] += (double)(drift_prior - cell[DRIFT_SPLINES + c]) * value * value;
+    }
+    for (int c = 0; c < DRIFT_SPLINES; c++) {
+        double divisor = 1.0 + known[c] * spread[c];
+        step[c] = (float)(gradient[c] / divisor);
+        told[c] = (float)(known[c] / divisor);
+    }
+    for (int i = -1; i < n; i++) {
+        float *__restrict cell = i < 0 ? weights : weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
+        float value = i < 0 ? 1.0f : hats[i], near = i < 0 ? 1.0f : root * value;
+        for (int c = 0; c < DRIFT_SPLINES; c++) {
+            float share = (drift_prior - cell[DRIFT_SPLINES + c]) * value;
+            float now = cell[DRIFT_SPLINES + c] + (told[c] * share * share - near * drift_spline_walks[c]);
+            cell[c] += step[c] * share;
+            cell[DRIFT_SPLINES + c] = now > 0.0f ? now : 0.0f;
+        }
     }
 }
 

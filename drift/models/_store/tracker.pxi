@@ -25,6 +25,9 @@ cdef class TrackerCore(Scaling):
     # The linear experts: by row, the bias and the slots, a cell of all three.
     cdef float *linear
     cdef int cells, cell_room  # in a row
+    # The splines: by row, the bias and the knots.
+    cdef float *splines
+    cdef int knot_cells, knot_room
     cdef double norms  # sum of |x|^2 + 1
     # By slot, of the point: inner products, distances, kernels.
     cdef double *row
@@ -77,15 +80,17 @@ cdef class TrackerCore(Scaling):
             self.m.covariance[e * scored + e] = SECOND_ORDER[0]
         for e in range(DRIFT_MAPS):
             self.m.maps[e] = MAPS[e]
+        self.leave_out_splines()
         self.m.trust[0] = self.m.trust[1] = 0.5
         self.m.mean_loss, self.m.mean_of, self.m.rows = 0.7, 1.0, 1
-        self.cells = self.cells_of(0)
+        self.count_cells()
         self.reserve_rows(1)
-        self.reserve_cells(self.cells)
+        self.reserve_cells(self.sparse, 0)
         self.store = self.new_store(self.sparse, wide)
 
     def __dealloc__(self):
-        free(self.block); free(self.m.late); free(self.factors); drift_free(self.linear); drift_free(self.coefficients)
+        free(self.block); free(self.m.late); free(self.factors); drift_free(self.linear); drift_free(self.splines)
+        drift_free(self.coefficients)
         free(self.m.score); free(self.m.softmax); free(self.m.p); free(self.m.mixed); free(self.m.next)
         free(self.m.choice); drift_free(self.row); drift_free(self.dots); drift_free(self.distance)
         drift_free(self.kernels); free(self.support_values); drift_free(self.work_block)
@@ -94,7 +99,7 @@ cdef class TrackerCore(Scaling):
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 0 if self.m.late == NULL else 16 * (n + 1)
-        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room)
+        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + DRIFT_SPLINE_CELL * self.knot_room)
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
         size += (40 if self.sparse else 68) * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
@@ -104,9 +109,10 @@ cdef class TrackerCore(Scaling):
         store.guard = self.guard
         return store
 
-    cdef int cells_of(self, int n_names) noexcept:
-        """Cells of a row of the linear experts: the bias and the slots."""
-        return 1 + (DRIFT_SLOTS if self.sparse else n_names)
+    cdef void count_cells(self) noexcept:
+        """Count the cells of a row of the linear experts and of the splines: the bias, and the slots or knots."""
+        self.cells = 1 + (DRIFT_SLOTS if self.sparse else self.n_names)
+        self.knot_cells = 1 if self.sparse else 1 + DRIFT_KNOTS * min(self.n_names, <int>DRIFT_SPLINED)
 
     # --- room ----------------------------------------------------------------------------------
 
@@ -125,17 +131,23 @@ cdef class TrackerCore(Scaling):
         self.coefficients = <float *>restrided(self.coefficients, before, rows, size, size)
         size = <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE
         self.linear = <float *>restrided(self.linear, before, rows, size, size)
+        size = <Py_ssize_t>self.knot_room * DRIFT_SPLINE_CELL
+        self.splines = <float *>restrided(self.splines, before, rows, size, size)
         self.row_room = rows
         return 0
 
-    cdef int reserve_cells(self, int cells) except -1:
-        """Make room for the weights of so many slots, and the bias, in the linear experts."""
-        cdef int room = cells if cells > DENSE_NAMES + 1 else cells + cells // 4  # slots do not grow
+    cdef int reserve_cells(self, bint sparse, int n_names) except -1:
+        """Make room for the weights of so many dense names, or of all sparse ones, in the linear experts and splines."""
+        cdef int cells = 1 + (DRIFT_SLOTS if sparse else n_names), rows = self.row_room
+        cdef int knots = 1 + (0 if sparse else DRIFT_KNOTS * min(n_names, <int>DRIFT_SPLINED)), room
         if cells > self.cell_room:
-            self.linear = <float *>restrided(
-                self.linear, self.row_room, self.row_room, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE
-            )
+            room = cells if sparse else cells + cells // 4
+            self.linear = <float *>restrided(self.linear, rows, rows, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE)
             self.cell_room = room
+        if knots > self.knot_room:
+            room = knots + knots // 4
+            self.splines = <float *>restrided(self.splines, rows, rows, self.knot_room * DRIFT_SPLINE_CELL, room * DRIFT_SPLINE_CELL)
+            self.knot_room = room
         return 0
 
     cdef int reserve_slots(self, int slots) except -1:
@@ -184,6 +196,11 @@ cdef class TrackerCore(Scaling):
                 self.m.score + r * self.m.members + self.n_experts,
                 self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE,
                 self.slots, self.values, min(self.n_slots, self.cells - 1),
+            )
+            drift_spline_sums(
+                self.m.score + r * self.m.members + self.n_experts + DRIFT_LINEARS,
+                self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL,
+                self.knots, self.hats, min(self.n_hats, 2 * (self.knot_cells // DRIFT_KNOTS)),
             )
         drift_say(&self.m)
         drift_decide_late(&self.m)
@@ -314,10 +331,10 @@ cdef class TrackerCore(Scaling):
         if turns:
             store = self.new_store(True, store.wide)
             names = []
-            self.reserve_cells(1 + DRIFT_SLOTS)
+            self.reserve_cells(True, 0)
         elif self.fresh:
             names = names + self.fresh
-            self.reserve_cells(1 + <int>len(names))
+            self.reserve_cells(False, <int>len(names))
         if inserts or (self.fresh and not turns):
             self.store.begin()
             try:
@@ -348,7 +365,7 @@ cdef class TrackerCore(Scaling):
             self.turn(store)
             return 0
         self.keep_scale(names)
-        self.cells = self.cells_of(self.n_names)
+        self.count_cells()
         self.draws = draws
         self.current = self.said = False
         if slot >= 0:
@@ -366,23 +383,30 @@ cdef class TrackerCore(Scaling):
         if self.m.known < 3:
             return
         if self.m.known == 3:
-            part(self.coefficients, <Py_ssize_t>self.n_experts * self.stride, 0)
-            part(self.linear, <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE, DRIFT_CELL_SIZE)
+            part(self.coefficients, <Py_ssize_t>self.n_experts * self.stride, 1, 1)
+            part(self.linear, <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE, DRIFT_CELL_SIZE, DRIFT_LINEARS)
+            part(self.splines, <Py_ssize_t>self.knot_room * DRIFT_SPLINE_CELL, DRIFT_SPLINE_CELL, DRIFT_SPLINES)
             for e in range(n):
                 self.m.score[n + e], self.m.score[2 * n + e] = 0.5 * self.m.score[e], 0.0
                 self.m.score[e] *= -0.5
             self.m.rows = 3
         double_last(self.coefficients, self.m.rows, <Py_ssize_t>self.n_experts * self.stride * sizeof(float))
         double_last(self.linear, self.m.rows, <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE * sizeof(float))
+        double_last(self.splines, self.m.rows, <Py_ssize_t>self.knot_room * DRIFT_SPLINE_CELL * sizeof(float))
         double_last(self.m.score, self.m.rows, n * sizeof(double))
         self.m.rows += 1
         drift_softmax(self.m.softmax, self.m.score, self.m.rows, n)
 
     cdef void learn_linear(self, int number, double w) noexcept:
-        cdef int r, e = self.n_experts
+        """Step the linear experts and the splines."""
+        cdef int r, c, e = self.n_experts, spline = self.n_experts + DRIFT_LINEARS
         cdef double step = w * (self.n_examples + 1) / self.norms, sure
+        cdef double[DRIFT_SPLINES] gradient
+        cdef double[DRIFT_SPLINES] known
+        cdef const double *softmax
         for r in range(self.m.rows):
-            sure = self.m.softmax[(r if self.m.rows > 1 else 1) * self.m.members + e + 3]
+            softmax = self.m.softmax + (r if self.m.rows > 1 else 1) * self.m.members
+            sure = softmax[e + 3]
             drift_linear_steps(
                 self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, self.slots, self.values, self.n_slots,
                 <float>(drift_gradient(&self.m, e, r, number) * drift_linear_rates[0] * step),
@@ -391,22 +415,39 @@ cdef class TrackerCore(Scaling):
                 drift_gradient(&self.m, e + 3, r, number) * w,
                 sure * (1.0 - sure) * w,
             )
+            if self.sparse:
+                continue
+            for c in range(DRIFT_SPLINES):
+                gradient[c] = drift_gradient(&self.m, spline + c, r, number) * w
+                known[c] = softmax[spline + c] * (1.0 - softmax[spline + c]) * w
+            drift_spline_steps(
+                self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL, self.knots, self.hats, self.n_hats, gradient, known
+            )
+
+    cdef void leave_out_splines(self) noexcept:
+        """Trust in the others alone where rows are sparse, which have no splines."""
+        cdef int e, first = self.n_experts + DRIFT_LINEARS
+        if self.sparse:
+            for e in range(first, first + DRIFT_SPLINES):
+                self.m.weights[e] = self.m.majority[e] = 0.0
 
     cdef void turn(self, ColumnStore store) noexcept:
         """Go over to sparse rows: what is known of dense ones is dropped."""
         cdef int e
         cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
         self.sparse, self.n_examples, self.n_values, self.squares = True, 0, 0, 0.0
+        self.leave_out_splines()
         self.free_names()
         self.names, self.fresh = [], None
         self.store = store
         if size:
             memset(self.coefficients, 0, self.row_room * size * sizeof(float))
         memset(self.linear, 0, <Py_ssize_t>self.row_room * self.cell_room * DRIFT_CELL_SIZE * sizeof(float))
+        memset(self.splines, 0, <Py_ssize_t>self.row_room * self.knot_room * DRIFT_SPLINE_CELL * sizeof(float))
         for e in range(self.n_experts):
             self.factors[e] = 1.0
         self.norms = 0.0
-        self.cells = self.cells_of(0)
+        self.count_cells()
         self.current = self.said = False
 
     # --- the supports --------------------------------------------------------------------------
@@ -577,6 +618,7 @@ cdef class TrackerCore(Scaling):
             for r in range(rows):
                 coefficients[e, r] = floats_at(self.coefficients_of(r, e), used)
         linear = [floats_at(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, self.cells * DRIFT_CELL_SIZE) for r in range(rows)]
+        splines = [floats_at(self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL, self.knot_cells * DRIFT_SPLINE_CELL) for r in range(rows)]
         return state | {
             "gates": array_at(self.m.gates, DRIFT_GATES * scored).reshape(DRIFT_GATES, scored),
             "covariance": array_at(self.m.covariance, scored * scored).reshape(scored, scored),
@@ -587,6 +629,7 @@ cdef class TrackerCore(Scaling):
             "variance": array_at(self.variance, self.n_names),
             "coefficients": coefficients,
             "linear": np.array(linear).reshape(rows, self.cells, DRIFT_CELL_SIZE),
+            "splines": np.array(splines).reshape(rows, self.knot_cells, DRIFT_SPLINE_CELL),
             "classes": list(self.classes),
             "names": list(self.names),
             "sparse": self.sparse,
@@ -622,8 +665,8 @@ cdef class TrackerCore(Scaling):
             self.reserve_names(<int>len(self.fresh), 1)
         self.enter_names()
         self.names, self.n_names, self.fresh = self.fresh, <int>len(self.fresh), None
-        self.cells = self.cells_of(self.n_names)
-        self.reserve_cells(self.cells)
+        self.count_cells()
+        self.reserve_cells(self.sparse, self.n_names)
         for k, name in enumerate(BY_MEMBER):
             copy_to(self.block + k * n, state[name])
         copy_to(self.m.gates, state["gates"])
@@ -635,6 +678,7 @@ cdef class TrackerCore(Scaling):
         copy_to(self.variance, state["variance"])
         for r in range(self.m.rows):
             copy_to(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, state["linear"][r])
+            copy_to(self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL, state["splines"][r])
             for e in range(self.n_experts):
                 copy_to(self.coefficients_of(r, e), state["coefficients"][e, r])
         self.m.total, self.m.log_loss, self.m.mistakes, self.m.mean_loss, self.m.mean_of, self.norms, self.squares = [state[name] for name in SUMS]
@@ -663,12 +707,12 @@ cdef void *restrided(void *block, Py_ssize_t rows_before, Py_ssize_t rows, Py_ss
     return wide
 
 
-cdef void part(float *rows, Py_ssize_t size, int cell) noexcept:
-    """Make one score's numbers those of two classes and a spare one; of a cell the last ones are sums."""
+cdef void part(float *rows, Py_ssize_t size, int cell, int weights) noexcept:
+    """Make one score's numbers those of two classes and a spare one; of a cell what is behind its weights is sums."""
     cdef Py_ssize_t i
     for i in range(size):
         rows[2 * size + i] = 0.0
-        if cell and i % cell >= DRIFT_LINEARS:
+        if i % cell >= weights:
             rows[size + i] = rows[i]
         else:
             rows[size + i] = <float>0.5 * rows[i]

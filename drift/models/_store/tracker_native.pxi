@@ -15,7 +15,7 @@ cdef extern from *:
     """
     enum: FEW_NAMES, DENSE_NAMES
     double SPARSE_SHARE, RATE, LEAST
-    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_DRAWS, DRIFT_MAPS
+    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_SPLINES, DRIFT_CELL_SIZE, DRIFT_SPLINE_CELL, DRIFT_SLOTS, DRIFT_KNOTS, DRIFT_SPLINED, DRIFT_DRAWS, DRIFT_MAPS
     double DRIFT_TIE
     const uint64_t drift_step
     const double *drift_linear_rates
@@ -67,3 +67,6 @@ cdef extern from *:
     double drift_rounded(double) nogil
     void drift_linear_sums(double *, const float *, const int32_t *, const float *, int) nogil
     void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float, double, double) nogil
+    void drift_hats(int32_t *, float *, const double *, int) nogil
+    void drift_spline_sums(double *, const float *, const int32_t *, const float *, int) nogil
+    void drift_spline_steps(float *, const int32_t *, const float *, int, const double *, const double *) nogil

@@ -5,7 +5,7 @@
 
 #define DRIFT_LARGEST 30.0 /* scores that become a probability of two classes are clipped here */
 
-enum { DRIFT_USUAL_MEMBERS = 22 }; /* of a tracker by default, for which there are loops of known length */
+enum { DRIFT_USUAL_MEMBERS = 24 }; /* of a tracker by default, for which there are loops of known length */
 
 /* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series. */
 static inline double drift_power_of_e(double x) {

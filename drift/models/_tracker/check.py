@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._store.check import distinct
-from drift.models._tracker.plan import MAPS, N_GATES, N_LINEAR
+from drift.models._tracker.plan import KNOTS, MAPS, N_GATES, N_LINEAR, N_SPLINES, SPLINED
 from drift.models._tracker.scaling import DENSE_NAMES
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS
 
@@ -57,10 +57,12 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     _check(state["mean_of"] > 0.0 and state["norms"] >= 0.0 and state["squares"] >= 0.0, "sums")
     rows = len(classes) + 1 if len(classes) > 2 else 1
     used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
+    knots = KNOTS * min(len(names), SPLINED)
     n_scored = plan.n_members - N_GATES
     shapes = {
         "coefficients": (np.float32, (plan.n_experts, rows, used)),
         "linear": (np.float32, (rows, 1 + slots, N_LINEAR + 2)),
+        "splines": (np.float32, (rows, 1 + knots, 2 * N_SPLINES)),
         "factors": (np.float64, (plan.n_experts,)),
         "gates": (np.float64, (N_GATES, n_scored)),
         "covariance": (np.float64, (n_scored, n_scored)),
@@ -72,9 +74,9 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     for name in ("weights", "majority", "errors", "losses", "path", "switches"):
         shapes[name] = np.float64, (plan.n_members,)
     for name, (kind, shape) in shapes.items():
-        array = state[name]
+        array = state.get(name)
         good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
-        _check(good and np.isfinite(array).all(), name)
+        _check(good and np.isfinite(state[name]).all(), name)
     for name in ("weights", "majority", "trust"):
         _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
     _check((state["factors"] > 0.0).all(), "factors")

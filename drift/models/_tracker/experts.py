@@ -6,7 +6,7 @@ import itertools
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.models._tracker.plan import GATES, LINEAR
+from drift.models._tracker.plan import GATES, LINEAR, SPLINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,11 @@ class Expert(NamedTuple):
     Parameters
     ----------
     kernel
-        Its kernel over the supports, or that it is a linear model of the features, or a gate.
+        Its kernel over the supports, or that it is a linear model of the features, or a spline of
+        each, or a gate.
     rate
-        Its learning rate; 0 for a Kalman filter, which finds its own.
+        Its learning rate; 0 for a Kalman filter, which finds its own, and of a spline what an
+        example adds to the variance of its weights.
     forgetting
         Share of its coefficients that an insertion takes from it.
     weight
@@ -124,6 +126,7 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     ]
     rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*LINEAR, 0.0], strict=True)
     heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]
+    heads += [("splines, Kalman", walk, 0.0) for walk in SPLINES]
     heads += [*(("gate", rate, 0.0) for rate in GATES), ("gate, Kalman", 0.0, 0.0)]
     total = record["total"] or 1.0
     columns = zip(heads, record["weights"], record["errors"], record["losses"], strict=True)

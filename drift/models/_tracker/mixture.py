@@ -20,6 +20,7 @@ from drift.models._tracker.plan import (
     MAPS,
     MEMORY,
     N_GATES,
+    N_LINEAR,
     SECOND_ORDER,
     SLOPES,
     VOTE,
@@ -164,6 +165,11 @@ class Mixture(Part):
         self.n_learnt = 0
         #: The running mean loss is `mean_loss` / `mean_of`.
         self.mean_loss, self.mean_of = 0.7, 1.0
+
+    def leave_out_splines(self) -> None:
+        """Trust in the others alone, as sparse rows have no splines."""
+        splines = slice(self.plan.n_experts + N_LINEAR, -N_GATES)
+        self.weights[splines] = self.majority[splines] = 0.0
 
     def say(self, scores: Array, known: int) -> Said:
         """Mix the experts' scores, by member and row, where so many classes were met."""

@@ -7,6 +7,7 @@ One class has the whole contract of the compiled core, in more than 300 lines.
 from __future__ import annotations
 
 import copy
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from drift.models._store.class_labels import check_class
 from drift.models._store.undo import Part
 from drift.models._tracker.check import check_tracker
 from drift.models._tracker.mixture import TIE, Mixture, gradients, softmax_of
-from drift.models._tracker.plan import DRAWS, KALMAN, LINEAR, N_LINEAR
+from drift.models._tracker.plan import DRAWS, KALMAN, KNOTS, LINEAR, N_LINEAR, N_SPLINES, SPLINES
 from drift.models._tracker.rows import RowByRow
 from drift.models._tracker.scaling import Scaling, values_of
 from drift.models._tracker.slots import STEP, mix
@@ -53,7 +54,7 @@ class TrackerCore(RowByRow, Part):
         Keep the supports in float64 columns.
     """
 
-    _kept = frozenset({"linear"})
+    _kept = frozenset({"linear", "splines"})
 
     def __init__(self, plan: Plan, scale: str, seed: int, wide: bool = False) -> None:  # noqa: FBT001, FBT002
         self.guard: Held = stores.Guard()
@@ -71,6 +72,8 @@ class TrackerCore(RowByRow, Part):
     def _begin(self, scaling: Scaling, wide: bool) -> None:  # noqa: FBT001
         """Start without supports, and with linear experts that know nothing."""
         n_classes, plan = len(self.classes), self.plan
+        if scaling.sparse:
+            self.mixture.leave_out_splines()
         #: Scores of an expert: one of two classes, one for each of several and for a new one.
         rows = n_classes + 1 if n_classes > 2 else 1
         self.scaling = scaling
@@ -81,6 +84,8 @@ class TrackerCore(RowByRow, Part):
         self.factors = np.ones(plan.n_experts)  # of each expert's coefficients
         #: By row, bias and slots: weights, AdaGrad's sum of squares, what the filter knows.
         self.linear = np.zeros((rows, 1 + scaling.n_slots, N_LINEAR + 2), np.float32)
+        #: By row, bias and knots: the splines' weights, and what their filters know.
+        self.splines = np.zeros((rows, 1 + scaling.n_knots, 2 * N_SPLINES), np.float32)
         self.norms = 0.0  # sum of |x|^2 + 1
 
     # --- what is predicted ---------------------------------------------------------------------
@@ -100,8 +105,11 @@ class TrackerCore(RowByRow, Part):
             dots = self._row()
             distance = _distances(dots, self.point.squared, self.squared)
             kernel = self._kernels(dots.astype(np.float32), distance.astype(np.float32))
-            scores = np.vstack([self._expert_scores(kernel), self._linear_scores(self.point)])
-            self.said = self.mixture.say(scores, len(self.classes))
+            point = self.point
+            linear = _linear_scores(self.linear, N_LINEAR, point.slots, point.values)
+            splines = _linear_scores(self.splines, N_SPLINES, point.knots, point.hats)
+            scores = [self._expert_scores(kernel), linear, splines]
+            self.said = self.mixture.say(np.vstack(scores), len(self.classes))
         return self.said
 
     def score(self) -> tuple[int, list[float]]:
@@ -148,13 +156,6 @@ class TrackerCore(RowByRow, Part):
         result: Array = scores * self.factors[:, np.newaxis]
         return result
 
-    def _linear_scores(self, point: Point) -> Array:
-        n = N_LINEAR
-        known = point.slots < self.linear.shape[1] - 1  # a new name has no weight yet
-        weights = self.linear[:, 1 + point.slots[known], :n].astype(float)
-        scores: Array = np.einsum("rse,s->er", weights, point.values[known])
-        return scores + self.linear[:, 0, :n].T
-
     # --- what is learnt ------------------------------------------------------------------------
 
     def learn(self, x: Features, y: Label, w: float, behind: TrackerCore | None = None) -> int:
@@ -195,8 +196,11 @@ class TrackerCore(RowByRow, Part):
             softmax = softmax_of(scores)
         rows, n = scores.shape[1], self.plan.n_experts
         steps = w * gradients(softmax, number)[:, -rows:]
-        sure = softmax[n + N_LINEAR - 1, -rows:]
-        self._learn_linear(point, steps[n:], w * sure * (1.0 - sure))
+        known = w * softmax[:, -rows:] * (1.0 - softmax[:, -rows:])
+        last = n + N_LINEAR
+        self._learn_linear(point, steps[n:last], known[last - 1])
+        if not self.scaling.sparse:
+            self._learn_splines(point, steps[last:], known[last:])
         self.point = self.said = None
         if self.scaling.learn(point):
             self._begin(self.scaling, self.store.wide)
@@ -213,20 +217,18 @@ class TrackerCore(RowByRow, Part):
         if len(self.classes) == 3:
             self.coefficients = _parted(self.coefficients)
             scores = _parted(scores)
-            sums = self.linear[..., N_LINEAR:]
-            self.linear = _parted(self.linear.transpose(1, 0, 2)).transpose(1, 0, 2)
-            self.linear[:2, :, N_LINEAR:] = sums
+            self.linear = _parted_cells(self.linear, N_LINEAR)
+            self.splines = _parted_cells(self.splines, N_SPLINES)
         self.coefficients = np.concatenate([self.coefficients, self.coefficients[:, -1:]], axis=1)
         self.linear = np.concatenate([self.linear, self.linear[-1:]])
+        self.splines = np.concatenate([self.splines, self.splines[-1:]])
         return np.hstack([scores, scores[:, -1:]])
 
     def _learn_linear(self, point: Point, steps: Array, known: Array) -> None:
         """Step the linear experts; `known` is the second derivative of the filter's loss by row."""
-        missing = 1 + len(point.slots) - self.linear.shape[1]
-        if not self.scaling.sparse and missing > 0:
-            self.linear = np.pad(self.linear, ((0, 0), (0, missing), (0, 0)))
-        places = np.concatenate([[0], 1 + point.slots])
-        values = np.concatenate([np.ones(1, np.float32), point.values])
+        if not self.scaling.sparse:
+            self.linear = _longer(self.linear, len(point.slots))
+        places, values = _with_bias(point.slots, point.values)
         cells = self.linear[:, places]
         n = (self.scaling.n_examples + 1) / self.norms
         for i, rate in enumerate(LINEAR[:-1]):
@@ -235,14 +237,22 @@ class TrackerCore(RowByRow, Part):
         step = steps[2].astype(np.float32)[:, np.newaxis] * values
         cells[..., 4] += step * step
         cells[..., 2] += np.float32(LINEAR[-1]) * step / (np.sqrt(cells[..., 4]) + 1e-6)
-        prior, walk = KALMAN
-        spread = (prior - cells[..., 5].astype(float)) * values
-        divisor = 1.0 + known * (spread @ values.astype(float))
-        cells[..., 3] += (steps[3] / divisor)[:, np.newaxis] * spread
-        cells[..., 5] += (known / divisor)[:, np.newaxis] * spread * spread - walk
-        cells[..., 5] = np.maximum(cells[..., 5], 0.0)
+        _filter(cells[..., 3], cells[..., 5], values, steps[3], known, KALMAN[1])
         # At the end of the update: to copy all slots before it takes longer than all else.
         self.guard.defer(partial(self.linear.__setitem__, (slice(None), places), cells))
+
+    def _learn_splines(self, point: Point, steps: Array, known: Array) -> None:
+        """Step the splines; `known` is the second derivative of each one's loss by row."""
+        self.splines = _longer(self.splines, KNOTS * (len(point.knots) // 2))
+        places, values = _with_bias(point.knots, point.hats)
+        cells = self.splines[:, places]
+        # Variances grow with how near a value is to a knot, so that it does not matter on which
+        # side of one rounding leaves it.
+        near = np.append([1.0], point.hats * math.sqrt(max(len(point.hats) // 2, 1)))
+        for i, walk in enumerate(SPLINES):
+            told = cells[..., N_SPLINES + i]
+            _filter(cells[..., i], told, values, steps[i], known[i], walk * near)
+        self.guard.defer(partial(self.splines.__setitem__, (slice(None), places), cells))
 
     # --- the supports --------------------------------------------------------------------------
 
@@ -367,7 +377,7 @@ class TrackerCore(RowByRow, Part):
 
 
 #: What a state has of the core by its own names.
-_STATE = ("classes", "coefficients", "draws", "factors", "linear", "norms")
+_STATE = ("classes", "coefficients", "draws", "factors", "linear", "norms", "splines")
 #: What it has not of the mixture.
 _APART = ("plan", "late")
 
@@ -382,3 +392,38 @@ def _distances(dots: Array, squared: float, others: Array) -> Array:
 def _parted(rows: Array) -> Array:
     """One score's rows as those of two classes and a spare one, along the second axis."""
     return np.concatenate([-0.5 * rows, 0.5 * rows, 0.0 * rows], axis=1)
+
+
+def _parted_cells(cells: Array, n: int) -> Array:
+    """Do so along the first axis, but for what is behind the `n` weights of a cell."""
+    parted = _parted(cells.transpose(1, 0, 2)).transpose(1, 0, 2)
+    parted[:2, :, n:] = cells[..., n:]
+    return parted
+
+
+def _longer(cells: Array, n: int) -> Array:
+    """Cells with room for the bias and `n` more, along the second axis."""
+    return np.pad(cells, ((0, 0), (0, max(1 + n - cells.shape[1], 0)), (0, 0)))
+
+
+def _with_bias(places: Array, values: Array) -> tuple[Array, Array]:
+    return np.append([0], 1 + places), np.append(np.ones(1, np.float32), values)
+
+
+def _linear_scores(cells: Array, n: int, places: Array, values: Array) -> Array:
+    """Scores of the `n` models whose weights begin a cell, by model and row."""
+    known = places < cells.shape[1] - 1  # a new name has no weight yet
+    weights = cells[:, 1 + places[known], :n].astype(float)
+    scores: Array = np.einsum("rse,s->er", weights, values[known])
+    return scores + cells[:, 0, :n].T
+
+
+def _filter(  # noqa: PLR0913, PLR0917 - a filter's state and an example
+    weights: Array, told: Array, values: Array, steps: Array, known: Array, walk: Any
+) -> None:
+    """Step diagonal Kalman filters, by row; `told` is by how much variances are below the prior."""
+    spread = (KALMAN[0] - told.astype(float)) * values
+    divisor = 1.0 + known * (spread @ values.astype(float))
+    weights += (steps / divisor)[:, np.newaxis] * spread
+    told += (known / divisor)[:, np.newaxis] * spread * spread - walk
+    np.maximum(told, 0.0, out=told)

@@ -11,6 +11,7 @@ __all__ = [
     "GATES",
     "INSERTION",
     "KALMAN",
+    "KNOTS",
     "LATE_RATE",
     "LATE_SHARE",
     "LATE_VOTE",
@@ -20,8 +21,11 @@ __all__ = [
     "MEMORY",
     "N_GATES",
     "N_LINEAR",
+    "N_SPLINES",
     "SECOND_ORDER",
     "SLOPES",
+    "SPLINED",
+    "SPLINES",
     "VOTE",
     "Plan",
 ]
@@ -48,8 +52,12 @@ SECOND_ORDER = (0.01, 1e-5, 0.1)
 LINEAR = (0.3, 3.0, 0.25)
 #: Of the linear expert by a diagonal Kalman filter: variance at first, what an example adds.
 KALMAN = (10.0, 0.003)
-#: Numbers of linear experts and of gates.
-N_LINEAR, N_GATES = len(LINEAR) + 1, len(GATES) + 1
+#: What an example adds to the variance of a weight in each spline, a diagonal Kalman filter, too.
+SPLINES = (1e-4, 0.01)
+#: Knots of a dense feature, half a deviation apart, and number of the features that have them.
+KNOTS, SPLINED = 9, 256
+#: Numbers of linear experts, of splines and of gates.
+N_LINEAR, N_SPLINES, N_GATES = len(LINEAR) + 1, len(SPLINES), len(GATES) + 1
 #: Maps from the mixture to the probabilities that are shown, one for each slope and floor: slope
 #: times the log-odds, mixed with equal chances by the share that is the floor. Of their weights a
 #: share goes round. At first half of them is with the identity, which is the first map.
@@ -61,7 +69,7 @@ class Plan(NamedTuple):
     """Parameters of a tracker.
 
     Members are numbered in one order everywhere: the experts, one for each of `kernels` x `rates` x
-    `forgetting`, the last of them first; the linear experts; the gates.
+    `forgetting`, the last of them first; the linear experts; the splines; the gates.
 
     Parameters
     ----------
@@ -94,4 +102,4 @@ class Plan(NamedTuple):
     @property
     def n_members(self) -> int:
         """Number of all members of the list."""
-        return self.n_experts + N_LINEAR + N_GATES
+        return self.n_experts + N_LINEAR + N_SPLINES + N_GATES

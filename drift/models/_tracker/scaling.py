@@ -14,6 +14,7 @@ import numpy as np
 from drift.kernels import Linear
 from drift.models._store.features import as_dict, culprit, in_order, number
 from drift.models._store.undo import Part
+from drift.models._tracker.plan import KNOTS, SPLINED
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS, hash_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Point(NamedTuple):
         Squared norm, scaled.
     slots, values
         Of the linear experts' weights.
+    knots, hats
+        Of the splines' weights, each behind the bias: two of a dense feature, the knots on either
+        side of its value, and how near to them it is.
     n_values
         Number of values that are not absent.
     learnt
@@ -55,8 +59,23 @@ class Point(NamedTuple):
     squared: float
     slots: NDArray[np.int64]
     values: NDArray[np.float32]
+    knots: NDArray[np.int64]
+    hats: NDArray[np.float32]
     n_values: int
     learnt: dict[str, Any]
+
+
+#: Slots and values of nothing.
+_NONE = np.zeros(0, np.int64), np.zeros(0, np.float32)
+
+
+def _splined(z: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return knots and hats of standardised values: hat functions that are linear between knots."""
+    place = 2.0 * np.clip(z[:SPLINED], -2.0, 2.0) + 4.0
+    below = np.minimum(place.astype(int), KNOTS - 2)
+    knots = KNOTS * np.arange(len(place)) + below
+    hats = np.stack([below + 1 - place, place - below], axis=1) / math.sqrt(max(len(place), 1))
+    return np.stack([knots, knots + 1], axis=1).ravel(), hats.ravel().astype(np.float32)
 
 
 def values_of(x: Features) -> dict[Hashable, float]:
@@ -104,6 +123,11 @@ class Scaling(Part):
         """Number of weights of a linear expert."""
         return SLOTS if self.sparse else len(self.names)
 
+    @property
+    def n_knots(self) -> int:
+        """Number of weights of a spline."""
+        return 0 if self.sparse else KNOTS * min(len(self.names), SPLINED)
+
     def read(self, values: dict[Hashable, float]) -> Point:
         """Scale an example, as `values_of` gives it; nothing changes."""
         return self._unit(values) if self.sparse else self._standardised(values)
@@ -111,7 +135,7 @@ class Scaling(Part):
     def _unit(self, values: dict[Hashable, float]) -> Point:
         norm = math.sqrt(math.fsum(v * v for v in values.values()))
         if not norm:  # no values, or such small ones that their squares vanish
-            return Point({}, 0.0, np.zeros(0, np.int64), np.zeros(0, np.float32), 0, {})
+            return Point({}, 0.0, *_NONE, *_NONE, 0, {})
         features: dict[int, float] = {}
         for name, value in values.items():
             number = hash_of(name) >> (64 - NUMBER_BITS)
@@ -120,7 +144,7 @@ class Scaling(Part):
         unit = np.array(list(features.values())) / norm
         taken, place = np.unique(slots, return_inverse=True)
         shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
-        return Point(features, 1.0, taken, shares, len(values), {})
+        return Point(features, 1.0, taken, shares, *_NONE, len(values), {})
 
     def _standardised(self, values: dict[Hashable, float]) -> Point:
         known = dict.fromkeys(self.names)
@@ -137,13 +161,14 @@ class Scaling(Part):
         deviation = np.sqrt(variance)
         varies = deviation > 1e-12 * abs(mean)
         z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
+        knots, hats = _splined(z)
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
         values32 = z.astype(np.float32)
         features = {j: v for j, v in enumerate(values32.tolist()) if v}
         norm2 = float(np.square(values32, dtype=float).sum())
-        return Point(features, norm2, np.arange(d), values32, len(values), learnt)
+        return Point(features, norm2, np.arange(d), values32, knots, hats, len(values), learnt)
 
     def learn(self, point: Point) -> bool:
         """Keep what an example tells; return whether rows are sparse from the next one on."""
