@@ -6,8 +6,11 @@ import sys
 
 import pytest
 from river.base import Classifier
+from river.dummy import NoChangeClassifier, PriorClassifier
 
 from drift.experiments import compare
+from drift.experiments.comparison.report import report
+from drift.experiments.comparison.rows import recovery_rows
 
 pytest.importorskip("plotly")
 
@@ -66,6 +69,20 @@ def test_the_page_says_what_the_records_say(text):
     assert rows[:1] == ["no change"]
     assert set(rows[1:3]) == {"yes", "&lt;no&gt;"}
     assert rows[3] == "majority"
+
+
+def test_tables_are_of_means_over_folds():
+    models = {"last": NoChangeClassifier(), "most": PriorClassifier()}
+    results = compare(models, STREAM, drifts=[100, 150], folds=3, windows=4, jobs=1)
+    text = report(results)
+    # One of the folds is asked the first row, of which nobody knows the label.
+    assert "1 row that no model predicts" in text
+    after = text.partition("After each drift")[2].partition("</table>")[0]
+    rows = re.findall(r'<tr><th scope="row" data-value="(.*?)">.*?<td.*?data-value="(.*?)"', after)
+    assert sorted(rows) == [("last", "100"), ("last", "150"), ("most", "100"), ("most", "150")]
+    found = [r["excess"] for r in recovery_rows(results.records) if r["row"] == 100]
+    last = re.search(r'"last">.*?data-value="([^"]*)">[^<]*</td></tr>', after).group(1)
+    assert float(last) == pytest.approx(sum(found[:3]) / 3)
 
 
 def test_without_plotly_there_is_no_report_and_a_warning_says_so(results, tmp_path, monkeypatch):

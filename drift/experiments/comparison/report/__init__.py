@@ -9,6 +9,7 @@ More than 300 lines, as much of the page's text is here.
 from __future__ import annotations
 
 import json
+import math
 from html import escape
 from importlib import resources
 from string import Template
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import drift
 from drift.errors import needing
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.rows import BASELINES, mean, recovery_rows, shown
+from drift.experiments.comparison.rows import BASELINES, grouped, mean, recovery_rows, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -220,7 +221,8 @@ def _summary(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
         about = "rows without a prediction, which no measure counts"
         columns.append(_Column("unpredicted", "unpredicted", about, "{:,.0f}".format))
     elif missing - {0}:
-        caption += f" {_count(int(missing.pop()), 'row')} that no model predicts: left out."
+        # A mean over folds, of which one alone may have been asked a row.
+        caption += f" {_count(math.ceil(missing.pop()), 'row')} that no model predicts: left out."
     return _table(caption, columns, rows, by="error")
 
 
@@ -240,9 +242,14 @@ def _windows(stream: Mapping[str, Any]) -> str:
 
 
 def _recoveries(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
-    rows = [row for row in recovery_rows(results.records) if row["stream"] == stream["name"]]
-    if not rows:
+    runs = [row for row in recovery_rows(results.records) if row["stream"] == stream["name"]]
+    if not runs:
         return ""
+    rows = [
+        {"model": model, "row": row}
+        | {name: mean(one[name] for one in own) for name in ("before", "rows", "excess")}
+        for (model, row), own in grouped(runs, "model", "row").items()
+    ]
     columns = [
         _Column("model", "model"),
         _Column("row", "drift at row", shape="{:,.0f}".format),
@@ -250,7 +257,8 @@ def _recoveries(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
         _Column("rows", "recovery", "rows until it is as good again", "{:,.0f}".format),
         _Column("excess", "excess", "mistakes beyond those at the error before", "{:,.1f}".format),
     ]
-    return f"<h3>After each drift</h3>{_table('An empty cell: never.', columns, rows)}"
+    table = _table("Means over runs; an empty cell: never.", columns, rows)
+    return f"<h3>After each drift</h3>{table}"
 
 
 def _tests(results: ComparisonResults) -> str:
