@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from drift._checks import check_integer, check_seed
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.draws import Drawing, Draws
+from drift.models._template.draws import Drawing
 from drift.models._template.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ class RBP(Drawing, KernelClassifier):
         super().__init__(kernel, budget)
         self.budget = budget
         self.seed = check_seed(seed)
-        self._rng = Draws(self.seed)
+        self._start_draws(self.seed)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
-        if len(self._supports) > self.budget:
-            self._supports.remove(self._rng.randrange(self.budget))
+        if self._supports.n_held() > self.budget:
+            self._supports.remove(self._draw(self.budget))
 
 
 class LBP(KernelClassifier):
@@ -123,7 +123,7 @@ class LBP(KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
-        if len(self._supports) > self.budget:
+        if self._supports.n_held() > self.budget:
             self._supports.remove(0)
 
 
@@ -180,9 +180,9 @@ class MRBP(Drawing, MulticlassKernelClassifier):
         super().__init__(kernel, budget)
         self.budget = budget
         self.seed = check_seed(seed)
-        self._rng = Draws(self.seed)
+        self._start_draws(self.seed)
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         self._add(x, {k: self._weight, rival: -self._weight})
-        if len(self._supports) > self.budget:
-            self._evict(self._rng.randrange(self.budget))
+        if self._supports.n_held() > self.budget:
+            self._evict(self._draw(self.budget))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import check_integer, check_number, check_seed
 from drift.errors import ParameterError
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.draws import Drawing, Draws
+from drift.models._template.draws import Drawing
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
@@ -215,10 +215,10 @@ class RBSOP(Drawing, _SecondOrder):
         super().__init__(ridge, kernel, budget)
         self.budget = budget
         self.seed = check_seed(seed)
-        self._rng = Draws(self.seed)
+        self._start_draws(self.seed)
 
     def _victim(self) -> int:
-        return self._rng.randrange(self.budget)
+        return self._draw(self.budget)
 
 
 class LBSOP(_SecondOrder):

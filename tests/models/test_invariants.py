@@ -258,8 +258,8 @@ def test_a_rule_that_says_its_margin_updates_up_to_it_and_passes_over_the_rest()
     stepped, X, y = [], np.array([[1.0], [1.0], [1.0], [-1.0], [0.5]]), [True] * 3 + [False, True]
     one, many = Margin(Linear()), Margin(Linear())
     for model in (one, many):
-        model._step = lambda *example, step=model._step: (
-            stepped.append(example[-1]) or step(*example)
+        model._should_update = lambda *example, rule=model._should_update: (
+            stepped.append(example[-1]) or rule(*example)
         )
     for row, label in zip(X, y, strict=True):
         one.learn_one({0: row[0]}, label)

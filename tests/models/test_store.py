@@ -140,11 +140,11 @@ class TwoStores(RuleBasedStateMachine):
             elif step == "set":
                 self.fast.set_coefficients(array("d", range(3000)))
             elif step == "merge":
-                if self.fast.size > 1:
+                if self.fast.n_held() > 1:
                     self.fast.merge(self.fast.slot(0), self.fast.slot(1), 0.5)
-            elif self.fast.size:
-                assert self.fast.slot(step % self.fast.size) == self.fast.evict(
-                    step % self.fast.size
+            elif self.fast.n_held():
+                assert self.fast.slot(step % self.fast.n_held()) == self.fast.evict(
+                    step % self.fast.n_held()
                 )
         self.fast.undo()
         after = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added

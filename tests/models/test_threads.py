@@ -213,11 +213,12 @@ def note_what_is_learnt(model):
     elif isinstance(model, Averaged):
         hook = "_follow_example"
     elif notes_changes_alone(model):
-        hook = "_step"
+        hook = "_should_update"
     learn, learnt = getattr(model, hook), []
 
     def noted(*arguments):
-        learnt.append((arguments[0], arguments[1 if hook == "_step" else -1]))
+        y = arguments[1] > 0.0 if hook == "_should_update" else arguments[-1]
+        learnt.append((arguments[0], y))
         return learn(*arguments)
 
     setattr(model, hook, noted)

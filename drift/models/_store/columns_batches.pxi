@@ -63,8 +63,8 @@ cdef class Batches(Scores):
             self.read_row_at(view, i)
             value, own = self.score(), (<int8_t *>sign.view.buf)[i]
             known, y = model._labels, labels[i]
-            if not self.pass_over(value, own, margin, model, y):
-                self.guard.apply(model, model._step, (Row(rows, i), y, own, value))
+            if not self.pass_over(y, own, value, margin, model):
+                self.take_step(Row(rows, i), y, own, value, model)
             predictions.append(known[1 if value > 0.0 else 0])
 
     def class_scores(self, weights, scores, roundings):

@@ -14,6 +14,10 @@ cdef class Changes(Batches):
 
     # --- the order -----------------------------------------------------------------------------
 
+    def n_held(self):
+        """Number of supports."""
+        return self.size
+
     def slot(self, int i):
         """Slot of support number `i`, the oldest first; from the newest backwards below 0."""
         if not -self.size <= i < self.size:

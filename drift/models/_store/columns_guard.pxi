@@ -37,6 +37,10 @@ cdef inline copy_of(value):
     return (<dict>value).copy() if type(value) is dict else copied(value)
 
 
+cdef inline int empty(list items) except -1:
+    return PyList_SetSlice(items, 0, len(items), NULL) if items else 0  # which `clear` takes longer for
+
+
 @cython.final
 cdef class Guard:
     """Keeps other threads out of a model, and takes back an update that fails.
@@ -93,30 +97,37 @@ cdef class Guard:
         return self.apply(part, change, args)
 
     cdef apply(self, part, change, tuple args):
-        self.check()
-        if self.updating:
-            self.join(part)
-            return change(*args)
-        self.hold()
-        self.updating = True
+        cdef bint whole = self.enter()
         try:
             self.join(part)
             result = change(*args)
         except:
-            self.undo()
+            self.undo(whole)
             raise
-        else:
-            self.finish()
-        finally:
-            self.updating = False
-            self.parts.clear(); self.stores.clear(); self.deferred.clear()
-            self.forget_places()
-            self.release()
+        self.finish(whole)
         return result
+
+    cdef bint enter(self) except -1:
+        """Begin an update, other threads kept out; False where it is a piece of one under way.
+
+        It ends by `finish`, or by `undo` where anything raises that comes after this.
+        """
+        self.check()
+        if self.updating:
+            return False
+        self.hold()
+        self.updating = True
+        return True
+
+    cdef leave(self):
+        self.updating = False
+        empty(self.parts); empty(self.stores); empty(self.deferred)
+        self.forget_places()
+        self.release()
 
     cpdef int join(self, part) except -1:
         """Let the update under way change another part, and what that consists of."""
-        cdef dict content = part.__dict__
+        cdef dict content = content_of(part)
         cdef dict before
         cdef int kind
         for known, _ in self.parts:
@@ -179,25 +190,35 @@ cdef class Guard:
         else:
             call()
 
-    cdef undo(self):
+    cdef undo(self, bint whole):
         cdef dict content, before
         cdef int k
-        for store in self.stores:
-            store.undo()
-        for k in range(self.n_places - 1, -1, -1):
-            copy_place(&self.places[k], True)
-        for content, before in self.parts:
-            if len(content) != len(before):
-                for name in [name for name in content if name not in before]:
-                    del content[name]
-            content.update(before)
+        if not whole:
+            return
+        try:
+            for store in self.stores:
+                store.undo()
+            for k in range(self.n_places - 1, -1, -1):
+                copy_place(&self.places[k], True)
+            for content, before in self.parts:
+                if len(content) != len(before):
+                    for name in [name for name in content if name not in before]:
+                        del content[name]
+                content.update(before)
+        finally:
+            self.leave()
 
-    cdef finish(self):
+    cdef finish(self, bint whole):
         problem = None
-        for call in self.deferred:
-            call()
-        for store in self.stores:
-            problem = store.finish() or problem
+        if not whole:
+            return
+        try:
+            for call in self.deferred:
+                call()
+            for store in self.stores:
+                problem = store.finish() or problem
+        finally:
+            self.leave()
         if problem is not None:
             raise problem
 

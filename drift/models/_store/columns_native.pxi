@@ -70,3 +70,13 @@ cdef extern from *:
     int drift_make_dense(bint, DriftColumn *, int) nogil
     int drift_make_sparse(bint, DriftColumn *, int) nogil
     int drift_widen_dense(bint, DriftColumn *, int, int) nogil
+
+
+cdef extern from "Python.h":
+    int PyList_SetSlice(list, Py_ssize_t, Py_ssize_t, PyObject *) except -1
+    dict PyObject_GenericGetDict(object, void *)
+
+
+cdef inline dict content_of(part):
+    """Attributes of a part, as ``part.__dict__`` gives them in several times as long."""
+    return PyObject_GenericGetDict(part, NULL)

@@ -162,29 +162,51 @@ cdef class Scores(Point):
         return self.score()
 
     def learn(self, x, y, double sign, model):
-        """Read an example, let a model take its step, and return the score before that.
-
-        The step is one update, of ``model._step(x, y, sign, score)``. Where the margin is above
-        ``model._update_margin`` it would do no more than `pass_over` does instead.
-        """
+        """Read an example, have a model learn it, and return the score before that."""
         cdef double value
         self.read(x)
         value = self.score()
-        if not self.pass_over(value, sign, model._update_margin, model, y):
-            self.guard.apply(model, model._step, (x, y, sign, value))
+        if not self.pass_over(y, sign, value, model._update_margin, model):
+            self.take_step(x, y, sign, value, model)
         return value
 
-    @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
-    cdef bint pass_over(self, double value, double sign, double margin, model, y) except -1:
-        """Do the step of an example that changes nothing but the calibration; False of any other."""
-        cdef bint usual
-        if sign * value <= margin:
-            return False
-        usual = type(y) is bool or type(y) is type(model._labels[0])
-        if (not usual or model._kind == "any") and model._would_adopt(y):
+    cdef bint pass_over(self, y, double sign, double value, double margin, model) except -1:
+        """Learn an example that changes nothing but the calibration; False of any other.
+
+        That is one whose margin is above ``model._update_margin``, unless its label is of a new kind.
+        """
+        if sign * value <= margin or self.adopts(y, model):
             return False
         self.calibration.take(value, sign, <double>model._weight if self.guard.updating else 1.0)
         return True
+
+    cdef int take_step(self, x, y, double sign, double value, model) except -1:
+        """Have a model learn the point in one update, just as `KernelClassifier._step` does."""
+        cdef bint whole = self.guard.enter()
+        cdef dict content
+        try:
+            self.guard.join(model)
+            content = content_of(model)
+            if sign * value <= 0.0:
+                content["n_mistakes"] += 1
+            if model._should_update(x, sign, value):
+                content["n_updates"] += 1
+                model._update(x, sign, value)
+            self.calibration.take(value, sign, 1.0 if whole else <double>model._weight)
+            if self.adopts(y, model):
+                model._adopt(y)
+        except:
+            self.guard.undo(whole)
+            raise
+        self.guard.finish(whole)
+        return 0
+
+    @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
+    cdef bint adopts(self, y, model) except -1:
+        """Whether a model predicts in another kind of label once it has learnt this one."""
+        cdef dict content = content_of(model)
+        cdef bint usual = type(y) is bool or type(y) is type(content["_labels"][0])
+        return (not usual or content["_kind"] == "any") and model._would_adopt(y)
 
     def rounding(self):
         """Bound on the rounding error of the score taken last."""

@@ -131,7 +131,7 @@ cdef class Supports:
     # The supports, the oldest first: their slots, and their numbers among all that ever came.
     cdef int32_t *order
     cdef int64_t *serials
-    cdef readonly int size
+    cdef int size
     cdef readonly int64_t n_added
     # The log of the update under way, see _columns_changes.pxi.
     cdef bint logging, weights_kept

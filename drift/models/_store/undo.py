@@ -27,6 +27,16 @@ class Part:
     #: Attributes whose content an update never changes in place, or only after `Guard.keep`.
     _kept: ClassVar[frozenset[str]] = frozenset()
 
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Make one with a dict of its own from the beginning.
+
+        Guards ask for it, and after that CPython before 3.13 finds attributes slowly in one that
+        shares its keys with the class's other instances.
+        """
+        self = super().__new__(cls)
+        self.__dict__ = {}
+        return self
+
     def __copy__(self) -> Self:
         """Copy all of it: a model that shared another's supports would learn into that, too."""
         return copy.deepcopy(self)

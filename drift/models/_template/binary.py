@@ -3,8 +3,9 @@
 (With the hooks and the public methods, each with its docstring, it has more than 300 lines.)
 
 What happens to an example is `KernelClassifier._step`, be it learnt by `learn_one` or in a batch,
-with a weight or without, or for one class of several. Compiled code does it for those of which
-`_update_margin` tells that they change nothing. A class may say, as attributes or properties:
+with a weight or without, or for one class of several. Where the score is the supports' sum the
+compiled store does the same by itself (`take_step`), and calls no hook for an example of which
+`_update_margin` tells that it changes nothing. A class may say, as attributes or properties:
 
 ====================  =============================================================================
 attribute             says

@@ -5,72 +5,73 @@ from __future__ import annotations
 import copy
 import random
 from array import array
+from itertools import repeat
 from typing import Any
 
-from drift.models._store.undo import Part
+__all__ = ["Drawing"]
 
-__all__ = ["Drawing", "Draws"]
-
-#: Draws made ahead: to copy a generator takes as long as some hundred of them.
+#: Numbers that a block is made of: to copy a generator takes as long as some hundred of them.
 _AHEAD = 512
 
 
-class Draws(Part):
-    """Whole numbers below a bound, as ``random.Random(seed).randrange(bound)`` gives them.
+class _Block:
+    """Numbers below a bound, as ``rng.randrange(bound)`` gives them, and the generator after them.
 
-    No generator ever changes here, only how many draws were taken of those made ahead: that is
-    undone in no time, where to note a generator's state takes longer than most updates.
-
-    Parameters
-    ----------
-    seed
-        Seed of the draws, or a generator to go on with.
-
-    Examples
-    --------
-    >>> draws, rng = Draws(7), random.Random(7)
-    >>> [draws.randrange(5) for _ in range(2000)] == [rng.randrange(5) for _ in range(2000)]
-    True
+    It never changes once it is made: how many are taken of it is an attribute of the model, which
+    is undone in no time, where to note a generator's state takes longer than most updates.
     """
 
-    _kept = frozenset({"_ahead"})
+    def __init__(self, rng: random.Random, bound: int = 0) -> None:
+        self.start, self.bound, self.numbers, self.stop = rng, bound, array("q"), copy.copy(rng)
+        if bound:
+            bits = map(self.stop.getrandbits, repeat(bound.bit_length(), _AHEAD))
+            # As `randrange` does it, in half the time.
+            self.numbers.extend([number for number in bits if number < bound])
+            self.numbers.append(self.stop.randrange(bound))  # after which no bits are left over
 
-    def __init__(self, seed: int | random.Random | None) -> None:
-        rng = seed if isinstance(seed, random.Random) else random.Random(seed)
-        self._start = self._stop = rng  # before the draws made ahead, and after them
-        self._ahead = array("q")
-        self._bound = 0
-        self._taken = 0
-
-    def randrange(self, bound: int) -> int:
-        """Draw a number of at least 0 and below `bound`."""
-        if self._taken == len(self._ahead) or bound != self._bound:
-            start = self.generator()
-            stop = copy.copy(start)
-            ahead = array("q", [stop.randrange(bound) for _ in range(_AHEAD)])
-            new = {"_start": start, "_stop": stop, "_ahead": ahead, "_bound": bound, "_taken": 0}
-            self.__dict__.update(new)
-        self._taken += 1
-        return self._ahead[self._taken - 1]
-
-    def generator(self) -> random.Random:
-        """Generator of the draws that are still to come."""
-        if self._taken == len(self._ahead):
-            return self._stop
-        rng = copy.copy(self._start)
-        for _ in range(self._taken):
-            rng.randrange(self._bound)
+    def after(self, taken: int) -> random.Random:
+        """Return the generator after so many of the numbers."""
+        if taken == len(self.numbers):
+            return self.stop
+        rng = copy.copy(self.start)
+        for _ in range(taken):
+            rng.randrange(self.bound)
         return rng
 
 
 class Drawing:
-    """Model with `Draws` as its `_rng`; its state has a `random.Random`, as it always had."""
+    """Model that draws numbers; its state has a `random.Random` as ``_rng``, as it always had.
 
-    _rng: Draws
+    Examples
+    --------
+    >>> model, rng = Drawing(), random.Random(7)
+    >>> model._start_draws(7)
+    >>> [model._draw(5) for _ in range(2000)] == [rng.randrange(5) for _ in range(2000)]
+    True
+    """
+
+    _rng: _Block
+    _taken: int
+
+    def _start_draws(self, seed: int | random.Random | None) -> None:
+        """Draw from a generator with this seed, or from this one, from now on."""
+        self._rng = _Block(seed if isinstance(seed, random.Random) else random.Random(seed))
+        self._taken = 0
+
+    def _draw(self, bound: int) -> int:
+        """Draw a number of at least 0 and below `bound`, within an update."""
+        block, taken = self._rng, self._taken
+        if taken == len(block.numbers) or bound != block.bound:
+            block = self._rng = _Block(block.after(taken), bound)
+            taken = 0
+        self._taken = taken + 1
+        return block.numbers[taken]
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_rng": self._rng.generator()}
+        state = self.__dict__ | {"_rng": self._rng.after(self._taken)}
+        del state["_taken"]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]  # the model's
-        self._rng = Draws(state["_rng"])
+        self._start_draws(state["_rng"])

@@ -259,7 +259,7 @@ class TrackerCore(RowByRow, Part):
     def _insert(self, point: Point, steps: Array) -> None:
         """Make an example a support; on a full budget a cheap one is merged into its nearest."""
         plan = self.plan
-        if self.store.size == plan.budget:
+        if self.store.n_held() == plan.budget:
             self._evict()
         kept = [1.0 - min(c / plan.budget, 0.9) for c in plan.forgetting]
         self.factors = self.factors * np.tile(kept, len(plan.kernels) * len(plan.rates))
@@ -331,7 +331,7 @@ class TrackerCore(RowByRow, Part):
     @property
     def n_supports(self) -> int:
         """Number of supports held."""
-        return self.store.size
+        return self.store.n_held()
 
     def supports(self) -> list[dict[Hashable, float]]:
         """Return the supports, the oldest first."""
