@@ -76,6 +76,8 @@ class Tracker(OnlineClassifier):
         Number of examples, about, that are predicted between one and its label. Members are then
         weighed by what they predicted without the labels in between. For that the model keeps so
         many examples and a second one, so many behind: twice the memory, some 2.3 times the time.
+    splines
+        Have the curves; without them dense examples take less time.
 
     Raises
     ------
@@ -97,7 +99,7 @@ class Tracker(OnlineClassifier):
     Accuracy: 85.17%
     """
 
-    delay = 0  # of those stored before there was one
+    delay, splines = 0, False  # of those stored before there were any
 
     def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
         self,
@@ -110,6 +112,7 @@ class Tracker(OnlineClassifier):
         decide: str = "vote",
         seed: int | None = 0,
         delay: int = 0,
+        splines: bool = True,  # noqa: FBT001, FBT002 - River passes parameters by name
     ) -> None:
         self.budget = check_integer("budget", budget)
         self.kernels = kernels
@@ -120,6 +123,7 @@ class Tracker(OnlineClassifier):
         self.decide = decide
         self.seed = check_seed(seed)
         self.delay = check_integer("delay", delay, least=0)
+        self.splines = splines
         start = secrets.randbits(64) if self.seed is None else self.seed
         self._core = new_core(self._plan(), scale, start, self.delay)
 
@@ -132,7 +136,7 @@ class Tracker(OnlineClassifier):
         check_choice("scale", self.scale, ("auto", "dense", "sparse"))
         check_choice("decide", self.decide, ("vote", "probability"))
         share, vote = float(self.share), self.decide == "vote"
-        return Plan(self.budget, kernels, rates, forgetting, share, vote)
+        return Plan(self.budget, kernels, rates, forgetting, share, vote, bool(self.splines))
 
     @property
     def _multiclass(self) -> bool:
@@ -147,7 +151,7 @@ class Tracker(OnlineClassifier):
         return self.__dict__ | {"_core": self._core.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from drift.models._tracker.check import with_maps  # noqa: PLC0415  (imports numpy)
+        from drift.models._tracker.check import of_older  # noqa: PLC0415  (imports numpy)
 
         for name, value in state.items():
             if name != "_core":
@@ -155,7 +159,7 @@ class Tracker(OnlineClassifier):
         self.budget = check_integer("budget", self.budget)
         self.delay = check_integer("delay", self.delay, least=0)
         self._core = new_core(self._plan(), self.scale, 0, self.delay)
-        self._core.restore(with_maps(state["_core"]))
+        self._core.restore(of_older(state["_core"]))
 
     # --- one example ---------------------------------------------------------------------------
 

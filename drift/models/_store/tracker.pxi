@@ -27,7 +27,7 @@ cdef class TrackerCore(Scaling):
     cdef int cells, cell_room  # in a row
     # The splines: by row, the bias and the knots.
     cdef float *splines
-    cdef int knot_cells, knot_room
+    cdef int knot_cells, knot_room, n_splines
     cdef double norms  # sum of |x|^2 + 1
     # By slot, of the point: inner products, distances, kernels.
     cdef double *row
@@ -47,7 +47,7 @@ cdef class TrackerCore(Scaling):
         self.auto, self.sparse = scale == "auto", scale == "sparse"
         self.draws = seed % 2**64
         self.budget = min(plan.budget, 2**31 - 2)
-        self.n_kernels, self.n_experts = <int>len(plan.kernels), plan.n_experts
+        self.n_kernels, self.n_experts, self.n_splines = <int>len(plan.kernels), plan.n_experts, plan.n_splines
         self.per_kernel = self.n_experts // self.n_kernels
         self.factors = <double *>widened(NULL, 0, 3 * self.n_experts + 3 * self.n_kernels)
         self.rates = self.factors + self.n_experts
@@ -112,7 +112,10 @@ cdef class TrackerCore(Scaling):
     cdef void count_cells(self) noexcept:
         """Count the cells of a row of the linear experts and of the splines: the bias, and the slots or knots."""
         self.cells = 1 + (DRIFT_SLOTS if self.sparse else self.n_names)
-        self.knot_cells = 1 if self.sparse else 1 + DRIFT_KNOTS * min(self.n_names, <int>DRIFT_SPLINED)
+        self.knot_cells = self.knot_cells_of(self.sparse, self.n_names)
+
+    cdef int knot_cells_of(self, bint sparse, int n_names) noexcept:
+        return 1 if sparse or not self.n_splines else 1 + DRIFT_KNOTS * min(n_names, <int>DRIFT_SPLINED)
 
     # --- room ----------------------------------------------------------------------------------
 
@@ -139,7 +142,7 @@ cdef class TrackerCore(Scaling):
     cdef int reserve_cells(self, bint sparse, int n_names) except -1:
         """Make room for the weights of so many dense names, or of all sparse ones, in the linear experts and splines."""
         cdef int cells = 1 + (DRIFT_SLOTS if sparse else n_names), rows = self.row_room
-        cdef int knots = 1 + (0 if sparse else DRIFT_KNOTS * min(n_names, <int>DRIFT_SPLINED)), room
+        cdef int knots = self.knot_cells_of(sparse, n_names), room
         if cells > self.cell_room:
             room = cells if sparse else cells + cells // 4
             self.linear = <float *>restrided(self.linear, rows, rows, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE)
@@ -197,11 +200,12 @@ cdef class TrackerCore(Scaling):
                 self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE,
                 self.slots, self.values, min(self.n_slots, self.cells - 1),
             )
-            drift_spline_sums(
-                self.m.score + r * self.m.members + self.n_experts + DRIFT_LINEARS,
-                self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL,
-                self.knots, self.hats, min(self.n_hats, 2 * (self.knot_cells // DRIFT_KNOTS)),
-            )
+            if self.n_splines:
+                drift_spline_sums(
+                    self.m.score + r * self.m.members + self.n_experts + DRIFT_LINEARS,
+                    self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL,
+                    self.knots, self.hats, min(self.n_hats, 2 * (self.knot_cells // DRIFT_KNOTS)),
+                )
         drift_say(&self.m)
         drift_decide_late(&self.m)
         self.said = True
@@ -415,7 +419,7 @@ cdef class TrackerCore(Scaling):
                 drift_gradient(&self.m, e + 3, r, number) * w,
                 sure * (1.0 - sure) * w,
             )
-            if self.sparse:
+            if self.sparse or not self.n_splines:
                 continue
             for c in range(DRIFT_SPLINES):
                 gradient[c] = drift_gradient(&self.m, spline + c, r, number) * w
@@ -428,7 +432,7 @@ cdef class TrackerCore(Scaling):
         """Trust in the others alone where rows are sparse, which have no splines."""
         cdef int e, first = self.n_experts + DRIFT_LINEARS
         if self.sparse:
-            for e in range(first, first + DRIFT_SPLINES):
+            for e in range(first, first + self.n_splines):
                 self.m.weights[e] = self.m.majority[e] = 0.0
 
     cdef void turn(self, ColumnStore store) noexcept:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from drift.models._tracker.plan import Plan
 
-__all__ = ["check_tracker", "late_weights", "with_maps"]
+__all__ = ["check_tracker", "late_weights", "of_older"]
 
 _MOST = 2**31 - 1
 _NUMBERS = ("squares", "norms", "total", "log_loss", "mistakes", "mean_loss", "mean_of")
@@ -29,9 +29,13 @@ def _check(holds: Any, problem: str) -> None:
         raise ValueError(f"the state of a tracker is inconsistent: {problem}")
 
 
-def with_maps(state: dict[str, Any]) -> dict[str, Any]:
-    """Add what older versions had not, maps of probabilities: the one that changes nothing."""
-    return {"maps": np.eye(len(MAPS))[0]} | state
+def of_older(state: dict[str, Any]) -> dict[str, Any]:
+    """Add what older versions had not: maps of probabilities that change nothing, no splines."""
+    if "behind" in state:
+        return state | {name: of_older(state[name]) for name in ("core", "behind")}
+    rows = len(state["linear"])
+    splines = np.zeros((rows, 1, 2 * N_SPLINES), np.float32)
+    return {"maps": np.eye(len(MAPS))[0], "splines": splines} | state
 
 
 def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
@@ -57,7 +61,7 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     _check(state["mean_of"] > 0.0 and state["norms"] >= 0.0 and state["squares"] >= 0.0, "sums")
     rows = len(classes) + 1 if len(classes) > 2 else 1
     used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
-    knots = KNOTS * min(len(names), SPLINED)
+    knots = KNOTS * min(len(names), SPLINED) if plan.splines else 0
     n_scored = plan.n_members - N_GATES
     shapes = {
         "coefficients": (np.float32, (plan.n_experts, rows, used)),

@@ -126,7 +126,7 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     ]
     rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*LINEAR, 0.0], strict=True)
     heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]
-    heads += [("splines, Kalman", walk, 0.0) for walk in SPLINES]
+    heads += [("splines, Kalman", walk, 0.0) for walk in SPLINES[: plan.n_splines]]
     heads += [*(("gate", rate, 0.0) for rate in GATES), ("gate, Kalman", 0.0, 0.0)]
     total = record["total"] or 1.0
     columns = zip(heads, record["weights"], record["errors"], record["losses"], strict=True)

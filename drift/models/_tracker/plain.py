@@ -85,7 +85,9 @@ class TrackerCore(RowByRow, Part):
         #: By row, bias and slots: weights, AdaGrad's sum of squares, what the filter knows.
         self.linear = np.zeros((rows, 1 + scaling.n_slots, N_LINEAR + 2), np.float32)
         #: By row, bias and knots: the splines' weights, and what their filters know.
-        self.splines = np.zeros((rows, 1 + scaling.n_knots, 2 * N_SPLINES), np.float32)
+        self.splines = np.zeros(
+            (rows, 1 + plan.splines * scaling.n_knots, 2 * N_SPLINES), np.float32
+        )
         self.norms = 0.0  # sum of |x|^2 + 1
 
     # --- what is predicted ---------------------------------------------------------------------
@@ -107,7 +109,7 @@ class TrackerCore(RowByRow, Part):
             kernel = self._kernels(dots.astype(np.float32), distance.astype(np.float32))
             point = self.point
             linear = _linear_scores(self.linear, N_LINEAR, point.slots, point.values)
-            splines = _linear_scores(self.splines, N_SPLINES, point.knots, point.hats)
+            splines = _linear_scores(self.splines, self.plan.n_splines, point.knots, point.hats)
             scores = [self._expert_scores(kernel), linear, splines]
             self.said = self.mixture.say(np.vstack(scores), len(self.classes))
         return self.said
@@ -199,7 +201,7 @@ class TrackerCore(RowByRow, Part):
         known = w * softmax[:, -rows:] * (1.0 - softmax[:, -rows:])
         last = n + N_LINEAR
         self._learn_linear(point, steps[n:last], known[last - 1])
-        if not self.scaling.sparse:
+        if self.plan.splines and not self.scaling.sparse:
             self._learn_splines(point, steps[last:], known[last:])
         self.point = self.said = None
         if self.scaling.learn(point):

@@ -85,6 +85,8 @@ class Plan(NamedTuple):
         Share of the weights that is spread over all members at each example.
     vote
         Predict by the vote; else the class of the largest probability.
+    splines
+        Have splines at all.
     """
 
     budget: int
@@ -93,6 +95,7 @@ class Plan(NamedTuple):
     forgetting: tuple[float, ...]
     share: float
     vote: bool
+    splines: bool
 
     @property
     def n_experts(self) -> int:
@@ -100,6 +103,11 @@ class Plan(NamedTuple):
         return len(self.kernels) * len(self.rates) * len(self.forgetting)
 
     @property
+    def n_splines(self) -> int:
+        """Number of splines."""
+        return N_SPLINES if self.splines else 0
+
+    @property
     def n_members(self) -> int:
         """Number of all members of the list."""
-        return self.n_experts + N_LINEAR + N_SPLINES + N_GATES
+        return self.n_experts + N_LINEAR + self.n_splines + N_GATES
