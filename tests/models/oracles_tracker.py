@@ -39,9 +39,11 @@ class Tracker:
         scale="auto",
         decide="vote",
         seed=0,
+        splines=True,
     ):
         self.budget, self.share, self.scale, self.decide = budget, share, scale, decide
         self.state = seed % 2**64
+        self.linear_rules = LINEAR + SPLINES if splines else LINEAR
         self.widths = kernels
         self.experts = [(k, r, a) for k in kernels for r in rates for a in forgetting]
         self.classes, self.looked, self.doubtful = [], None, False
@@ -65,7 +67,7 @@ class Tracker:
         self.supports, self.squares = [], np.zeros(0)  # the oldest first
         rows = 1 if len(self.classes) < 3 else len(self.classes) + 1
         self.alpha = np.zeros((len(self.experts), rows, 0))
-        self.linear = [Linear(*of, rows) for of in LINEAR + SPLINES]
+        self.linear = [Linear(*of, rows) for of in self.linear_rules]
         self.sum_squares = self.n_squares = 0
 
     def leave_out_splines(self):

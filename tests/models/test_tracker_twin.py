@@ -107,6 +107,7 @@ def test_agrees_with_its_twin(stream, scale, budget, traces):
         dict(kernels=(0.5,), rates=(1.0,), forgetting=(2.0,)),
         dict(kernels=(3.0, 0.0, 24.0), rates=(0.1, 2.0, 20.0), forgetting=(0.0,), share=0.05),
         dict(kernels=(0.0,), forgetting=(0.0, 100.0), share=0.0, decide="probability"),
+        dict(splines=False),
     ],
 )
 @pytest.mark.usefixtures("tolerance")
