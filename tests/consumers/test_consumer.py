@@ -79,6 +79,14 @@ def test_what_was_held_while_its_records_waited_comes_again(broker, member):
     poll_until(lambda: held[0] in read)
 
 
+def test_partitions_that_are_added_are_looked_for_every_minute_unless_told_otherwise(
+    broker, member
+):
+    for given, seconds in (({}, 60), ({"metadata_max_age_ms": 500}, 0.5)):
+        one = member({**broker.client_args, **given})
+        assert one.consumer._cluster.config["metadata_max_age_ms"] == 1000 * seconds
+
+
 def test_an_outage_while_closing_hides_no_other_error(client, monkeypatch, caplog):
     with monkeypatch.context() as patch:
         patch.setattr(client.consumer, "close", Mock(side_effect=KafkaTimeoutError("silence")))

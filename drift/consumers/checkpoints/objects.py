@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["AnyPath", "ObjectPath", "place"]
 
 _SCHEME = "s3://"
-#: What an error says of a key or a right that is missing.
-_REFUSED = re.compile(r"\b40[13] (Unauthorized|Forbidden)\b")
+#: What an error says of what somebody has to mend: a key or right, the bucket, the region.
+_REFUSED = re.compile(r"\b40[134] (Unauthorized|Forbidden|Not Found)\b|incorrectly configured")
 #: A worker that waits for its store learns nothing, and after 30 s its group would be right to ask.
 _TIMES = {"timeout": timedelta(seconds=20), "connect_timeout": timedelta(seconds=5)}
 _RETRIES: dict[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
