@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, run_all
-from drift.experiments.papers import paper_run
+from drift.experiments.papers import Setting, paper_run
 from drift.kernels import Linear, Polynomial
 from drift.models import MRBP, OneVsRest, Perceptron, VotedPerceptron
 from drift.streams import Documents
@@ -34,26 +34,28 @@ def one(*trial, **more):
 def test_models_learn_in_float64_whenever_they_are_made(close, one_vs_rest, permutation):
     # OneVsRest makes the model of a class when it sees one.
     problem = Problem(close, None if one_vs_rest else "a")
-    record = one("Perceptron", {}, problem, permutation, Linear(), one_vs_rest=one_vs_rest)
+    record = one(
+        Setting("Perceptron", one_vs_rest=one_vs_rest, kernel=Linear()), problem, permutation
+    )
     assert (record["updates"], record["columns"]) == (1, "float64")
 
 
 def test_the_seed_reaches_every_model(documents):
     trial = partial(paper_run, problem=Problem(documents, "a"), permutation=None, seed=7)
-    assert trial("RBP", {}).make().seed == 7
-    assert trial("RBP", {}, one_vs_rest=True).make().model.seed == 7
-    assert trial("RBP", {}, adwin=True).make().model.seed == 7
-    assert trial("River HoeffdingAdaptiveTreeClassifier", {}).make().seed == 7
+    assert trial(Setting("RBP")).make().seed == 7
+    assert trial(Setting("RBP", one_vs_rest=True)).make().model.seed == 7
+    assert trial(Setting("RBP", adwin=True)).make().model.seed == 7
+    assert trial(Setting("River HoeffdingAdaptiveTreeClassifier")).make().seed == 7
 
 
 def test_a_trial_stays_what_its_key_says(documents):
-    trial = paper_run("RBP", {}, Problem(documents, "a"), 0, seed=7)
+    trial = paper_run(Setting("RBP"), Problem(documents, "a"), 0, seed=7)
     with pytest.raises(FrozenInstanceError):
         trial.seed = 8
 
 
 def test_a_permutation_is_learnt_in_its_own_order(documents):
-    record = one("Perceptron", {}, Problem(documents, "a"), 2)
+    record = one(Setting("Perceptron"), Problem(documents, "a"), 2)
     order = np.random.default_rng(2).permutation(len(documents))
     y = documents.has("a")[order]
     model = Perceptron()
@@ -65,7 +67,9 @@ def test_a_permutation_is_learnt_in_its_own_order(documents):
 
 
 def test_every_epoch_goes_on_in_the_same_order_and_is_tested(documents, test_part):
-    record = one("Perceptron", {"bias": True}, Problem(documents, "b", test_part), 1, epochs=3)
+    record = one(
+        Setting("Perceptron", {"bias": True}), Problem(documents, "b", test_part), 1, epochs=3
+    )
     order = np.random.default_rng(1).permutation(len(documents))
     model, X, y = Perceptron(bias=True), documents.rows[order], documents.has("b")[order]
     for state in record["by_epoch"]:
@@ -82,7 +86,7 @@ def test_every_epoch_goes_on_in_the_same_order_and_is_tested(documents, test_par
 @pytest.mark.parametrize("model", [Perceptron(), VotedPerceptron()])
 def test_one_against_the_rest_counts_over_all_classes(documents, test_part, model):
     name = type(model).__name__
-    record = one(name, {}, Problem(documents, None, test_part), 0, one_vs_rest=True)
+    record = one(Setting(name, one_vs_rest=True), Problem(documents, None, test_part), 0)
     order = np.random.default_rng(0).permutation(len(documents))
     y = np.array([min(topics) for _, topics in documents])[order]
     twin = OneVsRest(model)
@@ -97,19 +101,19 @@ def test_one_against_the_rest_counts_over_all_classes(documents, test_part, mode
 
 def test_classes_named_0_and_1_are_classes_all_the_same(documents):
     numbered = Documents(documents.rows, documents.topics, ("1", "0", "-1", "3"))
-    lettered = one("ProjectronPlusPlus", {"tolerance": 0.4}, Problem(documents), 0)
-    record = one("ProjectronPlusPlus", {"tolerance": 0.4}, Problem(numbered), 0)
+    lettered = one(Setting("ProjectronPlusPlus", {"tolerance": 0.4}), Problem(documents), 0)
+    record = one(Setting("ProjectronPlusPlus", {"tolerance": 0.4}), Problem(numbered), 0)
     for name in ("mistakes", "supports", "updates"):
         assert record[name] == lettered[name]
 
 
 def test_a_factor_scales_what_is_learnt_and_what_is_tested(documents, test_part):
-    kernel = Polynomial(degree=2)
+    romma = Setting("ROMMA", kernel=Polynomial(degree=2))
     scaled = [
         Documents(part.rows / 8, part.topics, part.topic_names) for part in (documents, test_part)
     ]
-    first = one("ROMMA", {}, Problem(documents, "a", test_part, factor=1 / 8), 0, kernel)
-    second = one("ROMMA", {}, Problem(scaled[0], "a", scaled[1]), 0, kernel)
+    first = one(romma, Problem(documents, "a", test_part, factor=1 / 8), 0)
+    second = one(romma, Problem(scaled[0], "a", scaled[1]), 0)
     for name in ("mistakes", "supports", "test_error"):
         assert first[name] == second[name]
     assert first["key"] != second["key"]
@@ -121,7 +125,7 @@ def test_a_factor_scales_what_is_learnt_and_what_is_tested(documents, test_part)
 )
 def test_an_svm_is_scikit_learns(documents, test_part, kernel):
     started = time.process_time()
-    record = one("SVM", {"C": 2.0}, Problem(documents, None, test_part), 0, kernel)
+    record = one(Setting("SVM", {"C": 2.0}, kernel=kernel), Problem(documents, None, test_part), 0)
     assert 0 <= record["seconds"] <= time.process_time() - started
     X, Z = documents.rows.toarray(), test_part.rows.toarray()
     if kernel.normalize == "rows":
@@ -143,19 +147,19 @@ def test_an_svm_is_scikit_learns(documents, test_part, kernel):
 def test_everything_that_matters_is_in_the_key(documents, test_part):
     problem = Problem(documents, "a", test_part)
     trials = [
-        paper_run("Perceptron", {}, problem, 0),
-        paper_run("Perceptron", {"bias": True}, problem, 0),
-        paper_run("Perceptron", {}, problem, 1),
-        paper_run("Perceptron", {}, problem, 0, Linear()),
-        paper_run("Perceptron", {}, problem, 0, epochs=2),
-        paper_run("Perceptron", {}, problem, 0, one_vs_rest=True),
-        paper_run("RBP", {}, problem, 0, seed=0),
-        paper_run("RBP", {}, problem, 0, seed=1),
-        paper_run("Perceptron", {}, Problem(documents, "b", test_part), 0),
-        paper_run("Perceptron", {}, Problem(documents, "a", test_part.head(9)), 0),
-        paper_run("Perceptron", {}, Problem(documents, "a"), 0),
-        paper_run("Perceptron", {}, Problem(documents.head(99), "a", test_part), 0),
-        paper_run("Perceptron", {}, Problem(documents, "a", test_part, factor=2.0), 0),
+        paper_run(Setting("Perceptron"), problem, 0),
+        paper_run(Setting("Perceptron", {"bias": True}), problem, 0),
+        paper_run(Setting("Perceptron"), problem, 1),
+        paper_run(Setting("Perceptron", kernel=Linear()), problem, 0),
+        paper_run(Setting("Perceptron"), problem, 0, epochs=2),
+        paper_run(Setting("Perceptron", one_vs_rest=True), problem, 0),
+        paper_run(Setting("RBP"), problem, 0, seed=0),
+        paper_run(Setting("RBP"), problem, 0, seed=1),
+        paper_run(Setting("Perceptron"), Problem(documents, "b", test_part), 0),
+        paper_run(Setting("Perceptron"), Problem(documents, "a", test_part.head(9)), 0),
+        paper_run(Setting("Perceptron"), Problem(documents, "a"), 0),
+        paper_run(Setting("Perceptron"), Problem(documents.head(99), "a", test_part), 0),
+        paper_run(Setting("Perceptron"), Problem(documents, "a", test_part, factor=2.0), 0),
     ]
     assert len({trial.key for trial in trials}) == len(trials)
 
@@ -163,7 +167,7 @@ def test_everything_that_matters_is_in_the_key(documents, test_part):
 def test_trials_resume(tmp_path, documents, test_part):
     problem = Problem(documents, None, test_part)
     trials = [
-        paper_run("MRBP", {"budget": b}, problem, i, None, i) for b in (9, 30) for i in (0, 1)
+        paper_run(Setting("MRBP", {"budget": b}), problem, i, i) for b in (9, 30) for i in (0, 1)
     ]
     first = run_all(trials, folder=RunFolder(tmp_path), jobs=1)
     assert json.loads(json.dumps(first)) == first

@@ -130,26 +130,28 @@ def test_a_model_starts_afresh_where_adwin_finds_a_change():
 
 
 def test_documents_come_in_their_own_order(documents):
-    (record,) = run_all([paper_run("River NoChangeClassifier", {}, Problem(documents, "a"), None)])
+    (record,) = run_all(
+        [paper_run(Setting("River NoChangeClassifier"), Problem(documents, "a"), None)]
+    )
     y = documents.has("a")
     assert record["mistakes"] == 1 + (y[1:] != y[:-1]).sum()
     assert (record["permutation"], record["kernel"]) == (None, None)
 
 
 def test_keys_of_other_trials_are_as_they_were(documents):
-    identity = paper_run("LBP", {"budget": 9}, Problem(documents, "a"), 0).identity
+    identity = paper_run(Setting("LBP", {"budget": 9}), Problem(documents, "a"), 0).identity
     assert not {"river", "adwin"} & set(identity)
 
 
 def test_everything_that_matters_is_in_the_key(documents):
     problem = Problem(documents, "a")
     trials = [
-        paper_run("LBP", {"budget": 9}, problem, 0),
-        paper_run("LBP", {"budget": 9}, problem, None),
-        paper_run("LBP", {"budget": 9}, problem, None, adwin=True),
-        paper_run("River Perceptron", {}, problem, None),
-        paper_run("River Perceptron", {}, problem, None, adwin=True),
-        paper_run("Perceptron", {}, problem, None),
+        paper_run(Setting("LBP", {"budget": 9}), problem, 0),
+        paper_run(Setting("LBP", {"budget": 9}), problem, None),
+        paper_run(Setting("LBP", {"budget": 9}, adwin=True), problem, None),
+        paper_run(Setting("River Perceptron"), problem, None),
+        paper_run(Setting("River Perceptron", adwin=True), problem, None),
+        paper_run(Setting("Perceptron"), problem, None),
     ]
     assert len({trial.key for trial in trials}) == len(trials)
 

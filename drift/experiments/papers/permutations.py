@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -188,13 +187,10 @@ def _parameters(one: Setting, records: Mapping[str, Iterable[Record]]) -> dict[s
 def _runs(
     one: Setting, parameters: dict[str, Any], problem: Problem, settings: _Shared
 ) -> list[Run]:
-    kernel = one.kernel or settings.kernel
+    one = replace(one, parameters=parameters, kernel=one.kernel or settings.kernel)
     if one.model == SVM:
-        return [paper_run(SVM, parameters, problem, 0, kernel)]
-    seeded = replace(one, parameters=parameters).draws
-    make = partial(paper_run, one.model, parameters, problem, one_vs_rest=one.one_vs_rest)
-    runs = range(settings.permutations)
+        return [paper_run(one, problem, 0)]
+    runs, draws = range(settings.permutations), one.draws
     if settings.as_stream:
-        seeds: Iterable[int | None] = runs if seeded else [None]
-        return [make(None, kernel, seed, adwin=one.adwin) for seed in seeds]
-    return [make(i, kernel, i if seeded else None, settings.epochs) for i in runs]
+        return [paper_run(one, problem, None, seed) for seed in (runs if draws else [None])]
+    return [paper_run(one, problem, i, i if draws else None, settings.epochs) for i in runs]

@@ -14,7 +14,7 @@ from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
 from drift.experiments.river_models import RIVALS
 from drift.experiments.runner import learn, updates
-from drift.experiments.setting import SVM, Setting
+from drift.experiments.setting import SVM
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import OneVsRest
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from drift.experiments.folder import Record
     from drift.experiments.papers.baselines import BatchSVM
     from drift.experiments.papers.problem import Problem
-    from drift.kernels import Kernel
+    from drift.experiments.setting import Setting
 
 __all__ = ["learn_one_by_one", "paper_run"]
 
@@ -35,59 +35,46 @@ __all__ = ["learn_one_by_one", "paper_run"]
 _WINDOWS = 50
 
 
-def paper_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
-    model: str,
-    parameters: dict[str, Any],
+def paper_run(
+    one: Setting,
     problem: Problem,
     permutation: int | None,
-    kernel: Kernel | None = None,
     seed: int | None = None,
     epochs: int = 1,
-    *,
-    one_vs_rest: bool = False,
-    adwin: bool = False,
 ) -> Run:
-    """Return the run of one model on one problem, in one order.
+    """Return the run of one contender on one problem, in one order.
 
     Parameters
     ----------
-    model
-        A name in `drift.models.MODELS`; ``SVM``, which is trained at once; or one of River's models
-        in `drift.experiments.river_models.RIVALS`, which learn one by one.
-    parameters
-        The model's parameters other than kernel and seed.
+    one
+        The contender. Its `factor` and `budget_of` are the problem's and the experiment's.
     problem
         What it learns.
     permutation
         Seed of the order of the examples, the same in every epoch; None: their own order, one by
-        one, as dicts, with the memory measured.
-    kernel
-        Kernel between examples; None for the model's default.
+        one, as dicts, with the memory measured, as River's models and ADWIN need it.
     seed
         Of a model that draws at random; None for the others.
     epochs
         Number of passes over the examples.
-    one_vs_rest
-        Learn one model for each class, as `drift.models.OneVsRest` does.
-    adwin
-        Start afresh where ADWIN finds that the error has changed; one by one only.
 
     Examples
     --------
     >>> from drift.experiments import Problem, run_all
-    >>> from drift.experiments.papers.runs import paper_run
+    >>> from drift.experiments.papers import Setting, paper_run
     >>> from drift.streams import gaussians
     >>> problem = Problem(gaussians(200), "+1", test=gaussians(100, seed=1))
-    >>> (record,) = run_all([paper_run("Perceptron", {}, problem, 0, epochs=2)], jobs=1)
+    >>> (record,) = run_all([paper_run(Setting("Perceptron"), problem, 0, epochs=2)], jobs=1)
     >>> [state["mistakes"] for state in record["by_epoch"]], record["test_error"]
     ([36, 64], 13.0)
     """
+    of_river = one.model in RIVALS
     identity = {
-        "model": model,
-        "parameters": parameters,
-        "one_vs_rest": one_vs_rest,
+        "model": one.model,
+        "parameters": dict(one.parameters),
+        "one_vs_rest": one.one_vs_rest,
         "seed": seed,
-        "kernel": repr(kernel or DEFAULT_KERNEL),
+        "kernel": None if of_river else repr(one.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
         "code": code_fingerprint(),
@@ -95,12 +82,9 @@ def paper_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
         "epochs": epochs,
         "permutation": permutation,
     }
-    if adwin or model in RIVALS:
-        identity |= {"river": version("river"), "adwin": adwin}
-    if model in RIVALS:
-        identity["kernel"] = None
-    one = Setting(model, parameters, adwin, one_vs_rest=one_vs_rest, kernel=kernel)
-    learnt, arguments = _task(model, problem, permutation, epochs)
+    if one.adwin or of_river:
+        identity |= {"river": version("river"), "adwin": one.adwin}
+    learnt, arguments = _task(one.model, problem, permutation, epochs)
     return Run(
         identity, partial(one.make, seed), learnt, arguments, epochs * len(problem.documents)
     )

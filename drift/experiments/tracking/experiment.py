@@ -12,6 +12,7 @@ from drift._checks import check_integer, suggest
 from drift.errors import ParameterError
 from drift.experiments.folder import held
 from drift.experiments.runner import run_all
+from drift.experiments.setting import Setting
 from drift.experiments.tracking.results import TrackingResults
 from drift.experiments.tracking.runs import tracking_run
 from drift.kernels import DEFAULT_KERNEL
@@ -281,7 +282,7 @@ def _grid(
         points = [{parameter: value} for value in values[parameter]]
     seeds: Sequence[int | None] = range(n_seeds) if model in _SEEDS else [None]
     return [
-        tracking_run(model, point, stream, index, kernel, seed)
+        tracking_run(Setting(model, point, kernel=kernel), stream, index, seed)
         for index, stream in streams
         for point in points
         for seed in seeds
@@ -293,7 +294,7 @@ def _chunks(
 ) -> list[Run]:
     """The paper's Table I: a fresh model on each chunk of every stream."""
     return [
-        tracking_run(model, {}, stream, index, kernel, chunk=chunk)
+        tracking_run(Setting(model, kernel=kernel), stream, index, chunk=chunk)
         for index, stream in streams
         for chunk in range(len(stream.targets))
     ]

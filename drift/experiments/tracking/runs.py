@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import drift
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
 from drift.experiments.runner import learn
-from drift.experiments.setting import Setting
 from drift.kernels import DEFAULT_KERNEL
 
 if TYPE_CHECKING:
@@ -16,36 +15,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.experiments.folder import Record
-    from drift.kernels import Kernel
+    from drift.experiments.setting import Setting
     from drift.models import KernelClassifier
     from drift.streams import ShiftingStream
 
 __all__ = ["tracking_run"]
 
 
-def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
-    model: str,
-    parameters: dict[str, Any],
+def tracking_run(
+    one: Setting,
     stream: ShiftingStream,
     index: int,
-    kernel: Kernel | None = None,
     seed: int | None = None,
     chunk: int | None = None,
 ) -> Run:
-    """Return the run of one model on one stream, or on one chunk of it.
+    """Return the run of one contender on one stream, or on one chunk of it.
 
     Parameters
     ----------
-    model
-        A name in `drift.models.MODELS`, or Tracker.
-    parameters
-        The model's parameters other than kernel and seed.
+    one
+        Model, parameters and kernel, of which Tracker has its own.
     stream
         What it learns.
     index
         Number of the stream among those with as many shifts.
-    kernel
-        Kernel between examples; None for the model's default. Tracker has its own.
     seed
         Of a model that draws at random; None for the others.
     chunk
@@ -53,10 +46,11 @@ def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
 
     Examples
     --------
+    >>> from drift.experiments.setting import Setting
     >>> from drift.experiments.tracking.runs import tracking_run
     >>> from drift.streams import ShiftingStream, segments
     >>> stream = ShiftingStream(segments(), ["sky", "grass"])
-    >>> run = tracking_run("LBP", {"budget": 10}, stream, index=0, chunk=1)
+    >>> run = tracking_run(Setting("LBP", {"budget": 10}), stream, index=0, chunk=1)
     >>> [run.identity[name] for name in ("start", "stop", "targets")]
     [1155, 2310, ['grass']]
     """
@@ -64,10 +58,10 @@ def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
     start, stop = (0, len(stream.y)) if chunk is None else (chunk * size, (chunk + 1) * size)
     targets = stream.targets if chunk is None else stream.targets[chunk : chunk + 1]
     identity = {
-        "model": model,
-        "parameters": parameters,
+        "model": one.model,
+        "parameters": dict(one.parameters),
         "seed": seed,
-        "kernel": None if model == "Tracker" else repr(kernel or DEFAULT_KERNEL),
+        "kernel": None if one.model == "Tracker" else repr(one.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
         "code": code_fingerprint(),
@@ -81,8 +75,7 @@ def tracking_run(  # noqa: PLR0913, PLR0917 - all that a result depends on
     }
     # Workers cut their part themselves: parts cut here would be so many more arrays to send.
     arguments = (start, stop, stream.y, *Rows.of(stream.documents.rows))
-    made = Setting(model, parameters, kernel=kernel).make
-    return Run(identity, partial(made, seed), _learn_part, arguments, stop - start)
+    return Run(identity, partial(one.make, seed), _learn_part, arguments, stop - start)
 
 
 @float64_columns()
