@@ -57,7 +57,7 @@ class Tracker:
         self.filter = SecondOrderGate(self.n_members)
         self.weights, self.votes, self.last = np.full(n, 1 / n), np.full(n, 1 / n), np.full(2, 0.5)
         self.leave_out_splines()
-        self.maps = np.array([1 / 2] + [1 / 22] * 11)
+        self.maps = np.array([1 / 2] + [1 / 24] * 12)
         self.losses, self.errors = [], np.zeros(n)  # a row of losses for each example
         self.log_loss = self.mistakes = self.total = 0.0
         self.mean_loss, self.mean_count = 0.7, 1.0
@@ -204,10 +204,13 @@ class Tracker:
         """Probabilities of the classes met under each map."""
         powers = [self.mixed[: len(self.classes)] ** slope for slope, _ in MAPS]
         n = max(len(self.classes), 1)
-        return [
+        maps = [
             (1 - f) * power / power.sum() + f / n
             for power, (_, f) in zip(powers, MAPS, strict=True)
         ]
+        top = max(self.mixed[: len(self.classes)], default=0.5)
+        steep = self.mixed[: len(self.classes)] ** (max(math.log(top / (1 - top)), 1) / 2.5)
+        return [*maps, steep / steep.sum()]
 
     # --- with it ---
 

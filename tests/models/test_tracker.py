@@ -75,7 +75,7 @@ def test_no_adversary_breaks_the_bound(adversary, scale):
             given -= math.log(chances[y])
         record = model.regret_bound()
         assert record.log_loss <= record.bound + 1e-9, f"example {t}"
-    price = math.log(2) - 250 * math.log(1 - 3e-4 + 3e-4 / 12)  # of the maps
+    price = math.log(2) - 250 * math.log(1 - 3e-4 + 3e-4 / 13)  # of the maps
     assert given < record.log_loss + price
     assert record.bound < min(expert.log_loss for expert in model.experts) * 250 + 4.0
 

@@ -110,6 +110,27 @@ def test_a_state_without_maps_shows_the_mixture():
     assert mixed != pytest.approx(shown, abs=1e-3)
 
 
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.usefixtures("tolerance")
+def test_a_state_of_twelve_maps_goes_on_with_those(delay):
+    model = Tracker(9, delay=delay)
+    for x, y in clusters(list("abc"), 60):
+        model.learn_one(x, y)
+    old, zero = model.__getstate__(), model.__getstate__()
+    for core in ("core", "behind") if delay else ("_core",):
+        parts = [state["_core"][core] if delay else state[core] for state in (old, zero)]
+        parts[0]["maps"] = parts[0]["maps"][:12]
+        parts[1]["maps"][12] = 0.0
+    shown = []
+    for state in (old, zero):
+        model.__setstate__(state)
+        for x, y in clusters(list("abc"), 20):
+            model.learn_one(x, y)
+        shown.append(model.predict_proba_one(x))
+    assert shown[0] == shown[1]
+    assert len(pickle.loads(pickle.dumps(model))._core.state()[core if delay else "maps"]) > 12
+
+
 def test_a_weight_scales_steps():
     """Far from any supports, the score of one linear step is in proportion to the weight."""
     gains = []

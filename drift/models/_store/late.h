@@ -13,9 +13,9 @@
 /* The probabilities that are shown of the classes met, into `next`. */
 static void drift_chances(DriftMixture *m) {
     int n = m->members;
-    double sums[DRIFT_SLOPES], total = 0.0;
-    drift_sum_powers(m, sums);
-    for (int c = 0; c < m->known; c++) m->next[c] = drift_chance(m, sums, c);
+    double total = 0.0;
+    DriftPowers powers = drift_sum_powers(m);
+    for (int c = 0; c < m->known; c++) m->next[c] = drift_chance(m, &powers, c);
     if (!m->late) return;
     for (int c = 0; c < m->known; c++) {
         const double *weights = m->late + n + 1, *p = m->p + c * n;
@@ -53,14 +53,14 @@ DRIFT_CLONES static void drift_powers(double *p, int n, double power) {
 /* Weigh by what they said of an example when they were those `behind`. */
 static void drift_weigh_late(DriftMixture *m, DriftMixture *behind, int number, double w) {
     int n = m->members;
-    double sums[DRIFT_SLOPES], slip = drift_power_of_e(-DRIFT_LATE_VOTE * (w < 1000.0 ? w : 1000.0));
+    double slip = drift_power_of_e(-DRIFT_LATE_VOTE * (w < 1000.0 ? w : 1000.0));
+    DriftPowers powers = drift_sum_powers(behind);
     if (number >= behind->known) return;
     for (int e = 0; e < n; e++) m->late[e] *= behind->choice[e] == number ? 1.0 : slip;
     m->late[n] *= behind->own == number ? 1.0 : slip;
     drift_spread_share(m->late, n + 1, DRIFT_LATE_SHARE);
-    drift_sum_powers(behind, sums);
     memcpy(behind->next, behind->p + number * n, (size_t)n * sizeof *behind->next);
-    behind->next[n] = drift_chance(behind, sums, number);
+    behind->next[n] = drift_chance(behind, &powers, number);
     drift_powers(behind->next, n + 1, DRIFT_LATE_RATE * w);
     drift_reweigh(m->late + n + 1, behind->next, n + 1, 1.0, DRIFT_LATE_SHARE);
 }

@@ -16,13 +16,14 @@
 #define DRIFT_MEMORY 0.999 /* of that mean */
 #define DRIFT_SEEN 6.0 /* scores that gates see are clipped here */
 #define DRIFT_MAP_SHARE 3e-4 /* of the weights of the maps that goes round */
+#define DRIFT_EVEN 2.5 /* log-odds that the last map keeps; larger ones grow, smaller ones shrink */
 
 /* Of the gate of second order: what an example adds to the variances of its weights, and their most. */
 #define DRIFT_WALK 1e-5
 #define DRIFT_MOST 0.1
 
 enum { DRIFT_FIRST_ORDER = 1, DRIFT_GATES = 2, DRIFT_LINEARS = 4, DRIFT_SPLINES = 2, DRIFT_USUAL = DRIFT_USUAL_MEMBERS - DRIFT_GATES };
-enum { DRIFT_SLOPES = 3, DRIFT_FLOORS = 4, DRIFT_MAPS = DRIFT_SLOPES * DRIFT_FLOORS };
+enum { DRIFT_SLOPES = 3, DRIFT_FLOORS = 4, DRIFT_MAPS = DRIFT_SLOPES * DRIFT_FLOORS + 1 };
 static const double drift_floors[DRIFT_FLOORS] = {0.0, 0.1, 0.2, 0.4};
 static const double drift_gate_rates[DRIFT_FIRST_ORDER] = {0.1};
 
@@ -117,35 +118,48 @@ static void drift_next_weights(DriftMixture *m, int number, double w) {
     if (drift_was_scored(m, number)) drift_reweigh(m->next, m->p + number * m->members, m->members, w, m->share);
 }
 
-/* Sums of the mixture's probabilities of the classes met, and of their squares and fourth powers. */
-static void drift_sum_powers(const DriftMixture *m, double *sums) {
-    for (int s = 0; s < DRIFT_SLOPES; s++) sums[s] = 0.0;
+/* Slope of the last map, and sums over the classes met: of the mixture's probabilities, of their squares and
+   fourth powers, and of the powers that the last map takes. */
+typedef struct {
+    double slope, sums[DRIFT_SLOPES + 1];
+} DriftPowers;
+
+static inline double drift_last_power(const DriftMixture *m, double slope, int number) {
+    return pow(m->mixed[number], slope);
+}
+
+static DriftPowers drift_sum_powers(const DriftMixture *m) {
+    double top = m->mixed[m->ballot[0]], odds = log(top / (1.0 - top));
+    DriftPowers powers = {(odds > 1.0 ? odds : 1.0) / DRIFT_EVEN, {0.0}};
     for (int c = 0; c < m->known; c++) {
         double power = m->mixed[c];
-        for (int s = 0; s < DRIFT_SLOPES; s++, power *= power) sums[s] += power;
+        for (int s = 0; s < DRIFT_SLOPES; s++, power *= power) powers.sums[s] += power;
+        powers.sums[DRIFT_SLOPES] += drift_last_power(m, powers.slope, c);
     }
+    return powers;
 }
 
 /* The probability of a class that was met under each map. */
-static void drift_map(const DriftMixture *m, const double *sums, int number, double *mapped) {
+static void drift_map(const DriftMixture *m, const DriftPowers *powers, int number, double *mapped) {
     double power = m->mixed[number];
     for (int s = 0; s < DRIFT_SLOPES; s++, power *= power)
         for (int f = 0; f < DRIFT_FLOORS; f++)
-            mapped[s * DRIFT_FLOORS + f] = (1.0 - drift_floors[f]) * (power / sums[s]) + drift_floors[f] / m->known;
+            mapped[s * DRIFT_FLOORS + f] = (1.0 - drift_floors[f]) * (power / powers->sums[s]) + drift_floors[f] / m->known;
+    mapped[DRIFT_MAPS - 1] = drift_last_power(m, powers->slope, number) / powers->sums[DRIFT_SLOPES];
 }
 
 /* That probability as it is shown. */
-static double drift_chance(const DriftMixture *m, const double *sums, int number) {
+static double drift_chance(const DriftMixture *m, const DriftPowers *powers, int number) {
     double mapped[DRIFT_MAPS], sum = 0.0;
-    drift_map(m, sums, number, mapped);
+    drift_map(m, powers, number, mapped);
     for (int i = 0; i < DRIFT_MAPS; i++) sum += m->maps[i] * mapped[i];
     return sum;
 }
 
 static void drift_learn_maps(DriftMixture *m, int number, double w) {
-    double sums[DRIFT_SLOPES], mapped[DRIFT_MAPS];
-    drift_sum_powers(m, sums);
-    drift_map(m, sums, number, mapped);
+    double mapped[DRIFT_MAPS];
+    DriftPowers powers = drift_sum_powers(m);
+    drift_map(m, &powers, number, mapped);
     drift_reweigh(m->maps, mapped, DRIFT_MAPS, w, DRIFT_MAP_SHARE);
 }
 

@@ -30,12 +30,14 @@ def _check(holds: Any, problem: str) -> None:
 
 
 def of_older(state: dict[str, Any]) -> dict[str, Any]:
-    """Add what older versions had not: maps of probabilities that change nothing, no splines."""
+    """Add what older versions had not: a last map, or any but the first, and no splines."""
     if "behind" in state:
         return state | {name: of_older(state[name]) for name in ("core", "behind")}
     rows = len(state["linear"])
     splines = np.zeros((rows, 1, 2 * N_SPLINES), np.float32)
-    return {"maps": np.eye(len(MAPS))[0], "splines": splines} | state
+    maps = np.ravel(state.get("maps", 1.0))
+    maps = np.pad(maps, (0, max(len(MAPS) - maps.size, 0)))
+    return {"splines": splines} | state | {"maps": maps}
 
 
 def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
@@ -81,7 +83,7 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
         array = state.get(name)
         good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
         _check(good and np.isfinite(state[name]).all(), name)
-    for name in ("weights", "majority", "trust"):
+    for name in ("weights", "majority", "trust", "maps"):
         _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
     _check((state["factors"] > 0.0).all(), "factors")
     _check((state["variance"] >= 0.0).all(), "variance")

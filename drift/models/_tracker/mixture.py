@@ -10,6 +10,7 @@ import numpy as np
 from drift.models._store.undo import Part
 from drift.models._tracker.plan import (
     CLIP,
+    EVEN,
     FLOORS,
     GATES,
     INSERTION,
@@ -79,11 +80,13 @@ class Said(NamedTuple):
     @property
     def mapped(self) -> Array:
         """Probability by map and class that was met."""
-        powers = self.mixture[: self.known] ** np.array(SLOPES)[:, np.newaxis]
+        top = self.mixture[self.ballots[0]]
+        slopes = np.array([*SLOPES, max(math.log(top / (1.0 - top)), 1.0) / EVEN])
+        powers = self.mixture[: self.known] ** slopes[:, np.newaxis]
         powers /= powers.sum(axis=1, keepdims=True)
         floors = np.array(FLOORS)[:, np.newaxis]
-        maps: Array = (1.0 - floors) * powers[:, np.newaxis] + floors / self.known
-        return maps.reshape(-1, self.known)
+        maps = (1.0 - floors) * powers[:-1, np.newaxis] + floors / self.known
+        return np.vstack([maps.reshape(-1, self.known), powers[-1]])
 
 
 def first(values: Array, tie: float) -> Any:

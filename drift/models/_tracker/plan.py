@@ -7,6 +7,7 @@ from typing import NamedTuple
 __all__ = [
     "CLIP",
     "DRAWS",
+    "EVEN",
     "FLOORS",
     "GATES",
     "INSERTION",
@@ -59,10 +60,11 @@ KNOTS, SPLINED = 9, 256
 #: Numbers of linear experts, of splines and of gates.
 N_LINEAR, N_SPLINES, N_GATES = len(LINEAR) + 1, len(SPLINES), len(GATES) + 1
 #: Maps from the mixture to the probabilities that are shown, one for each slope and floor: slope
-#: times the log-odds, mixed with equal chances by the share that is the floor. Of their weights a
-#: share goes round. At first half of them is with the identity, which is the first map.
-SLOPES, FLOORS, MAP_SHARE = (1, 2, 4), (0.0, 0.1, 0.2, 0.4), 3e-4
-MAPS = (0.5, *[0.5 / (len(SLOPES) * len(FLOORS) - 1)] * (len(SLOPES) * len(FLOORS) - 1))
+#: times the log-odds, mixed with equal chances by the share that is the floor. One more has as its
+#: slope the log-odds of the likeliest class, at least 1, divided by those that it leaves as they
+#: are. Of the weights a share goes round. At first half is with the identity, the first map.
+SLOPES, FLOORS, EVEN, MAP_SHARE = (1, 2, 4), (0.0, 0.1, 0.2, 0.4), 2.5, 3e-4
+MAPS = (0.5, *[0.5 / (len(SLOPES) * len(FLOORS))] * (len(SLOPES) * len(FLOORS)))
 
 
 class Plan(NamedTuple):
