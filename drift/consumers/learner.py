@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Source
     from drift.types import Features
 
-__all__ = ["Learner", "attempt", "decoded"]
+__all__ = ["Learner", "answer_of", "attempt", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -58,12 +58,11 @@ def attempt(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | Non
         return None, error
 
 
-def _answer(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
+def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
     """Return label, score and probabilities; None for what a model does not know."""
     at_once = getattr(model, "answer_one", None)
     if at_once is not None:
-        answer: tuple[Any, Any, dict[Any, float]] = at_once(features)
-        return answer
+        return at_once(features)  # type: ignore[no-any-return]
     predicted = model.predict_one(features)
     score = getattr(model, "decision_function_one", lambda _: None)(features)
     try:
@@ -224,7 +223,7 @@ class Learner:
         """Return the predicted label, and what is to be sent of it."""
         if self.options.predictions is None:
             return self.model.predict_one(example.features), []
-        predicted, score, chances = _answer(self.model, example.features)
+        predicted, score, chances = answer_of(self.model, example.features)
         topic, partition, offset = message.position
         body = {
             "id": example.id,

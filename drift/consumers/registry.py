@@ -179,12 +179,15 @@ class SchemaCodec(JsonCodec):
 class _Avro:
     def __init__(self, text: str, others: dict[str, str]) -> None:
         import fastavro  # noqa: PLC0415
+        from fastavro import _read_py  # noqa: PLC0415
 
-        self._read, self._write = fastavro.schemaless_reader, fastavro.schemaless_writer
         known: dict[str, Any] = {}
         for other in others.values():
             fastavro.parse_schema(json.loads(other), known)
         self._schema: Any = fastavro.parse_schema(json.loads(text), known)
+        # Compiled, it reads until the stack ends, and the process with it.
+        reader = _read_py if _is_recursive(self._schema, known) else fastavro
+        self._read, self._write = reader.schemaless_reader, fastavro.schemaless_writer
         self._is_plain = not any("logicalType" in one for one in (text, *others.values()))
 
     def read(self, data: bytes) -> Any:
@@ -198,6 +201,19 @@ class _Avro:
         stream = BytesIO()
         self._write(stream, self._schema, tree)
         return stream.getvalue()
+
+
+def _is_recursive(schema: Any, known: dict[str, Any], within: frozenset[str] = frozenset()) -> bool:
+    """Say whether a record may hold itself, so that no depth is too much for its data."""
+    if isinstance(schema, str):
+        named = known.get(schema)
+        return schema in within or (named is not None and _is_recursive(named, known, within))
+    parts = schema
+    if isinstance(schema, dict):
+        within |= {schema.get("name", "")}
+        parts = [schema[kind] for kind in ("type", "items", "values") if kind in schema]
+        parts += [field["type"] for field in schema.get("fields", ())]
+    return any(_is_recursive(part, known, within) for part in parts)
 
 
 class _Json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
 from drift.consumers.late import identified
-from drift.consumers.learner import attempt
+from drift.consumers.learner import answer_of, attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -114,7 +114,7 @@ def replay(  # noqa: PLR0913
         while wanted and wanted[-1][1] <= upto:
             one = wanted.pop()
             if one[0] in by_offset and by_offset[one[0]].features is not None:
-                predicted[one] = _prediction(model, by_offset[one[0]].features)
+                predicted[one] = Replayed(*answer_of(model, by_offset[one[0]].features))
 
     rest = iter(log)
     for label in labels:
@@ -150,13 +150,3 @@ def _learn(model: Any, features: Features, label: LabelMessage) -> None:
     model.predict_one(features)
     weight = {} if label.weight is None else {"w": label.weight}
     model.learn_one(features, label.label, **weight)
-
-
-def _prediction(model: Any, features: Features) -> Replayed:
-    label = model.predict_one(features)
-    score = getattr(model, "decision_function_one", None)
-    try:
-        probabilities = model.predict_proba_one(features)
-    except NotImplementedError:  # as River has it for those that know none
-        probabilities = None
-    return Replayed(label, None if score is None else score(features), probabilities)

@@ -173,6 +173,25 @@ def test_a_float_that_json_does_not_have_is_absent_or_refused(registry, raw):
             codec.decode(avro(7, struct.pack("<d", infinite) + b"\1"))
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_data_that_nest_without_end_are_refused(registry, codec, apart):
+    link = {"name": "next", "type": ["null", {"type": "array", "items": "Sum"}, "Sum"]}
+    amount = {"name": "sum", "type": "double"}
+    chain = {"type": "record", "name": "Sum", "fields": [amount, link]}
+    if apart:
+        registry.schemas["/subjects/sum/versions/1"] = {"schema": json.dumps(chain)}
+        names = [{"name": "Sum", "subject": "sum", "version": 1}]
+        one = {"name": "first", "type": "Sum"}
+        registry.add(9, {"type": "record", "name": "R", "fields": [one]}, references=names)
+    else:
+        registry.add(9, chain)
+    level = struct.pack("<d", 1.0)
+    read = codec.decode(avro(9, (level + b"\4") * 3 + level + b"\0")).features
+    assert sorted(read.values()) == [1.0] * 4
+    with pytest.raises(MessageError, match=r"cannot be read by schema 9 \(RecursionError\)"):
+        codec.decode(avro(9, (level + b"\4") * 50_000 + level + b"\0"))
+
+
 def test_schemas_that_refer_to_others_are_read_with_them(registry, codec):
     order = {
         "type": "record",
