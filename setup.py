@@ -11,7 +11,9 @@ from setuptools import Extension, setup
 abi3 = os.environ.get("DRIFT_ABI3") == "1"
 
 # No contraction into fused multiply-adds: a score is the same bits on every machine.
-flags = ["-O3", "-ffp-contract=off"]
+# No bit depends on the last two: nothing looks at floating-point exceptions or errno, and a loop
+# with a comparison or a square root in it becomes vectors then.
+flags = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 if sys.platform == "win32":
     flags = ["/O2", "/std:c11", "/fp:precise"]
 

@@ -48,6 +48,7 @@ cdef extern from *:
         int32_t *places
         size_t mask
         size_t size
+    void drift_numbers_prefetch(const DriftNumbers *, int32_t) nogil
     int32_t drift_numbers_find(const DriftNumbers *, const int32_t *, int32_t) nogil
     int drift_numbers_enter(DriftNumbers *, const int32_t *, int32_t) nogil
     void drift_numbers_leave(DriftNumbers *, const int32_t *, int32_t) nogil

@@ -310,6 +310,8 @@ cdef class Point(Supports):
         self.begin_point()
         self.reserve_point(size)
         self.by_index = True
+        for k in range(size if self.numbered else 0):
+            drift_numbers_prefetch(&self.numbers_held, indices[k])
         for k in range(size):
             v = data[k]
             if v != v or v == 0.0:

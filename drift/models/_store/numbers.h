@@ -15,6 +15,10 @@ typedef struct {
 /* Where the search for a number begins: numbers are 0, 1, 2, ... or hashes. */
 static inline size_t drift_number_home(const DriftNumbers *n, int32_t number) { return (uint32_t)number & n->mask; }
 
+static inline void drift_numbers_prefetch(const DriftNumbers *n, int32_t number) {
+    if (n->places) DRIFT_PREFETCH(&n->places[drift_number_home(n, number)]);
+}
+
 /* Column of a number; -1 if it has none. */
 static inline int32_t drift_numbers_find(const DriftNumbers *n, const int32_t *number_of, int32_t number) {
     if (!n->places) return -1;

@@ -142,6 +142,7 @@ cdef class Scaling:
         else:
             k = 0
             while PyDict_Next(features, &position, &name, &value):  # each of them is a cache miss
+                DRIFT_PREFETCH(name)
                 DRIFT_PREFETCH(<char *>name + 64)  # its text
                 DRIFT_PREFETCH(value)
                 self.read_names[k], self.read_values[k] = name, value
