@@ -20,7 +20,7 @@ from drift.experiments.tracking import experiment
 from drift.experiments.tracking.claims import Claim
 from drift.kernels import Linear
 from drift.models import MODELS, Tracker
-from drift.streams import RCV1_TARGETS, tracking_groups
+from drift.streams import RCV1_TARGETS, ShiftingStream
 
 GRID = {"budgets": [6, 3], "decays": [0.5], "seeds": 2, "jobs": 1}
 
@@ -109,7 +109,7 @@ def test_the_tracker_runs_beside_the_papers_models_and_in_no_claim(of_the_paper)
     assert "LBSOP" in decided
     assert not any("Tracker" in "".join(map(str, claim)) for claim in results.claims())
     assert sorted(results.figures)[:2] == ["error_over_time", "error_vs_budget"]
-    stream = tracking_groups(of_the_paper, RCV1_TARGETS, (7,))[7][known["index"]]
+    stream = ShiftingStream(of_the_paper, known["targets"])
     model, mistakes = Tracker(budget=5), 0
     for x, y in zip(of_the_paper.features(), stream.y.tolist(), strict=True):
         mistakes += model.predict_one(x) != y
