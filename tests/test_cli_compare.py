@@ -124,6 +124,9 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         (["head.csv", "--target", "b"], "head"),
         (["own.py", "--target", "sold"], "own.py: the suffix does not say what the file holds"),
         ([], "give the file, or file in [compare] of the --config file"),
+        (["--config", "a.toml", "--models", "a"], "[models] a: a model needs a class: class ="),
+        (["--config", "a.toml", "--models", "b"], "[models] b: budget must be an integer"),
+        (["--config", "a.toml", "--models", "c"], "[models] c: no model 'trackr': did you mean"),
         (["--config", "true.toml"], "--delay (delay in [compare]) must be str, not bool"),
         (["--config", "bad.toml"], "[compare] has no 'targt': did you mean 'target'?"),
     ],
@@ -132,6 +135,10 @@ def test_what_cannot_be_compared_is_refused_by_name(drift, tmp_path, words, mess
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "head.csv").write_text("a,b\n")
     (tmp_path / "bad.toml").write_text("[compare]\ntargt = 'sold'\n")
+    (tmp_path / "a.toml").write_text(
+        "[compare]\nfile = 'sales.csv'\ntarget = 'sold'\n[models]\n"
+        "a = {budget = 3}\nb = {class = 'LBP', budget = 'x'}\nc = 'trackr'\n"
+    )
     (tmp_path / "true.toml").write_text("[compare]\ndelay = true\n")
     shown = drift(*words, "--jobs", "1")
     assert shown.exit_code == 2, shown.output

@@ -156,7 +156,7 @@ def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]
     parameters = {name: value for name, value in table.items() if name != "class"}
     name = table.get("class")
     if not isinstance(name, str):
-        raise ParameterError("[model] needs a class: class = 'RBP'")
+        raise ParameterError("a model needs a class: class = 'RBP'")
     kind = imported(name) if ":" in name else _named(name)
     known = inspect.signature(kind).parameters
     for parameter in parameters:

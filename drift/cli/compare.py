@@ -112,7 +112,7 @@ class Compare(Experiment):
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
             )
-        settings["models"] = {name: _model(one, stream) for name, one in models.items()}
+        settings["models"] = {name: _made(name, one, stream) for name, one in models.items()}
         self.show(compare(stream=stream, **settings, **where))
         report = self.folder / "report.html"
         if report.exists():
@@ -136,6 +136,14 @@ def _delay(text: str | None) -> Any:
         return kind(**table)
     except TypeError as error:
         raise ParameterError(f"--delay {text}: {error}") from None
+
+
+def _made(name: str, asked: Any, stream: Stream) -> Any:
+    """Return a model; what a file's table cannot be is refused by the name that it has there."""
+    try:
+        return _model(asked, stream)
+    except ParameterError as error:
+        raise (ParameterError(f"[models] {name}: {error}") if name != asked else error) from None
 
 
 def _model(asked: Any, stream: Stream) -> Any:
