@@ -349,14 +349,15 @@ def _values(values: list[Any], where: str, *, nameless: bool) -> list[Any] | Non
     """Return a column with None where it is missing; None for one that is left out."""
     found = [None if is_missing(value) else value for value in values]
     known = [value for value in found if value is not None]
+    kinds = set(map(type, known))
     problem = ""
-    if any(isinstance(value, dt.date | dt.time | dt.timedelta) for value in known):
+    if any(issubclass(kind, dt.date | dt.time | dt.timedelta) for kind in kinds):
         problem = "has times, which are no numbers: order by it with time=, or make numbers of it"
-    elif any(hasattr(value, "__len__") and not isinstance(value, str | bytes) for value in known):
+    elif any(hasattr(kind, "__len__") and not issubclass(kind, str | bytes) for kind in kinds):
         problem = "has values of several parts: make a column of each part"
     elif nameless and _counts(values):
         problem = "has no name and counts the rows: name it to have it as a feature"
-    elif all(isinstance(value, bool | int | float) for value in known):
+    elif all(issubclass(kind, bool | int | float) for kind in kinds):
         return found
     else:
         found = [None if value is None else str(value) for value in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     status, message = run.through(order, fork, time_limit)
     found: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
     width = max(_LEAST, round(len(run.examples) / len(run.bytes)))
-    found["drifts_met"] = recoveries(run.wrong(), [Drift(*drift) for drift in drifts], width)
+    found["drifts_met"] = recoveries(run.wrong, [Drift(*drift) for drift in drifts], width)
     if predictions:
         names = ("row", "truth", "prediction")
         found["predictions_made"] = [dict(zip(names, row[:3], strict=True)) for row in run.asked()]
@@ -129,7 +130,9 @@ class _Run:
             if answer is not None
         ]
 
+    @cached_property
     def wrong(self) -> NDArray[np.float64]:
+        """1 where a prediction was wrong, 0 where right, NaN where there was none."""
         wrong = np.full(len(self.examples), np.nan)
         for i, truth, prediction, _ in self.asked():
             if prediction is not None:
@@ -156,7 +159,7 @@ class _Run:
         """Measures of the run."""
         counts, outcome = self._outcome(0, len(self.examples))
         found = counts | measure(outcome)
-        found["mistakes"] = int(np.nansum(self.wrong()))
+        found["mistakes"] = int(np.nansum(self.wrong))
         done = sum(seconds > 0 for seconds in self.seconds)
         found["microseconds"] = 1e6 * sum(self.seconds) / max(1, self.edges[done])
         known = [size for size in self.bytes if size is not None]
