@@ -124,3 +124,15 @@ def test_agrees_with_its_twin_under_other_parameters(parameters):
     total = sum((0.3, 1.0, 2.5, 0.0)[t % 4] for t in range(90))
     assert [e.log_loss for e in model.experts] == pytest.approx(np.array(losses) / total, rel=1e-4)
     assert [e.error for e in model.experts] == pytest.approx(twin.errors / total)
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_row_of_many_new_names_turns_it_to_sparse_rows():
+    """What the splines would learn of such a row has no room, and is dropped."""
+    model, twin = Tracker(3, seed=9), Twin(3, seed=9)
+    wide = {name: 1.0 for name in range(2000)}
+    for t, x in enumerate([{"a": 1.0}] * 10 + [wide] + [{"a": 1.0, 5: 2.0}, {7: 1.0}] * 5):
+        assert model.predict_proba_one(x) == pytest.approx(twin.proba(x), abs=1e-4)
+        model.learn_one(x, t % 2)
+        twin.learn(x, t % 2)
+    assert twin.sparse

@@ -336,6 +336,7 @@ cdef class TrackerCore(Scaling):
             store = self.new_store(True, store.wide)
             names = []
             self.reserve_cells(True, 0)
+            self.n_hats = 0  # new names have no room in the splines, which are about to be dropped
         elif self.fresh:
             names = names + self.fresh
             self.reserve_cells(False, <int>len(names))
