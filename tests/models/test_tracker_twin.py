@@ -130,7 +130,7 @@ def test_agrees_with_its_twin_under_other_parameters(parameters):
 def test_a_row_of_many_new_names_turns_it_to_sparse_rows():
     """What the splines would learn of such a row has no room, and is dropped."""
     model, twin = Tracker(3, seed=9), Twin(3, seed=9)
-    wide = {name: 1.0 for name in range(2000)}
+    wide = dict.fromkeys(range(2000), 1.0)
     for t, x in enumerate([{"a": 1.0}] * 10 + [wide] + [{"a": 1.0, 5: 2.0}, {7: 1.0}] * 5):
         assert model.predict_proba_one(x) == pytest.approx(twin.proba(x), abs=1e-4)
         model.learn_one(x, t % 2)
