@@ -56,7 +56,7 @@ def main() -> None:
     weights, wrong = run(Tracker(budget=200))
     at = np.arange(0, 3 * ROWS, EVERY)
     figure, (upper, lower) = panels_of(9.0, 5.2, rows=2, sharex=True, height_ratios=(3, 1))
-    upper.stackplot(at, *weights.values(), labels=[*weights], colors=[*COLOURS[1:6], "0.8"])
+    upper.stackplot(at, *weights.values(), labels=[*weights], colors=[*COLOURS[1:7], "0.8"])
     upper.set_ylim(0, 1)
     upper.set_ylabel("weight")
     window = 100
@@ -69,7 +69,7 @@ def main() -> None:
         upper.text(ROWS * (i + 0.5), 1.02, question, ha="center", fontsize=10)
         for panel in (upper, lower):
             panel.axvline(ROWS * i, color="0.2", linestyle=":")
-    finish(figure, "Weights of the members while the stream shifts", [upper], columns=6)
+    finish(figure, "Weights of the members while the stream shifts", [upper], columns=7)
     save(figure, parser.parse_args().figure)
 
 
