@@ -137,6 +137,7 @@ def test_kafka_python_does_not_tell_a_member_whose_name_is_taken(kafka_address, 
             group_id=kafka_topic,
             group_instance_id="one",
             heartbeat_interval_ms=200,
+            metadata_max_age_ms=1_000,  # a topic that is not known yet gives no assignment
         )
         for _ in range(2)
     ]
