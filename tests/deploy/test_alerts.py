@@ -263,8 +263,8 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
         lambda: {title: prometheus.values(query) for title, query in queries()},
     )
     assert prometheus.firing() == set()
-    assert prometheus.values("sum(drift_ready)") == [3]
-    assert prometheus.values("sum(drift_partitions)") == [5]
+    for query, value in (("sum(drift_ready)", 3), ("sum(drift_partitions)", 5)):
+        until(lambda q=query, v=value: prometheus.values(q) == [v], lambda q=query: q)
 
     # A label without features.
     send.to("clicks.labels", b'{"id": "later", "label": true}')
