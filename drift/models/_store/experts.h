@@ -198,6 +198,13 @@ static void drift_project(double width, const double dots[3][3], double share[2]
 
 /* --- linear experts ------------------------------------------------------------------------------ */
 
+/* The step of a diagonal Kalman filter in one weight, whose variance is what was `told` below the prior. */
+static DRIFT_INLINE void drift_filter_weight(float *weight, float *told, float value, float step, float known, float walk) {
+    float share = (drift_prior - *told) * value, now = *told + (known * share * share - walk);
+    *weight += step * share;
+    *told = now > 0.0f ? now : 0.0f;
+}
+
 /* Rounded to multiples of 2^-36, so that sums of moderate numbers do not depend on their order. */
 static inline double drift_rounded(double x) { return (x + 98304.0) - 98304.0; }
 
@@ -232,11 +239,8 @@ DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int
     known /= spread;
     filter /= spread;
     for (int i = -1; i < n; i++) {
-        float *__restrict cell = i < 0 ? weights : weights + DRIFT_CELL_SIZE * (1 + (size_t)slots[i]);
-        float share = (drift_prior - cell[5]) * (i < 0 ? 1.0f : values[i]);
-        float now = cell[5] + ((float)known * share * share - drift_walk);
-        cell[3] += (float)filter * share;
-        cell[5] = now > 0.0f ? now : 0.0f;
+        float *cell = i < 0 ? weights : weights + DRIFT_CELL_SIZE * (1 + (size_t)slots[i]);
+        drift_filter_weight(cell + 3, cell + 5, i < 0 ? 1.0f : values[i], (float)filter, (float)known, drift_walk);
     }
 }
 
@@ -271,14 +275,10 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, const int
         told[c] = (float)(known[c] / divisor);
     }
     for (int i = -1; i < n; i++) {
-        float *__restrict cell = i < 0 ? weights : weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
+        float *cell = i < 0 ? weights : weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
         float value = i < 0 ? 1.0f : hats[i], near = i < 0 ? 1.0f : root * value;
-        for (int c = 0; c < DRIFT_SPLINES; c++) {
-            float share = (drift_prior - cell[DRIFT_SPLINES + c]) * value;
-            float now = cell[DRIFT_SPLINES + c] + (told[c] * share * share - near * drift_spline_walks[c]);
-            cell[c] += step[c] * share;
-            cell[DRIFT_SPLINES + c] = now > 0.0f ? now : 0.0f;
-        }
+        for (int c = 0; c < DRIFT_SPLINES; c++)
+            drift_filter_weight(cell + c, cell + DRIFT_SPLINES + c, value, step[c], told[c], near * drift_spline_walks[c]);
     }
 }
 

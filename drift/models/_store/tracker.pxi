@@ -336,7 +336,6 @@ cdef class TrackerCore(Scaling):
             store = self.new_store(True, store.wide)
             names = []
             self.reserve_cells(True, 0)
-            self.n_hats = 0  # new names have no room in the splines, which are about to be dropped
         elif self.fresh:
             names = names + self.fresh
             self.reserve_cells(False, <int>len(names))
@@ -365,10 +364,10 @@ cdef class TrackerCore(Scaling):
         if new:
             self.meet()
         self.classes, self.numbers = classes, numbers
-        self.learn_linear(number, w)
-        if turns:
+        if turns:  # what the linear experts and splines know goes, and they have no room for new names
             self.turn(store)
             return 0
+        self.learn_linear(number, w)
         self.keep_scale(names)
         self.count_cells()
         self.draws = draws

@@ -80,9 +80,9 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     for name in ("weights", "majority", "errors", "losses", "path", "switches"):
         shapes[name] = np.float64, (plan.n_members,)
     for name, (kind, shape) in shapes.items():
-        array = state.get(name)
+        array = state[name]
         good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
-        _check(good and np.isfinite(state[name]).all(), name)
+        _check(good and np.isfinite(array).all(), name)
     for name in ("weights", "majority", "trust", "maps"):
         _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
     _check((state["factors"] > 0.0).all(), "factors")
