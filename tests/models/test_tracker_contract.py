@@ -14,6 +14,7 @@ from test_threads import IN_USE, in_thread
 
 from drift.errors import LabelError, ParameterError
 from drift.models import Tracker
+from drift.models._tracker.plain import TrackerCore
 
 RIVER = list(checks.yield_checks(Tracker()))
 
@@ -129,6 +130,26 @@ def test_a_state_of_twelve_maps_goes_on_with_those(delay):
         shown.append(model.predict_proba_one(x))
     assert shown[0] == shown[1]
     assert len(pickle.loads(pickle.dumps(model))._core.state()[core if delay else "maps"]) > 12
+
+
+def test_what_fails_once_rows_are_sparse_leaves_the_members_their_weights(monkeypatch):
+    """Where the row brings a third class as well, nothing else gives the list new weights."""
+    core, begin = TrackerCore(Tracker(3)._plan(), "auto", 0), TrackerCore._begin
+
+    def broken(*arguments):
+        begin(*arguments)
+        raise KeyboardInterrupt
+
+    for t in range(10):
+        core.learn({"a": 1.0}, t % 2, 1.0)
+    before = core.state()
+    monkeypatch.setattr(TrackerCore, "_begin", broken)
+    with pytest.raises(KeyboardInterrupt):
+        core.learn(dict.fromkeys(range(2000), 1.0), 2, 1.0)
+    after = core.state()
+    assert not after["sparse"]
+    for name in ("weights", "majority"):
+        assert after[name].tolist() == before[name].tolist()
 
 
 def test_a_weight_scales_steps():

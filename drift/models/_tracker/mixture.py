@@ -158,8 +158,7 @@ class Mixture(Part):
         self.gates = np.full((N_GATES, n_scored), 1.0 / n_scored)
         self.covariance = SECOND_ORDER[0] * np.eye(n_scored)  # of the last gate's weights
         self.maps = np.array(MAPS)
-        #: Where labels come late, weights of the members and, last, of the whole: in the vote, and
-        #: by log loss.
+        #: For late labels, weights of the members and, last, of the whole: in votes, by log loss.
         self.late: Array | None = None
         self.errors, self.losses = np.zeros(n), np.zeros(n)
         #: Cost of the cheapest sequence of members that ends with each one, and its switches.
@@ -171,8 +170,10 @@ class Mixture(Part):
 
     def leave_out_splines(self) -> None:
         """Trust in the others alone, as sparse rows have no splines."""
-        splines = slice(self.plan.n_experts + N_LINEAR, -N_GATES)
-        self.weights[splines] = self.majority[splines] = 0.0
+        others = np.ones(self.plan.n_members)
+        others[self.plan.n_experts + N_LINEAR : -N_GATES] = 0.0
+        # New arrays: those before are what an update that fails goes back to.
+        self.weights, self.majority = self.weights * others, self.majority * others
 
     def say(self, scores: Array, known: int) -> Said:
         """Mix the experts' scores, by member and row, where so many classes were met."""
