@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.rows import grouped
 from drift.experiments.plots import COLOURS, GREY, finish, log_axis, log_errors, panels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from drift.experiments.folder import Record
     from drift.experiments.plots import Point
 
-__all__ = ["Panel", "error_against_cost"]
+__all__ = ["Panel", "error_against_cost", "panel_of"]
 
 #: Curves that have a colour: more hide each other.
 _BEST = 6
@@ -40,6 +41,31 @@ class Panel(NamedTuple):
     axis: str
     spots: Sequence[Record]
     title: str = ""
+
+
+def panel_of(
+    rows: Iterable[Record], cost: str, records: Iterable[Record], title: str = ""
+) -> Panel:
+    """Return a panel with a point for each model.
+
+    Parameters
+    ----------
+    rows
+        Of `drift.experiments.comparison.rows.costs`.
+    cost
+        ``microseconds`` or ``memory``.
+    records
+        Runs, of which those of drift's models have a fingerprint of its code.
+    title
+        Of the panel.
+    """
+    ours = {record["model"] for record in records if record.get("code")}
+    spots = [
+        {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
+        | {"cost": COSTS[cost].factor * row[cost], "error": 100 * row["error"]}
+        for row in rows
+    ]
+    return Panel(COSTS[cost].title, spots, title)
 
 
 def error_against_cost(title: str, panels: Sequence[Panel], *, every: bool = False) -> Figure:

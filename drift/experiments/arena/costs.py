@@ -49,17 +49,14 @@ def against_cost(results: ArenaResults) -> Figure:
     results
         Of a group of streams those count on which every model of the panel has ended well.
     """
-    from drift.experiments.cost_figure import Panel, error_against_cost  # noqa: PLC0415 - optional
+    from drift.experiments.cost_figure import (  # noqa: PLC0415 - optional
+        error_against_cost,
+        panel_of,
+    )
 
-    ours = {record["model"] for record in results.records if record.get("code")}
     panels = []
     for kind in ("real", "generated"):
         streams, rows = costs(results, real=kind == "real")
-        spots = [
-            {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
-            | {"cost": row["microseconds"], "error": 100 * row["error"]}
-            for row in rows
-        ]
         title = f"mean of {len(streams)} {kind} streams"
-        panels += [Panel("time an example (µs)", spots, title)] if spots else []
+        panels += [panel_of(rows, "microseconds", results.records, title)] if rows else []
     return error_against_cost("Error against time", panels, every=True)

@@ -9,7 +9,7 @@ import numpy as np
 from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.rows import costs
 from drift.experiments.comparison.statistics import ranks_of
-from drift.experiments.cost_figure import Panel, error_against_cost
+from drift.experiments.cost_figure import error_against_cost, panel_of
 from drift.experiments.plots import COLOURS, examples, finish, panels_of, shifts, styles
 
 if TYPE_CHECKING:
@@ -64,18 +64,7 @@ def against_cost(results: ComparisonResults) -> Figure:
         Models that ended on every stream are drawn.
     """
     rows = costs(results.summary_rows, set(results.streams))
-    ours = {record["model"] for record in results.records if record.get("code")}
-    panels = [
-        Panel(
-            shown.title,
-            [
-                {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
-                | {"cost": shown.factor * row[cost], "error": 100 * row["error"]}
-                for row in rows
-            ],
-        )
-        for cost, shown in COSTS.items()
-    ]
+    panels = [panel_of(rows, cost, results.records) for cost in COSTS]
     name = ", ".join(results.streams) if len(results.streams) == 1 else "mean"
     return error_against_cost(f"{name}: error against cost", panels, every=True)
 
