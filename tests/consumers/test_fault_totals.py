@@ -62,6 +62,31 @@ def test_totals_and_seeds_add_up_across_calls(call, tmp_path, capsys):
     assert call("--total", "10") == (0, [])  # all is done
 
 
+@pytest.mark.parametrize("end", ["holds", "fails", "raises"])
+def test_what_a_run_has_left_stays_unless_it_holds(end, tmp_path, monkeypatch, capsys):
+    def run(root, _):
+        (root / "worker-000.log").write_text("why\n")
+        if end == "raises":
+            raise TimeoutError("the group does not form")
+        return report(1, lost=2 * (end == "fails"))
+
+    monkeypatch.setattr(command, "_with_broker", run)
+    monkeypatch.setattr(sys, "argv", ["faults", "--folder", str(tmp_path), "--seed", "3"])
+    if end == "raises":
+        with pytest.raises(TimeoutError):
+            command.main()
+    else:
+        assert command.main() == (end == "fails")
+    left = list(tmp_path.glob("faults-seed-3-*"))
+    assert len(left) == (end != "holds")
+    for root in left:
+        assert (root / "worker-000.log").read_text() == "why\n"
+        said = (root / "report.txt").read_text()
+        assert ("FAILED: 2 lost" if end == "fails" else "the group does not form") in said
+    if end == "fails":
+        assert f"logs and checkpoints are in {left[0]}" in capsys.readouterr().out
+
+
 def test_a_run_that_fails_ends_the_call_and_stays_in_the_total(call, capsys):
     assert call("--total", "9", reports=[report(1), report(1, lost=2)]) == (1, [0, 1])
     assert call("--total", "9") == (1, [])

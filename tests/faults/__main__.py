@@ -2,14 +2,17 @@
 
 With ``--folder results/faults --total 1000`` runs follow each other, a seed after the other, until
 those in the folder have so many faults. Killed and called again, it goes on behind the last run.
+A run that fails leaves the logs of its workers, its checkpoints and ``report.txt``.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
+import traceback
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -52,17 +55,34 @@ def main() -> int:
 
 
 def _report(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Report:
-    """Run once and print what came of it."""
-    with tempfile.TemporaryDirectory() as scratch:
-        root = options.keep or Path(scratch, "run")
-        if root.exists() and any(root.iterdir()):
-            parser.error(f"{root} is not empty")
-        address = os.environ.get("DRIFT_KAFKA")
-        with Broker(Path(scratch, "kafka")) if not address else nullcontext(address) as broker:
-            report = _run(broker, root, options)
-    sys.stdout.write("\n".join([f"seed {options.seed}", *report.lines(), ""]))
+    """Run once and print what came of it; what a run that fails has left stays."""
+    root = options.keep or Path(
+        tempfile.mkdtemp(prefix=f"faults-seed-{options.seed}-", dir=options.folder)
+    )
+    root.mkdir(parents=True, exist_ok=True)
+    if any(root.iterdir()):
+        parser.error(f"{root} is not empty")
+    try:
+        report = _with_broker(root, options)
+    except Exception:
+        (root / "report.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        raise
+    text = "\n".join([f"seed {options.seed}", *report.lines(), ""])
+    (root / "report.txt").write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+    if report.holds and not options.keep:
+        shutil.rmtree(root)
+    else:
+        sys.stdout.write(f"logs and checkpoints are in {root}\n")
     sys.stdout.flush()
     return report
+
+
+def _with_broker(root: Path, options: argparse.Namespace) -> Report:
+    with tempfile.TemporaryDirectory() as scratch:
+        address = os.environ.get("DRIFT_KAFKA")
+        with Broker(Path(scratch, "kafka")) if not address else nullcontext(address) as broker:
+            return _run(broker, root, options)
 
 
 def _run(broker: Broker | str, root: Path, options: argparse.Namespace) -> Report:
