@@ -22,7 +22,7 @@ __all__ = ["BACKENDS", "backend", "gathered", "refuse"]
 
 #: Names that `backend` takes.
 BACKENDS = ("loky", "dask", "ray")
-#: Seconds that a Ray cluster is given to answer, and a Dask one to have a worker.
+#: Seconds that a cluster is given to answer, and a Dask one to have a worker.
 _PATIENCE = 5.0
 #: Runs of a round on Ray, for each of its cores.
 _ROUND = 4
@@ -138,7 +138,7 @@ def _client(distributed: Any, address: str | None, jobs: int) -> Any:
         )
         return distributed.Client(cluster, set_as_default=False)
     try:
-        client = distributed.Client(address, set_as_default=False)
+        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise _unreachable("Dask scheduler", address, error) from error
     try:

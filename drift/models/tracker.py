@@ -44,7 +44,8 @@ class Tracker(OnlineClassifier):
     where it was too timid or too bold, is the probability; the prediction is a vote.
 
     Labels are whatever has a hash; classes may appear at any time. Before anything is learnt the
-    prediction is None. A missing feature, NaN and 0 are the same.
+    prediction is None; in a data frame's Series it is what the library has for it, so that `isna`
+    of pandas finds it among texts, too. A missing feature, NaN and 0 are the same.
 
     Parameters
     ----------

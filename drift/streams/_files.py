@@ -111,7 +111,8 @@ def read_text(path: PathLike) -> tuple[bytes, bytes]:
     text = text.removeprefix(codecs.BOM_UTF8)
     if not text.endswith(b"\n"):
         line = text.count(b"\n") + 1
-        raise DataError(path, line, "the last line lacks its newline, so the file is cut short")
+        problem = "the last line lacks its newline, so the file may be cut short"
+        raise DataError(path, line, f"{problem}: fetch it again, or end that line if it is whole")
     return raw, text
 
 

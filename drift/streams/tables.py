@@ -112,7 +112,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     -----
     RuntimeWarning
         A column is left out: dates, which are no numbers, texts that differ from row to row, or the
-        index of a data frame.
+        index of a data frame. Or lines of JSON are, which have no label.
 
     Examples
     --------
@@ -279,6 +279,10 @@ def _of_lines(path: Path, target: str | None, time: str | None, name: str) -> St
     labelled = [row for row in rows if row.get(target) is not None]
     if rows and not labelled:
         raise DataError(path, None, f"no line has the label {target!r}: name another target")
+    if missing := len(rows) - len(labelled):
+        which = f"{missing:,} of the {len(rows):,} lines of {name}"
+        problem = f"left out: {which}, which have no label {target!r}"
+        warnings.warn(problem, RuntimeWarning, stacklevel=4)
     names = dict.fromkeys(name for row in labelled for name in row)
     columns = {name: [row.get(name) for row in labelled] for name in names}
     return _of_columns(columns, target, time, name)

@@ -7,6 +7,7 @@ import random
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +154,12 @@ def test_every_form_of_batch_equals_the_loop(form, rows, delay):
     chances = np.asarray(many.predict_proba_many(FORMS[form](X[:10])))
     assert chances.tolist() == [list(one.predict_proba_one(x).values()) for x in rows[:10]]
     assert list(many.predict_many(FORMS[form](X[:10]))) == [one.predict_one(x) for x in rows[:10]]
+
+
+@pytest.mark.parametrize("y", [["a", "b", "b"], [True, False, False], [2, 0, 0]])
+def test_what_comes_before_the_first_label_is_missing_in_a_frame(y):
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=[7, 8, 9])
+    assert Tracker(9).predict_learn_many(X, y).isna().to_dict() == {7: True, 8: False, 9: False}
 
 
 @pytest.mark.usefixtures("tolerance")
