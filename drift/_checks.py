@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "check_address",
     "check_choice",
     "check_integer",
     "check_number",
@@ -41,6 +42,26 @@ def suggest(name: object, known: Iterable[str]) -> str:
         return f"did you mean {by_case[near[0]]!r}?"
     more = [*known[:20], *(["..."] if len(known) > 20 else [])]
     return f"choose among {', '.join(more)}"
+
+
+def check_address(name: str, address: str, more: str = "") -> None:
+    """Refuse what is no address of a server; `more` is what else to say.
+
+    Examples
+    --------
+    >>> check_address("registry", "localhost:8081")
+    Traceback (most recent call last):
+    drift.errors.ParameterError: registry must be http://host:port or https://host:port
+    """
+    from urllib.parse import urlsplit  # noqa: PLC0415 - a first prediction does without
+
+    try:
+        parts = urlsplit(address)
+        good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or "@" in parts.netloc:
+        raise ParameterError(f"{name} must be http://host:port or https://host:port{more}")
 
 
 def check_number(

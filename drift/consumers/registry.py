@@ -32,10 +32,11 @@ from http.client import HTTPException
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 from uuid import UUID
 
+from drift._checks import check_address
 from drift._options import option
 from drift.consumers._json import is_deeper, is_plain, library, made_plain
 from drift.consumers.codec import MAX_DEPTH, JsonCodec
@@ -97,12 +98,9 @@ class SchemaCodec(JsonCodec):
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         super().__post_init__()
-        parts = urlsplit(self.registry)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
-            raise ParameterError(
-                "registry must be http://host:port or https://host:port, with user:password in "
-                f"the environment as {_AUTH}"
-            )
+        check_address(
+            "registry", self.registry, f", with user:password in the environment as {_AUTH}"
+        )
         try:
             import fastavro  # noqa: F401, PLC0415
             import jsonschema  # noqa: F401, PLC0415

@@ -95,6 +95,53 @@ def test_a_store_that_is_away_is_an_error_that_passes(s3, bucket):
     assert save(folder, epoch, 30) == "1-2"
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"AWS_ALLOW_HTTP": "false"}, "http.*or set AWS_ALLOW_HTTP=true"),
+        ({"AWS_ENDPOINT_URL": "minio:9000"}, "AWS_ENDPOINT_URL must be http://host:port"),
+        ({"AWS_ENDPOINT_URL": "http://minio:90000"}, "AWS_ENDPOINT_URL must be http://host:port"),
+        ({"AWS_ENDPOINT_URL_S3": "ftp://minio"}, "AWS_ENDPOINT_URL_S3 must be http://host:port"),
+        ({"AWS_SECRET_ACCESS_KEY": None}, "Missing SecretAccessKey"),
+    ],
+)
+def test_an_environment_that_names_no_store_is_refused_at_once(s3, monkeypatch, changed, said):
+    for name, value in (s3.environment | changed).items():
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    objects._store.cache_clear()
+    with pytest.raises(ParameterError, match=said):
+        CheckpointFolder("s3://refused/checkpoints")
+
+
+def test_https_where_http_is_spoken_is_somebodys_to_mend(s3, monkeypatch):
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value.replace("http:", "https:"))
+    monkeypatch.setattr(objects, "_RETRIES", {"max_retries": 0})
+    objects._store.cache_clear()
+    with pytest.raises(CheckpointError, match="cannot be read") as refused:
+        CheckpointFolder("s3://refused/checkpoints").claim(TP)
+    objects._store.cache_clear()
+    assert isinstance(refused.value.__cause__, PermissionError)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("failed to lookup address information: Name or service not known", PermissionError),
+        ("failed to lookup address information: Temporary failure in name resolution", OSError),
+        ("invalid peer certificate: UnknownIssuer", PermissionError),
+        ("tcp connect error, Connection refused", OSError),
+    ],
+)
+def test_errors_of_connections_are_told_by_who_mends_them(text, kind):
+    exceptions = pytest.importorskip("obstore.exceptions")
+    with pytest.raises(OSError, match="error sending request") as told, objects._as_os_errors():
+        raise exceptions.GenericError(f"error sending request\n\nDebug source: {text}")
+    assert type(told.value) is kind
+
+
 def test_a_late_put_of_an_epoch_before_counts_for_no_longer_than_in_a_folder(bucket):
     folder = CheckpointFolder(bucket)
     old, _ = folder.claim(TP)

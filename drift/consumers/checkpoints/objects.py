@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from drift._checks import check_address
 from drift.errors import ParameterError, needing, one_line
 
 if TYPE_CHECKING:
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["AnyPath", "ObjectPath", "place"]
 
 _SCHEME = "s3://"
-#: What an error says of what somebody has to mend: a key or right, the bucket, the region.
-_REFUSED = re.compile(r"\b40[134] (Unauthorized|Forbidden|Not Found)\b|incorrectly configured")
+#: Variables that name the store's address.
+_ADDRESSES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+#: What an error says of what somebody has to mend: a key or right, the bucket, the region; the
+#: host, its certificate, or https where it speaks http.
+_REFUSED = re.compile(
+    r"\b40[134] (Unauthorized|Forbidden|Not Found)\b|incorrectly configured"
+    r"|Name or service not known|nodename nor servname|invalid peer cert|InvalidContentType"
+)
 #: A worker that waits for its store learns nothing, and after 30 s its group would be right to ask.
 _TIMES = {"timeout": timedelta(seconds=20), "connect_timeout": timedelta(seconds=5)}
 _RETRIES: dict[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
@@ -37,7 +44,7 @@ def place(path: str | PathLike[str] | ObjectPath) -> AnyPath:
     Raises
     ------
     ParameterError
-        If it names no bucket.
+        If it names no bucket, or the environment no store that can be reached.
     MissingExtraError
         If obstore is not installed.
 
@@ -60,14 +67,27 @@ def place(path: str | PathLike[str] | ObjectPath) -> AnyPath:
 @lru_cache
 def _store(bucket: str) -> Any:
     with needing("obstore", "s3"):
+        from obstore.exceptions import BaseError  # noqa: PLC0415
         from obstore.store import S3Store  # noqa: PLC0415
+    allow_http = os.environ.get("AWS_ALLOW_HTTP") == "true"
+    for name in _ADDRESSES:
+        address = os.environ.get(name, "https://amazon")
+        check_address(name, address)
+        if address.startswith("http:") and not allow_http:
+            raise ParameterError(
+                f"{name} is {address}: give an https:// address, or set AWS_ALLOW_HTTP=true where "
+                "others may read what is stored on its way"
+            )
     make: Any = S3Store.from_url
-    return make(
-        _SCHEME + bucket,
-        # obstore reads all variables but this one.
-        client_options={**_TIMES, "allow_http": os.environ.get("AWS_ALLOW_HTTP") == "true"},
-        retry_config=_RETRIES,
-    )
+    try:
+        return make(
+            _SCHEME + bucket,
+            # obstore reads all variables but this one.
+            client_options={**_TIMES, "allow_http": allow_http},
+            retry_config=_RETRIES,
+        )
+    except BaseError as problem:
+        raise ParameterError(f"{_SCHEME}{bucket}: {one_line(str(problem))}") from None
 
 
 @contextmanager
@@ -80,9 +100,10 @@ def _as_os_errors() -> Iterator[None]:
     except AlreadyExistsError as problem:
         raise FileExistsError(str(problem)) from None
     except BaseError as problem:
-        if _REFUSED.search(str(problem)):  # its class says so for an object, and not for a list
-            raise PermissionError(one_line(str(problem))) from None
-        raise OSError(f"{type(problem).__name__}: {one_line(str(problem))}") from None
+        # Its class says so for an object, and not for a list.
+        if refused := _REFUSED.search(str(problem)):
+            raise PermissionError(one_line(f"{refused[0]}: {problem}")) from None
+        raise OSError(one_line(f"{type(problem).__name__}: {problem}")) from None
 
 
 @dataclass(frozen=True, order=True)
