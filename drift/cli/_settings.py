@@ -157,8 +157,8 @@ def _stored(options: ConsumeOptions) -> dict[str, Any]:
     except FileNotFoundError:
         pass
     except (CheckpointError, OSError) as problem:
-        if isinstance(problem, OSError) or isinstance(problem.__cause__, OSError):
-            reason = f"{options.checkpoints}: cannot be read: {problem}"
-            raise UnavailableError(reason) from problem
-        # else there is none that is whole
+        cause = problem if isinstance(problem, OSError) else problem.__cause__
+        if isinstance(cause, OSError):  # else there is none that is whole
+            kind = CheckpointError if isinstance(cause, PermissionError) else UnavailableError
+            raise kind(f"{options.checkpoints}: cannot be read: {problem}") from problem
     return {"class": "Tracker"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,9 @@ class Consume(Client):
 
 
 def _run(settings: Settings, secrets: Secrets) -> None:
+    # Until the worker listens to them: nothing is begun, and clients that connect would complain.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
     options = settings.worker
     configuration = {"topic": options.topic, **_named.configuration(settings.model)}
     worker = _worker(settings, configuration, secrets)

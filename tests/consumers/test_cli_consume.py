@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -30,6 +31,8 @@ def drift(monkeypatch, tmp_path):
         if name.startswith(PREFIX):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    # What ends a worker that has not begun would end the tests, too.
+    monkeypatch.setattr(os, "_exit", lambda code: pytest.exit("a signal came too early", 1))
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
     for number, handler in before.items():
@@ -54,6 +57,20 @@ def test_a_secret_is_in_no_refusal(drift, tmp_path, name, by, monkeypatch):
     assert shown.exit_code in {1, 2}
     assert "error: " in shown.stderr
     assert SECRET not in shown.output + repr(shown.exception)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_waits_for_its_broker_leaves_at_a_signal(tmp_path, number):
+    start = "from drift.cli import main; main()"
+    line = [sys.executable, "-c", start, "consume", "t", "--group", "g", "--checkpoints", "c"]
+    with subprocess.Popen(
+        [*line, "--bootstrap", "127.0.0.1:1"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as worker:
+        assert any("Bootstrap" in line for line in worker.stderr)  # kafka-python tries
+        worker.send_signal(number)
+        rest = worker.stderr.read()
+    assert worker.returncode == 0, rest
+    assert "Traceback" not in rest
 
 
 # --- with a broker -----------------------------------------------------------------------------

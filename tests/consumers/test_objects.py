@@ -142,6 +142,15 @@ def test_errors_of_connections_are_told_by_who_mends_them(text, kind):
     assert type(told.value) is kind
 
 
+@pytest.mark.parametrize(("answer", "code"), [(403, 2), (404, 2), (503, 1)])
+def test_a_worker_that_cannot_look_for_its_model_says_who_mends_that(s3, bucket, answer, code):
+    s3.answers = answer
+    line = ["consume", "t", "--group", "g", "--checkpoints", bucket, "--bootstrap", "127.0.0.1:1"]
+    done = CliRunner().invoke(app, line)
+    assert done.exit_code == code, done.output
+    assert f"error: {bucket}: cannot be read" in done.output
+
+
 def test_a_late_put_of_an_epoch_before_counts_for_no_longer_than_in_a_folder(bucket):
     folder = CheckpointFolder(bucket)
     old, _ = folder.claim(TP)
