@@ -1,0 +1,143 @@
+"""A worker's examples a second beside those of version 0.1.0, in turn on one real broker.
+
+Each round has the old worker with RBP(1000), then this drift's with the same model, with
+Tracker(300), and with labels of a second topic. A ratio is that of two workers of one round.
+
+    python benchmarks/consumer_pairs.py --old-python ../old/bin/python
+
+--old-path is a checkout with a compiled store, where that interpreter would import another drift.
+A round has 32,000 examples, and takes a minute on idle cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+#: What takes part beside the old worker: its model, topics, and share of the examples; and what
+#: its rate is to be of the old one's.
+NEW = {
+    "RBP(1000)": ({"model": "RBP", "budget": 1000, "topic": "one"}, 0.95),
+    "Tracker(300)": ({"model": "Tracker", "budget": 300, "topic": "one"}, 0.75),
+    "RBP(1000), labels of a second topic": (
+        {"model": "RBP", "budget": 1000, "topic": "features", "labels": "labels"},
+        0.45,
+    ),
+}
+OLD = NEW["RBP(1000)"][0]
+
+
+# --- in the process of a worker, of either version ------------------------------------------------
+
+
+def worker_of(task: dict[str, Any], folder: str) -> Any:
+    """Return the worker that a task describes."""
+    from drift import models  # noqa: PLC0415
+    from drift.consumers import CheckpointFolder  # noqa: PLC0415
+    from drift.consumers.worker import Worker  # noqa: PLC0415
+
+    seed = {"seed": 0} if task["model"] == "RBP" else {}
+    model = getattr(models, task["model"])(task["budget"], **seed)
+    kafka = {"bootstrap_servers": task["address"]}
+    group = f"group-{uuid.uuid4().hex}"
+    names: dict[str, Any] = {"start": "earliest", "predictions": "out"}
+    consumer = {"heartbeat_interval_ms": 300}
+    try:
+        from drift.consumers import WorkerOptions  # noqa: PLC0415
+    except ImportError:  # 0.1.0
+        return Worker(
+            model, task["topic"], group, CheckpointFolder(folder), kafka, consumer=consumer, **names
+        )
+    options = WorkerOptions(topic=task["topic"], group=group, labels=task.get("labels"), **names)
+    return Worker(model, CheckpointFolder(folder), kafka, options, consumer=consumer)
+
+
+def work(task: dict[str, Any]) -> dict[str, float]:
+    """Learn so many examples; return the seconds that took, of the clock and of the processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        worker = worker_of(task, folder)
+
+        def taken() -> int:
+            return sum(metrics.examples for metrics in worker.metrics.models)
+
+        while not worker.metrics.models:  # joining the group takes seconds
+            worker.step(5.0)
+        first, started, cpu = taken(), time.perf_counter(), time.process_time()
+        while taken() < task["count"]:
+            worker.step(1.0)
+        producer = worker._producer if hasattr(worker, "_producer") else worker._sender
+        producer.flush()
+        examples = taken() - first
+        found = {
+            "seconds": (time.perf_counter() - started) / examples,
+            "cpu": (time.process_time() - cpu) / examples,
+        }
+        worker.stop()
+        worker.run(signals=False)
+    return found
+
+
+# --- in the benchmark's own ----------------------------------------------------------------------
+
+
+def run(python: str, task: dict[str, Any], path: str | None = None) -> dict[str, float]:
+    """Run a worker in a process of its own."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"PYTHONPATH": path} if path else {}
+    line = [python, __file__, "--work", json.dumps(task)]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--old-python", help="python of an environment with drift 0.1.0")
+    parser.add_argument("--old-path", help="folder of its sources, where it is not installed there")
+    parser.add_argument("--examples", type=int, default=32_000, help="of a round")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        print(json.dumps(work(json.loads(given.work))))
+        return
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from consumer import fill  # noqa: PLC0415
+
+    from tools.kafka.broker import Broker  # noqa: PLC0415
+
+    rounds: list[dict[str, dict[str, float]]] = []
+    with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:
+        fill(broker, given.examples)
+        common = {"address": broker.address, "count": given.examples}
+        for number in range(given.repeats + 1):  # the first warms the broker up
+            found = {"0.1.0": run(given.old_python, OLD | common, given.old_path)}
+            for name, (task, _) in NEW.items():
+                found[name] = run(sys.executable, task | common)
+            if number:
+                rounds.append(found)
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {len(rounds)} rounds")
+    print(f"{'examples/s':>10} {'CPU us':>8} {'of 0.1.0':>9} {'by CPU':>7} {'wanted':>7}")
+    for name, bar in {"0.1.0": 1.0, **{name: bar for name, (_, bar) in NEW.items()}}.items():
+        seconds, cpu = (
+            [(one["0.1.0"][key], one[name][key]) for one in rounds] for key in ("seconds", "cpu")
+        )
+        ratios = [statistics.median(old / new for old, new in pairs) for pairs in (seconds, cpu)]
+        rate = 1 / statistics.median(new for _, new in seconds)
+        each = 1e6 * statistics.median(new for _, new in cpu)
+        print(f"{rate:10,.0f} {each:8.1f} {ratios[0]:9.2f} {ratios[1]:7.2f} {bar:7.2f}  {name}")
+
+
+if __name__ == "__main__":
+    main()
