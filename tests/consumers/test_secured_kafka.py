@@ -101,10 +101,10 @@ def test_who_is_not_let_in_is_told_why_and_the_password_is_not(
     elif options["ssl_cafile"] == "password":
         options["ssl_cafile"] = str(broker.folder / "password")
     shown = consume(tmp_path, {**options})
-    # A broker that refuses hangs up, and kafka-python may notice that before it reads why.
-    told = reason in caplog.text
-    assert told or "socket disconnected" in caplog.text
-    assert shown.exit_code == (2 if told else 1), shown.output
     [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
-    assert reason in line or not told
+    # A broker that refuses hangs up, and kafka-python may notice that before it reads why. Of its
+    # log it loses lines that name a connection, where another thread closes that meanwhile.
+    told = reason in line
+    assert told or (reason not in caplog.text and "Unable to bootstrap" in line)
+    assert shown.exit_code == (2 if told else 1), shown.output
     assert options["sasl_plain_password"] not in shown.output + repr(shown.exception)
