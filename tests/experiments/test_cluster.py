@@ -40,8 +40,10 @@ def timeless(records):
 
 @pytest.fixture
 def dask_address():
+    """One whose workers are threads, reached by TCP like processes, which take seconds to start."""
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
     two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    two |= {"processes": False, "protocol": "tcp"}
     with distributed.LocalCluster(**two) as cluster:
         yield cluster.scheduler_address
 
