@@ -137,6 +137,15 @@ def test_what_cannot_have_recovered():
     assert recoveries(wrong, [Drift(3)], 2)[0]["rows"] is None  # fewer rows than the width
 
 
+def test_recoveries_by_hand():
+    """Behind a drift that nothing came before, and from fewer rows than the width."""
+    wrong = np.array([np.nan, np.nan, 0.0, 0.0, 1.0, 0.0, 0.0])
+    _, second = recoveries(wrong, [Drift(2), Drift(4)], 2)
+    assert second == {"row": 4, "before": 0.0, "rows": 3, "excess": 1.0}
+    [only] = recoveries(np.array([1.0, 0.0, 1.0, 1.0]), [Drift(2)], 3)
+    assert only == {"row": 2, "before": 0.5, "rows": None, "excess": 1.0}
+
+
 @pytest.mark.parametrize("forks", FORKS)
 def test_forks(forks):
     roles = forks_of(2000, 4, forks)
