@@ -26,10 +26,13 @@ from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-#: The state machine over both stores, interrupts, batches that grow or are dense, and each twin.
+#: The state machine over both stores, interrupts, batches that grow or are dense, and each twin; of
+#: the Tracker its twins, what turns it to sparse rows, batches and pickles.
 SAMPLE = (
     "test_store or (test_interrupts and compiled) or test_growing"
     " or (test_batches and (csr or dense_rows)) or (test_twins and float32 and not real)"
+    " or (test_tracker and (batch or copies and auto or auto_goes_on or many_new_names"
+    " or float32 and agrees and not (drifting or parameters or weights)))"
 )
 UPDATES = 1_000_000
 
