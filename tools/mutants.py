@@ -1,12 +1,12 @@
 """Change drift in small ways, one at a time, and list the changes that the fast suite lets pass.
 
-    python tools/mutants.py [--seed S] [--count N] [--seconds T] RESULTS.csv
+    python tools/mutants.py [--seed S] [--count N] [--among PATH]... [--seconds T] RESULTS.csv
 
-Draws N mutants of Cosmic Ray's: N places of the models, streams, experiments and consumers, and one
-of the changes that its operators make at each. They are made in a copy of the tree. First the tests
-that execute the changed line run, the shortest first, as many as take a few seconds. Of a mutant
-that these let pass and nobody has judged, the fast tests and doctests of its part of drift run, all
-of them.
+Draws N mutants of Cosmic Ray's: N places of the models, streams, experiments and consumers, or of
+the modules and folders named, and one of the changes that its operators make at each. They are made
+in a copy of the tree. First the tests that execute the changed line run, the shortest first, as
+many as take a few seconds. Of a mutant that these let pass and nobody has judged, the fast tests
+and doctests of its part of drift run, all of them.
 
 The results say what became of each mutant, and are written after each: a run that was stopped goes
 on from them. A mutant that was caught is tried again when its module changes; one that survived,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("models", "streams", "experiments", "consumers")
+PARTS = [Path("drift", part) for part in ("models", "streams", "experiments", "consumers")]
 #: Tests with a broker of its own or a notebook would take most of the time.
 FAST = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not kafka and not notebooks")
 #: Seconds of tests of its line that a mutant is tried with before its whole part is tested.
@@ -122,15 +122,15 @@ def mutations(module: Path) -> Iterator[MutationSpec]:
             yield MutationSpec(module, name, occurrence, start, end)
 
 
-def draw(seed: int, count: int) -> tuple[list[MutationSpec], int]:
-    """Draw mutants, each of another place; also return how many places there are.
+def draw(seed: int, count: int, among: Iterable[Path]) -> tuple[list[MutationSpec], int]:
+    """Draw mutants of modules, each of another place; also return how many places there are.
 
     Places and mutations come in the order of their checksums, so that a change to one module leaves
     most of the draw as it was.
     """
     places = defaultdict(list)
-    for part in PARTS:
-        for module in sorted(Path("drift", part).rglob("*.py")):
+    for path in among:
+        for module in [path] if path.is_file() else path.rglob("*.py"):
             for one in mutations(module):
                 places[str(module), one.start_pos, one.end_pos].append(one)
     drawn: list[MutationSpec] = []
@@ -159,8 +159,9 @@ class Tests:
         cover = [f"-n{os.cpu_count() or 1}", "--cov=drift", "--cov-context=test", "--cov-report="]
         # Where a signal interrupts Coverage it waits for its own lock.
         cover.append("--ignore=tests/models/test_interrupts.py")
+        tests = chain(*(folders(part.name) for part in PARTS))
         run = subprocess.run(
-            [*command, "--durations-min=0", *cover, *chain(*map(folders, PARTS))],
+            [*command, "--durations-min=0", *cover, *tests],
             capture_output=True,
             text=True,
             check=False,
@@ -316,6 +317,8 @@ def main() -> None:
     parser.add_argument("results", type=Path, help="what became of each, read and written")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--count", type=int, default=200, help="mutants to draw")
+    where = "a module or folder to draw from"
+    parser.add_argument("--among", type=Path, action="append", metavar="PATH", help=where)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin none after so long")
     arguments = parser.parse_args()
     path, end = arguments.results.absolute(), time.monotonic() + arguments.seconds
@@ -323,7 +326,7 @@ def main() -> None:
         copy_tree(Path(folder))
         os.chdir(folder)
         os.environ["PYTHONPATH"] = folder
-        mutants, places = draw(arguments.seed, arguments.count)
+        mutants, places = draw(arguments.seed, arguments.count, arguments.among or PARTS)
         rows = known(path, mutants)
         if any(row.get("fate", "open") == "open" for row in rows):
             tests = Tests()
