@@ -1,6 +1,6 @@
 """What keeping supports in float32 instead of float64 changes, and what it saves: models on RCV1.
 
-    DRIFT_DATA=... python benchmarks/columns.py
+    DRIFT_DATA=... python -m benchmarks.columns
 
 Every model learns the eight streams of 20,000 stories with no and with seven shifts twice, once in
 each type. The table, in Markdown, says how many of its runs differ in any prediction, in how many

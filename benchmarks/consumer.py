@@ -4,23 +4,19 @@ Each partition holds RCV1 stories as JSON. Workers, each a process with an RBP o
 each of its partitions, read, predict, learn, publish every prediction and write checkpoints at the
 default interval. The contenders take turns; one more round has clocks around the steps.
 
-    python benchmarks/consumer.py --output results/consumer.json
+    python -m benchmarks.consumer --output results/consumer.json
 
 Time of the processor is counted, too, and what other processes took of it meanwhile: workers,
-broker and they share the cores. One script, of a little more than 300 lines.
+broker and they share the cores.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
-
 import argparse
 import json
 import multiprocessing
+import os
 import statistics
-import sys
 import tempfile
 import time
 import uuid
@@ -29,14 +25,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from data import stories
-from machine import machine, write_json
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from kafka import KafkaAdminClient
-from steps import Clock
+from rich.console import Console
 
+from benchmarks.data import stories
+from benchmarks.machine import machine, write_json
+from benchmarks.report import table_of
+from benchmarks.steps import Clock
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.worker import Worker
@@ -80,22 +75,6 @@ CONTENDERS = {
 # --- in the process of a worker ------------------------------------------------------------------
 
 
-def saving(worker: Worker) -> list[float]:
-    """Seconds of each checkpoint from now on, the wait for the predictions' answers included."""
-    seconds: list[float] = []
-    save = worker._save
-
-    def timed(key: Any) -> bool:
-        started = time.monotonic()
-        try:
-            return save(key)
-        finally:
-            seconds.append(time.monotonic() - started)
-
-    worker._save = timed  # type: ignore[method-assign]
-    return seconds
-
-
 def work(
     contender: Contender, number: int, where: dict[str, Any], meeting: Meeting, *, profiled: bool
 ) -> None:
@@ -133,7 +112,6 @@ def work(
 
     meeting.barrier.wait(PATIENCE)
     clock = Clock() if profiled else None
-    checkpoints = saving(worker)
     cpu = time.process_time()
     points = [(time.monotonic(), taken())]
     while taken() < share * where["count"]:
@@ -144,9 +122,7 @@ def work(
     cpu = time.process_time() - cpu
     shares = clock.shares() if clock else {}
     meeting.barrier.wait(PATIENCE)
-    meeting.results.put(
-        {"points": points, "cpu": cpu, "saving": sum(checkpoints), "shares": shares}
-    )
+    meeting.results.put({"points": points, "cpu": cpu, "shares": shares})
     worker.stop()
     worker.run(signals=False)
 
@@ -217,8 +193,6 @@ def report(
         "cpu": 1e6 * cpu / total,
         "broker": 1e6 * broker_cpu / total,
         "others": (machine_cpu - broker_cpu - cpu) / seconds,
-        "checkpoints": sum(one["saving"] for one in found)
-        / sum(p[-1, 0] - p[0, 0] for p in points),
         "shares": found[0]["shares"],
     }
 
@@ -226,7 +200,7 @@ def report(
 def fill(broker: Broker, count: int) -> str:
     """Make the topics; return the name of the stream that is in them."""
     stream, codec = stories(), JsonCodec()
-    examples = list(islice(cycle(stream.examples()), count))
+    examples = list(islice(cycle(stream), count))
     repeated = [codec.encode(Example(x, y)) for x, y in examples]
     values = {
         "one": repeated,
@@ -249,35 +223,33 @@ def fill(broker: Broker, count: int) -> str:
     return stream.name
 
 
+def ratio(above: list[dict[str, Any]], below: list[dict[str, Any]]) -> float:
+    """Median of the ratios of rates within a round."""
+    return statistics.median(a["rate"] / b["rate"] for a, b in zip(above, below, strict=True))
+
+
 def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> dict[str, Any]:
     """Print the figures; return them."""
-    keys = ("rate", "cpu", "broker", "others", "checkpoints")
+    keys = ("rate", "cpu", "broker", "others")
     middle: dict[str, dict[str, float]] = {
         contender: {key: statistics.median(one[key] for one in found) for key in keys}
         for contender, found in rounds.items()
     }
-    print(f"{'examples/s':>12} {'CPU us each':>12} {'of broker':>10} {'cores of others':>16}")
-    for contender, row in middle.items():
-        print(
-            f"{row['rate']:12,.0f} {row['cpu']:12.1f} {row['broker']:10.1f} {row['others']:16.2f}"
-            f"  {contender}"
-        )
+    headings = ("examples/s", "CPU us each", "of broker", "cores of others")
+    table = [
+        {"": contender} | dict(zip(headings, row.values(), strict=True))
+        for contender, row in middle.items()
+    ]
+    Console().print(table_of("medians of the rounds", table))
     one, two = "one worker, two partitions", "two workers, two partitions"
-    pairs = zip(rounds[one], rounds[two], strict=True)
-    times = statistics.median(b["rate"] / a["rate"] for a, b in pairs)
+    times = ratio(rounds[two], rounds[one])
     # A worker has the GIL and so one core; the broker takes its share of those that there are.
     each = middle[two]["cpu"]
     cores = min(2, (os.cpu_count() or 1) * each / (each + middle[two]["broker"]))
     allowed = cores * middle[one]["cpu"] / each
-    late = [
-        b["rate"] / a["rate"]
-        for a, b in zip(
-            rounds["one worker"], rounds["one worker, labels of a second topic"], strict=True
-        )
-    ]
-    print(f"labels of a second topic: {statistics.median(late):.2f} of the rate of one")
+    late = ratio(rounds["one worker, labels of a second topic"], rounds["one worker"])
+    print(f"labels of a second topic: {late:.2f} of the rate of one")
     print(f"two workers on two partitions: {times:.2f} times one, {allowed:.2f} by their CPU time")
-    print(f"checkpoints: {middle['one worker']['checkpoints']:.1%} of one worker's time")
     print("CPU time of one worker by step:")
     for step, share in shares.items():
         print(f"{share:12.1%}  {step}")

@@ -3,7 +3,7 @@
 Each round has the old worker with RBP(1000), then this drift's with the same model, with
 Tracker(300), and with labels of a second topic. A ratio is that of two workers of one round.
 
-    python benchmarks/consumer_pairs.py --old-python ../old/bin/python
+    python -m benchmarks.consumer_pairs --old-python ../old/bin/python
 
 --old-path is a checkout with a compiled store, where that interpreter would import another drift.
 A round has 32,000 examples, and takes a minute on idle cores.
@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 import uuid
-from pathlib import Path
 from typing import Any
 
 #: What takes part beside the old worker: its model, topics, and share of the examples; and what
@@ -112,9 +111,8 @@ def main() -> None:
     if given.work:
         print(json.dumps(work(json.loads(given.work))))
         return
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from consumer import fill  # noqa: PLC0415
-
+    # Not where the file runs as a worker of an older version.
+    from benchmarks.consumer import fill  # noqa: PLC0415
     from tools.kafka.broker import Broker  # noqa: PLC0415
 
     rounds: list[dict[str, dict[str, float]]] = []

@@ -13,12 +13,13 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from river import forest, linear_model, optim
+from river import forest
 
 from benchmarks.contenders import RATES
 from benchmarks.streams import Stream, stream
+from drift.experiments.arena.models import logistic
 from drift.experiments.plots import Canvas, examples, finish, panels_of, save, shifts
-from drift.models import LBP, OneVsRest, Tracker
+from drift.models import LBP, Tracker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,12 +46,11 @@ def wrong(model: Any, rows: Stream) -> NDArray[Any]:
 def run(name: str) -> Curves:
     """Return the wrong predictions of each model."""
     raw = stream(name)
-    scaled, binary = raw.scaled(), len(set(raw.y)) == 2
-    linear = linear_model.LogisticRegression if binary else linear_model.SoftmaxRegression
-    by_rate = [wrong(linear(optim.SGD(rate)), scaled) for rate in RATES]
+    scaled = raw.scaled()
+    by_rate = [wrong(logistic(multiclass=False, rate=rate), scaled) for rate in RATES]
     return {
         "Tracker": wrong(Tracker(budget=BUDGET), raw),
-        "LBP": wrong(LBP(BUDGET) if binary else OneVsRest(LBP(BUDGET)), scaled),
+        "LBP": wrong(LBP(BUDGET), scaled),
         "logistic regression": min(by_rate, key=np.mean),
         "adaptive random forest": wrong(forest.ARFClassifier(seed=0), raw),
     }

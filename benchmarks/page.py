@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bars import judged
-from report import shown
+from benchmarks.bars import judged
+from benchmarks.report import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

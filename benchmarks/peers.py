@@ -10,16 +10,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import pyximport
-from data import Missing
 from river import feature_extraction, linear_model, optim
 
+from benchmarks.data import Missing
+from benchmarks.timing import Contender
+
 pyximport.install(language_level=3, inplace=False)
-from floor import walk  # type: ignore[import-not-found]  # noqa: E402
+from benchmarks.floor import walk  # type: ignore[import-not-found]  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from data import Stream
+    from benchmarks.data import Stream
 
 REFERENCE = "River LogisticRegression"
 
@@ -43,17 +45,17 @@ def river_sampler(gamma: float, components: int = 100, rate: float = 0.1) -> Any
     return sampler | logistic_regression(rate)
 
 
-def floor(examples: Iterable[tuple[dict[Any, float], bool]], vocabulary: dict[Any, int]) -> None:
-    """Do what no learner of dicts can do without."""
-    for x, _ in examples:
-        walk(x, vocabulary)  # predict_one is given a dict and must read it,
-        walk(x, vocabulary)  # and so is learn_one
-
-
-def vocabulary_of(model: Any) -> dict[Any, int]:
-    """Number the names that a model's supports hold."""
+def floor(model: Any, examples: Sequence[tuple[dict[Any, float], bool]]) -> Contender:
+    """Look up the names that a model's supports hold: no learner of dicts can do without."""
     words = dict.fromkeys(word for x, _ in model.supports for word in x)
-    return {word: number for number, word in enumerate(words)}
+    vocabulary = {word: number for number, word in enumerate(words)}
+
+    def run() -> None:
+        for x, _ in examples:
+            walk(x, vocabulary)  # predict_one is given a dict and must read it,
+            walk(x, vocabulary)  # and so is learn_one
+
+    return Contender(lambda: run, len(examples))
 
 
 class VowpalWabbit:
@@ -96,7 +98,7 @@ class ScikitLearn:
         except ImportError:
             raise Missing("scikit-learn is not installed (extra: bench)") from None
         maker = getattr(approximation, sampler)
-        self.sampler = maker(gamma=gamma, n_components=components, random_state=1).fit(sample.rows)
+        self.sampler = maker(gamma=gamma, n_components=components, random_state=1).fit(sample.X)
         self.classifier = linear.SGDClassifier(random_state=1)
 
     def run(self, blocks: Iterable[tuple[Any, Any]]) -> int:
@@ -113,4 +115,4 @@ class ScikitLearn:
 def blocks(stream: Stream, size: int) -> list[tuple[Any, Any]]:
     """Cut a stream into blocks of rows."""
     starts = range(0, len(stream), size)
-    return [(stream.rows[s : s + size], stream.labels[s : s + size]) for s in starts]
+    return [(stream.X[s : s + size], stream.y[s : s + size]) for s in starts]

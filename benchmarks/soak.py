@@ -5,16 +5,12 @@ checkpoints, while another process fills the topic. Every example brings a name 
 the words beside it come from a pool that grows, and the target shifts, so that supports come and go
 to the end. Memory is the resident set of the worker's process.
 
-    python benchmarks/soak.py --folder results/soak --figure results/soak.svg
+    python -m benchmarks.soak --folder results/soak --figure results/soak.svg
 
 The same command again goes on where it was interrupted, and draws the figure anew.
 """
 
 from __future__ import annotations
-
-import os
-
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import argparse
 import csv
@@ -26,10 +22,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from machine import resident
-
+from benchmarks.machine import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader, create

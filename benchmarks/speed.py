@@ -1,8 +1,8 @@
 """Speed, side by side: runs the scenarios, prints tables and the bars, writes figures to a file.
 
-    python benchmarks/speed.py                       # all but the long ones, about 15 minutes
-    python benchmarks/speed.py --quick               # small sizes, two minutes: does it run?
-    python benchmarks/speed.py --scenario rcv1-dicts start-up
+    python -m benchmarks.speed                       # all but the long ones, about 15 minutes
+    python -m benchmarks.speed --quick               # small sizes, two minutes: does it run?
+    python -m benchmarks.speed --scenario rcv1-dicts start-up
 
 A scenario whose results are in the output file already, from the same code, versions and machine,
 is not run again, unless it is named or `--again` is given: a run can be interrupted and go on.
@@ -10,28 +10,21 @@ is not run again, unless it is named or `--again` is given: a run can be interru
 
 from __future__ import annotations
 
-import os
-
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
-
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
-
-from bars import judged  # noqa: E402
-from data import Missing  # noqa: E402
-from machine import load_average, machine, write_json  # noqa: E402
-from page import update  # noqa: E402
-from report import show_bars, show_scenario  # noqa: E402
-from scenarios import SCENARIOS, Settings  # noqa: E402
-
-from drift.experiments.jobs import code_fingerprint  # noqa: E402
+from benchmarks.bars import judged
+from benchmarks.data import Missing
+from benchmarks.machine import load_average, machine, write_json
+from benchmarks.page import update
+from benchmarks.report import show_bars, show_scenario
+from benchmarks.scenarios import SCENARIOS, Settings
+from drift.experiments.jobs import code_fingerprint
 
 
 def options() -> argparse.Namespace:
@@ -117,7 +110,7 @@ def main() -> int:
 def draw(results: dict[str, Any], folder: Path) -> None:
     """Draw the figures, where matplotlib is installed."""
     try:
-        from plots import draw_all  # noqa: PLC0415 - optional
+        from benchmarks.plots import draw_all  # noqa: PLC0415 - optional
     except ImportError:
         print("no figures: matplotlib is not installed (extra: bench)")
         return

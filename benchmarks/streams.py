@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,85 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from river.datasets import synth
-from scipy.sparse import csr_array
 
+from benchmarks.data import Stream
 from drift.experiments.arena.streams import ROWS
 from drift.experiments.arena.streams import STREAMS as ARENA
 from drift.streams import ShiftingStream, load, read_libsvm, tracking_groups
 from drift.streams import Stream as Examples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
-
-#: Rows of a block when blocks are shuffled: a day of Electricity. Neighbours stay together but for
-#: one pair in 50, so what the label before tells stays; days, seasons, shifts and cycles do not.
-BLOCK = 50
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """Labelled rows in order: an array where features are dense, else a sparse matrix."""
-
-    X: Any
-    y: NDArray[Any]
-    names: tuple[str, ...]
-    shifts: tuple[int, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @property
-    def dense(self) -> bool:
-        """Whether every row has every feature."""
-        return isinstance(self.X, np.ndarray)
-
-    def __iter__(self) -> Iterator[tuple[dict[str, float], Any]]:
-        for i in range(len(self)):
-            yield self.row(i), self.label(i)
-
-    def row(self, i: int) -> dict[str, float]:
-        """Return a row as a dict, zeros included where features are dense."""
-        if self.dense:
-            return dict(zip(self.names, self.X[i].tolist(), strict=True))
-        part = slice(self.X.indptr[i], self.X.indptr[i + 1])
-        names = [self.names[j] for j in self.X.indices[part].tolist()]
-        return dict(zip(names, self.X.data[part].tolist(), strict=True))
-
-    def label(self, i: int) -> Any:
-        """Return a row's label, a Python object."""
-        return self.y[i].item()
-
-    def head(self, n: int | None) -> Stream:
-        """Return the first rows."""
-        shifts = tuple(shift for shift in self.shifts if n is None or shift < n)
-        return replace(self, X=self.X[:n], y=self.y[:n], shifts=shifts)
-
-    def scaled(self) -> Stream:
-        """Return rows of mean square norm 1, dense ones standardised by the rows up to each.
-
-        Rows of text are, each by itself, divided by their norm. It is what River's StandardScaler
-        does, for models that do not scale by themselves; those with a kernel want one width.
-        """
-        if not self.dense:
-            norms = np.sqrt(self.X.multiply(self.X).sum(axis=1))
-            return replace(
-                self, X=csr_array(self.X.multiply(1 / np.where(norms, norms, 1)[:, None]))
-            )
-        count = np.arange(1, len(self) + 1)[:, None]
-        mean = self.X.cumsum(axis=0) / count
-        variance = np.maximum((self.X**2).cumsum(axis=0) / count - mean**2, 0)
-        centred = np.where(variance > 1e-9 * mean**2, self.X - mean, 0)
-        X = centred / np.sqrt(np.where(variance > 0, variance, 1) * self.X.shape[1])
-        return replace(self, X=np.clip(X, -5, 5))
-
-    def block_shuffled(self, length: int = BLOCK, seed: int = 0) -> Stream:
-        """Return the rows in blocks, the blocks in random order, the rows of each as they were."""
-        starts = np.arange(0, len(self), length)
-        np.random.default_rng(seed).shuffle(starts)
-        order = np.concatenate([np.arange(s, min(s + length, len(self))) for s in starts])
-        return replace(self, X=self.X[order], y=self.y[order], shifts=())
 
 
 def _sparse(documents: Any, y: NDArray[Any], shifts: tuple[int, ...] = ()) -> Stream:
@@ -195,4 +127,4 @@ STREAMS = REAL | GENERATED
 @cache
 def stream(name: str, rows: int | None = None) -> Stream:
     """Return a stream by its name, or its first rows."""
-    return STREAMS[name]().head(rows)
+    return STREAMS[name]().part(0, rows)

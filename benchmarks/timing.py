@@ -9,11 +9,12 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from rich.console import Console
 from rich.progress import track
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Figure = dict[str, float]
 
@@ -34,6 +35,10 @@ class Contender(NamedTuple):
 
     start: Callable[[], Callable[[], object]]
     count: int
+
+    def microseconds(self) -> float:
+        """Time it: processor time an example."""
+        return 1e6 * seconds(self.start()) / self.count
 
 
 def on_copies(model: Any, run: Callable[[Any], object], count: int) -> Contender:
@@ -58,6 +63,29 @@ def filled(model: Any, examples: Iterable[Any], size: int) -> Iterator[Any]:
             )
         model.learn_one(x, rng.random() < 0.5)
     return rest
+
+
+def steps(model: Any, examples: Iterable[Any]) -> tuple[float, float]:
+    """Microseconds of a prediction, and of learning its opposite: medians over the examples."""
+    predict, learn, clock = model.predict_one, model.learn_one, time.perf_counter
+    predictions, updates = [], []
+
+    def run() -> None:
+        for x, _ in examples:
+            start = clock()
+            predicted = predict(x)
+            middle = clock()
+            learn(x, not predicted)
+            updates.append(clock() - middle)
+            predictions.append(middle - start)
+
+    seconds(run)
+    return 1e6 * statistics.median(predictions), 1e6 * statistics.median(updates)
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Slope of the logarithms: 1 is proportional, 0 does not grow."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -102,8 +130,7 @@ def take_turns(contenders: Mapping[str, Contender], rounds: int, label: str) -> 
     times = Times({name: [] for name in contenders})
     turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
     for name, _ in progress(turns, label):
-        contender = contenders[name]
-        times[name].append(1e6 * seconds(contender.start()) / contender.count)
+        times[name].append(contenders[name].microseconds())
     return times
 
 
@@ -118,6 +145,11 @@ def prequential(model: Any, examples: Any) -> None:
     for x, y in examples:
         predict(x)
         learn(x, y)
+
+
+def on_examples(model: Any, examples: Sequence[Any]) -> Contender:
+    """Predict and learn examples with copies of a model."""
+    return on_copies(model, lambda one: prequential(one, examples), len(examples))
 
 
 def mistakes(model: Any, examples: Any) -> int:

@@ -238,6 +238,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from benchmarks import tracker  # as what workers import it
+    from benchmarks import tracker  # noqa: PLW0406 - as what workers import it
 
     tracker.main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,11 @@ import numpy as np
 
 from benchmarks.contenders import FAMILIES
 from benchmarks.streams import stream
-from benchmarks.timing import figure, order_of, prequential, progress, seconds
+from benchmarks.timing import on_examples, prequential, take_turns
 from drift.experiments.memory import memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from benchmarks.timing import Contender
 
 STREAMS = ("rcv1-0", "electricity")
 #: Models are timed on the rows after those that they have learnt, with full budgets. Of trees and
@@ -56,7 +55,7 @@ def speed(models: list[str], old_python: str | None, *, quick: bool) -> dict[str
     for name in STREAMS:
         examples = list(stream(name, learnt + TIMED))
         split = examples[:learnt], examples[learnt:]
-        contenders = {
+        contenders: dict[str, Any] = {
             f"{family}{f', {budget}' * bool(budget)}": _timed(family, budget, *split)
             for family in models
             if family not in {"Neighbours", "no change", "majority"}
@@ -64,7 +63,7 @@ def speed(models: list[str], old_python: str | None, *, quick: bool) -> dict[str
         }
         if old_python:
             for budget in (100, 500):
-                contenders[f"old LBP, {budget}"] = _other(old_python, budget, *split)
+                contenders[f"old LBP, {budget}"] = _Other(old_python, budget, *split)
         found["times"][name] = _turns(contenders, rounds, name)
         growing = {str(budget): _timed("Tracker", budget, *split) for budget in GROWING}
         found["growth"][name] = _fitted(_turns(growing, rounds, f"{name}, growth"))
@@ -74,44 +73,36 @@ def speed(models: list[str], old_python: str | None, *, quick: bool) -> dict[str
     return found | {"reuters_megabytes": memory(model) / 1e6}
 
 
-def _timed(family: str, budget: int, learnt: Examples, timed: Examples) -> Callable[[], float]:
-    """Seconds an example that a copy of a model takes, which has learnt the first examples."""
+def _timed(family: str, budget: int, learnt: Examples, timed: Examples) -> Contender:
+    """Return copies of a model that has learnt the first examples."""
     about = FAMILIES[family]
     model = about.make(False, **({"budget": budget} if budget else {}), **about.grid[0])
     if about.slow:
         learnt, timed = learnt[:LEARNT_SLOWLY], timed[:TIMED_SLOWLY]
     prequential(model, learnt)
-
-    def run() -> float:
-        copied = copy.deepcopy(model)
-        return seconds(lambda: prequential(copied, timed)) / len(timed)
-
-    return run
+    return on_examples(model, timed)
 
 
-def _other(python: str, budget: int, learnt: Examples, timed: Examples) -> Callable[[], float]:
-    """LBP of another version, in a process of its own."""
-    process = subprocess.Popen(  # noqa: S603
-        [python, "-I", "-c", _OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    pickle.dump((budget, learnt, timed), process.stdin)  # type: ignore[arg-type]
+class _Other:
+    """LBP of another version in a process of its own, in the place of a `Contender`."""
 
-    def run() -> float:
-        process.stdin.write(b"\n")  # type: ignore[union-attr]
-        process.stdin.flush()  # type: ignore[union-attr]
-        return float(process.stdout.readline())  # type: ignore[union-attr]
+    def __init__(self, python: str, *task: Any) -> None:
+        self.process: Any = subprocess.Popen(  # noqa: S603
+            [python, "-I", "-c", _OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        pickle.dump(task, self.process.stdin)
 
-    return run
+    def microseconds(self) -> float:
+        """Have it time itself."""
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        return 1e6 * float(self.process.stdout.readline())
 
 
-def _turns(contenders: dict[str, Callable[[], float]], rounds: int, label: str) -> dict[str, Any]:
-    """Microseconds of each, and its ratio to River's logistic regression within each round."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for name in progress(
-        [name for k in range(rounds) for name in order_of(k, list(contenders))], label
-    ):
-        times[name].append(1e6 * contenders[name]())
-    return {name: figure(values) | {"rounds": values} for name, values in times.items()}
+def _turns(contenders: dict[str, Any], rounds: int, label: str) -> dict[str, Any]:
+    """Microseconds of each, in all rounds."""
+    times = take_turns(contenders, rounds, label)
+    return {name: times.microseconds(name) | {"rounds": values} for name, values in times.items()}
 
 
 def _fitted(times: dict[str, Any]) -> dict[str, Any]:

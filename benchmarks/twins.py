@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from machine import ROOT
 
+from benchmarks.machine import ROOT
 from drift.kernels import DEFAULT_KERNEL, RBF, Polynomial
 
 sys.path.append(str(ROOT / "tests" / "models"))
@@ -24,8 +24,9 @@ from cases import largest_self_kernel, random_victim
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from data import Stream
     from numpy.typing import NDArray
+
+    from benchmarks.data import Stream
 
 #: Twin of a model, over a Gram matrix, by the name of its class.
 TWINS: dict[str, Callable[[Any, Any], Any]] = {
@@ -61,7 +62,7 @@ _PIECE = 100
 def gram(stream: Stream, kernel: Any) -> NDArray[np.float64]:
     """Kernel matrix of a stream, straight from the kernel's definition."""
     kernel = DEFAULT_KERNEL if kernel is None else kernel
-    products = np.asarray((stream.rows @ stream.rows.T).todense(), dtype=np.float64)
+    products = np.asarray((stream.X @ stream.X.T).todense(), dtype=np.float64)
     squared = products.diagonal().copy()
     if kernel.scales_rows:
         norms = np.sqrt(np.where(squared > 0.0, squared, 1.0))
@@ -103,7 +104,7 @@ def check(
         If a model's count of mistakes leaves its twin's.
     """
     matrices: dict[str, NDArray[np.float64]] = {}
-    examples = list(stream.examples())
+    examples = list(stream)
     for name, make in models.items():
         model = make()
         kernel = repr(model.kernel)
@@ -136,6 +137,6 @@ def _compare(name: str, model: Any, trace: list[int], rows: Any) -> None:
         return
     for start in range(0, len(rows), _PIECE):
         piece = rows.part(start, start + _PIECE)
-        model.predict_learn_many(piece.rows, piece.labels)
+        model.predict_learn_many(piece.X, piece.y)
         last = start + len(piece) - 1
         assert model.n_mistakes == trace[last], f"{name} leaves its twin by row {last}"

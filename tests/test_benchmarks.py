@@ -1,34 +1,23 @@
 """The benchmark's scenarios keep their names, its bars lie on them, and its page has the marks."""
 
-import importlib
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from benchmarks import bars, page, plots
 from benchmarks.contenders import Neighbours
-from benchmarks.streams import Stream
+from benchmarks.data import Stream
+from benchmarks.scenarios import SCENARIOS
 from benchmarks.tracker import _ece
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture
-def module(monkeypatch):
-    """Import a module of the benchmarks, which are no package, and forget it again."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(ROOT / "benchmarks")):
-            del sys.modules[name]
-
-
-def test_scenarios_keep_their_names(module):
-    assert list(module("scenarios").SCENARIOS) == [
+def test_scenarios_keep_their_names():
+    assert list(SCENARIOS) == [
         "rcv1-dicts",
         "a9a-dicts",
         "mnist-dicts",
@@ -48,13 +37,11 @@ def test_scenarios_keep_their_names(module):
     ]
 
 
-def test_every_bar_lies_on_a_scenario_that_runs_by_default(module):
-    scenarios, bars = module("scenarios").SCENARIOS, module("bars").BARS
-    assert {bar.scenario for bar in bars} <= {n for n, s in scenarios.items() if not s.long}
+def test_every_bar_lies_on_a_scenario_that_runs_by_default():
+    assert {bar.scenario for bar in bars.BARS} <= {n for n, s in SCENARIOS.items() if not s.long}
 
 
-def test_a_bar_is_reached_by_the_median(module):
-    bars = module("bars")
+def test_a_bar_is_reached_by_the_median():
     bar = bars.BARS[0]
     figure = {"median": bar.value, "min": 0.0, "max": 1e9}
     measured = {bar.scenario: {"figures": {bar.figure: figure}}}
@@ -64,20 +51,20 @@ def test_a_bar_is_reached_by_the_median(module):
     assert bars.judged(measured)[0]["verdict"] is False
 
 
-def test_the_page_has_a_place_for_every_table(module):
-    page = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
-    marks = re.findall(r"^<!-- ([\w-]+) -->$", page, re.MULTILINE)
-    assert sorted(marks[::2]) == sorted(module("page")._BLOCKS)
+def test_the_page_has_a_place_for_every_table():
+    text = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
+    marks = re.findall(r"^<!-- ([\w-]+) -->$", text, re.MULTILINE)
+    assert sorted(marks[::2]) == sorted(page._BLOCKS)
     assert set(marks[1::2]) == {"end"}
 
 
-def test_the_readme_describes_every_scenario(module):
+def test_the_readme_describes_every_scenario():
     readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     described = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| `.*? \|", readme, re.MULTILINE)))
-    assert set(module("scenarios").SCENARIOS) <= set(described)
+    assert set(SCENARIOS) <= set(described)
 
 
-def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_points(module):
+def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_points():
     def row(contender, us, error):
         return {"contender": contender, "us": us, "error": error}
 
@@ -86,7 +73,7 @@ def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_poi
     spread = [row(f"RBP B={b}", 7.0 + i, 0.15 - i / 100) for i, b in enumerate((100, 300, 1000))]
     far = [row("SOP", 500.0, 0.2), row("MIRA", 300.0, 0.25)]
     table = [*same, *close, *spread, *far]
-    figure = module("plots").error_time({"rcv1-error-time": table})
+    figure = plots.error_time({"rcv1-error-time": table})
     figure.draw_without_rendering()
     _, corner = figure.axes
     shown = [
@@ -116,7 +103,7 @@ def test_streams_are_shuffled_in_blocks_and_scaled_without_looking_ahead():
     assert shuffled.y.tolist() != list(range(120))
     assert (np.diff(shuffled.y) != 1).sum() <= 2
     assert (X[shuffled.y] == shuffled.X).all()
-    np.testing.assert_allclose(whole.head(70).scaled().X, whole.scaled().X[:70])
+    np.testing.assert_allclose(whole.part(0, 70).scaled().X, whole.scaled().X[:70])
 
 
 def test_neighbours_vote_among_the_rows_in_the_window():

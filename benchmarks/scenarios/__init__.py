@@ -27,7 +27,7 @@ class Scenario(NamedTuple):
     def run(self, settings: Settings) -> dict[str, Any]:
         """Run it; the modules load late, as what they import depends on the scenario."""
         module, _, name = self.function.partition(".")
-        result: dict[str, Any] = getattr(import_module(f"scenarios.{module}"), name)(settings)
+        result: dict[str, Any] = getattr(import_module(f"{__name__}.{module}"), name)(settings)
         return result
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import peers
-from data import Stream, digits, stories
 from scipy.sparse import csr_array
-from timing import Contender, Times, on_copies, prequential, take_turns
-from twins import check
 
+from benchmarks import peers
+from benchmarks.data import Stream, digits, stories
+from benchmarks.timing import Contender, Times, on_copies, on_examples, prequential, take_turns
+from benchmarks.twins import check
 from drift.kernels import RBF, Polynomial
 from drift.models import RBP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from benchmarks.scenarios import Settings
     from drift.kernels import Kernel
-    from scenarios import Settings
 
     Floats = NDArray[np.float32]
 
@@ -34,15 +35,14 @@ KERNELS: dict[str, Kernel] = {
 class GemvLoop:
     """RBP as one writes it in numpy: a float32 matrix of supports, one product for each row.
 
-    It starts from the supports of a model, and is given rows of unit norm.
+    It starts from the supports of a model that has learnt arrays, and is given rows of unit norm.
     """
 
-    def __init__(self, model: RBP, width: int, index: dict[Any, int]) -> None:
+    def __init__(self, model: RBP, width: int) -> None:
         self.supports = np.zeros((model.n_supports, width), dtype=np.float32)
         self.signs = np.zeros(model.n_supports, dtype=np.float32)
         for i, (x, coefficient) in enumerate(model.supports):
-            for name, value in x.items():
-                self.supports[i, index[name]] = value
+            self.supports[i, list(x)] = list(x.values())
             self.signs[i] = coefficient
         self.rbf = isinstance(model.kernel, RBF)
         self.rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ class GemvLoop:
 
 def unit_rows(stream: Stream) -> Floats:
     """Rows as a dense float32 matrix of unit norm."""
-    dense = stream.rows.toarray()
+    dense = stream.X.toarray()
     norms = np.linalg.norm(dense, axis=1, keepdims=True)
     return np.ascontiguousarray(dense / np.where(norms > 0.0, norms, 1.0), dtype=np.float32)
 
@@ -75,16 +75,10 @@ def batches(model: Any, rows: Any, labels: Any) -> Contender:
     return on_copies(model, lambda one: one.predict_learn_many(rows, labels), len(labels))
 
 
-def dicts(model: Any, examples: list[Any]) -> Contender:
-    """Learn the same rows one by one, as dicts, with a copy of a model."""
-    return on_copies(model, lambda one: prequential(one, examples), len(examples))
-
-
 def loops(model: Any, timed: Stream, count: int) -> Contender:
     """Learn some of the rows with the loop in numpy, which goes on from round to round."""
-    index = {name: j for j, name in enumerate(timed.names)}
-    loop = GemvLoop(model, timed.rows.shape[1], index)
-    rows, labels = unit_rows(timed.part(0, count)), timed.labels[:count]
+    loop = GemvLoop(model, timed.X.shape[1])
+    rows, labels = unit_rows(timed.part(0, count)), timed.y[:count]
     return Contender(lambda: lambda: loop.run(rows, labels), count)
 
 
@@ -104,34 +98,23 @@ def result(stream: Stream, timed: Stream, times: Times, checked: list[str]) -> d
     }
 
 
-def numbered(stream: Stream) -> Stream:
-    """The same rows, the columns' numbers as names."""
-    return Stream(stream.name, stream.rows, stream.labels, list(range(stream.rows.shape[1])))
-
-
 def rcv1(settings: Settings) -> dict[str, Any]:
     """Stories: CSR, dicts, the floor and, at B = 100 and 1,000, a dense matrix of supports."""
     budgets = (100, 300, 1000, 2000)
-    stream = numbered(stories(settings.pick(20_000, 5_000)))
+    stream = stories(settings.pick(20_000, 5_000))
     makers = {f"CSR B={b}": lambda b=b: RBP(b, seed=1) for b in budgets}
     checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers, arrays=True)
     split = len(stream) - settings.pick(4_000, 1_000)
     learnt, timed = stream.part(0, split), stream.part(split)
     contenders: dict[str, Contender] = {}
-    # Words, as in the scenarios on dicts: a string's hash is compared and looked up in memory.
-    words = Stream(timed.name, timed.rows, timed.labels, [f"word{j}" for j in stream.names])
-    examples = list(words.examples())
+    examples = list(timed)
     for b in budgets:
         model, worded = RBP(b, seed=1), RBP(b, seed=1)
-        model.learn_many(learnt.rows, learnt.labels)
-        prequential(worded, Stream("", learnt.rows, learnt.labels, words.names).examples())
-        contenders[f"CSR B={b}"] = batches(model, timed.rows, timed.labels)
-        contenders[f"dicts B={b}"] = dicts(worded, examples)
-        vocabulary = peers.vocabulary_of(worded)
-        contenders[f"floor B={b}"] = Contender(
-            lambda v=vocabulary: lambda: peers.floor(examples, v),  # type: ignore[misc]
-            len(examples),
-        )
+        model.learn_many(learnt.X, learnt.y)
+        prequential(worded, learnt)
+        contenders[f"CSR B={b}"] = batches(model, timed.X, timed.y)
+        contenders[f"dicts B={b}"] = on_examples(worded, examples)
+        contenders[f"floor B={b}"] = peers.floor(worded, examples)
         if b in {100, 1000}:
             contenders[f"gemv loop B={b}"] = loops(model, timed, 20)
     times = take_turns(contenders, settings.pick(9, 3), "rcv1-arrays: rounds")
@@ -154,14 +137,14 @@ def mnist(settings: Settings) -> dict[str, Any]:
     checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers, arrays=True)
     split = len(stream) - settings.pick(2_000, 500)
     learnt, timed = stream.part(0, split), stream.part(split)
-    dense, examples = timed.rows.toarray(), list(timed.examples())
+    dense, examples = timed.X.toarray(), list(timed)
     contenders: dict[str, Contender] = {}
     for name, make in makers.items():
         model, of = make(), name.removeprefix("dense ")
-        model.learn_many(learnt.rows, learnt.labels)
-        contenders[name] = batches(model, dense, timed.labels)
-        contenders[f"CSR {of}"] = batches(model, timed.rows, timed.labels)
-        contenders[f"dicts {of}"] = dicts(model, examples)
+        model.learn_many(learnt.X, learnt.y)
+        contenders[name] = batches(model, dense, timed.y)
+        contenders[f"CSR {of}"] = batches(model, timed.X, timed.y)
+        contenders[f"dicts {of}"] = on_examples(model, examples)
         contenders[f"gemv loop {of}"] = loops(model, timed, settings.pick(500, 100))
     times = take_turns(contenders, settings.pick(7, 3), "mnist-arrays: rounds")
     figures = {}
@@ -183,14 +166,14 @@ def dense(settings: Settings) -> dict[str, Any]:
     split = len(stream) - settings.pick(1_000, 300)
     learnt, timed = stream.part(0, split), stream.part(split)
     model = RBP(5000, KERNELS["poly4"], seed=1)
-    model.learn_many(learnt.rows, learnt.labels)
-    n_supports, width = model.n_supports, stream.rows.shape[1]
+    model.learn_many(learnt.X, learnt.y)
+    n_supports, width = model.n_supports, stream.X.shape[1]
     rng = np.random.default_rng(0)
     left = rng.random((512, width), dtype=np.float32)
     right = rng.random((width, n_supports), dtype=np.float32)
-    rows = timed.rows.toarray()
+    rows = timed.X.toarray()
     contenders = {
-        "dense poly4 B=5000": batches(model, rows, timed.labels),
+        "dense poly4 B=5000": batches(model, rows, timed.y),
         "gemv loop poly4 B=5000": loops(model, timed, settings.pick(300, 50)),
         "sgemm": Contender(lambda: lambda: left @ right, len(left)),
     }
@@ -211,7 +194,5 @@ def dense(settings: Settings) -> dict[str, Any]:
 def grounded(stream: Stream) -> Stream:
     """Rows with a little noise in every column: none of them is zero."""
     rng = np.random.default_rng(0)
-    noise = rng.uniform(0.02, 0.1, size=stream.rows.shape)
-    return Stream(
-        "mnist + noise", csr_array(stream.rows.toarray() + noise), stream.labels, stream.names
-    )
+    noise = rng.uniform(0.02, 0.1, size=stream.X.shape)
+    return replace(stream, X=csr_array(stream.X.toarray() + noise), name="mnist + noise")

@@ -9,20 +9,28 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Literal
 
-import peers
-from data import Missing, Stream, adults, digits, stories
 from river import evaluate, metrics
-from timing import Contender, figure, mistakes, on_copies, prequential, progress, take_turns
-from twins import check
 
+from benchmarks import peers
+from benchmarks.data import Missing, Stream, adults, digits, stories
+from benchmarks.timing import (
+    Contender,
+    figure,
+    mistakes,
+    on_examples,
+    prequential,
+    progress,
+    take_turns,
+)
+from benchmarks.twins import check
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import LBP, RBP, SPA, Forgetron, Perceptron
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from benchmarks.scenarios import Settings
     from drift.kernels import Kernel
-    from scenarios import Settings
 
 BUDGETS = (100, 300, 1000, 2000)
 #: Rows that are timed in a round.
@@ -79,22 +87,15 @@ def measure(
     makers = models(chosen, budgets)
     checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers)
     split = len(stream) - settings.pick(TIMED[stream.name], 1_000)
-    learnt, timed = stream.part(0, split), list(stream.part(split).examples())
+    learnt, timed = stream.part(0, split), list(stream.part(split))
     ready = learnt_models(peers.LINEAR | makers, learnt)
     most = ready["SPA poly4"].n_supports  # SPA has no budget: RBP gets as large a one
     ready |= learnt_models(
         {"RBP poly4 B=as SPA": lambda: RBP(most, chosen["poly4"], seed=1)}, learnt
     )
-    contenders = {
-        name: on_copies(model, lambda one: prequential(one, timed), len(timed))
-        for name, model in ready.items()
-    }
+    contenders = {name: on_examples(model, timed) for name, model in ready.items()}
     for b in budgets:
-        words = peers.vocabulary_of(ready[f"RBP poly4 B={b}"])
-        contenders[f"floor B={b}"] = Contender(
-            lambda words=words: lambda: peers.floor(timed, words),  # type: ignore[misc]
-            len(timed),
-        )
+        contenders[f"floor B={b}"] = peers.floor(ready[f"RBP poly4 B={b}"], timed)
     slow, skipped = slow_peers(stream, split, chosen["rbf"])
     times = take_turns(contenders | slow, settings.pick(7, 3), f"{stream.name}: rounds")
     errors = {
@@ -117,11 +118,11 @@ def learnt_models(makers: dict[str, Callable[[], Any]], learnt: Stream) -> dict[
     """
     ready: dict[str, Any] = {}
     as_matrix = learnt.names[0] == 0
-    examples = list((learnt.part(max(0, len(learnt) - 5_000)) if as_matrix else learnt).examples())
+    examples = list(learnt.part(max(0, len(learnt) - 5_000)) if as_matrix else learnt)
     for name, make in progress(makers.items(), "learning"):
         ready[name] = make()
         if as_matrix and name not in peers.LINEAR:
-            ready[name].learn_many(learnt.rows, learnt.labels)
+            ready[name].learn_many(learnt.X, learnt.y)
         else:
             prequential(ready[name], examples)
     return ready
@@ -130,7 +131,7 @@ def learnt_models(makers: dict[str, Callable[[], Any]], learnt: Stream) -> dict[
 def slow_peers(stream: Stream, split: int, rbf: Any) -> tuple[dict[str, Contender], dict[str, str]]:
     """Peers with states that are not copied: they go on learning from round to round."""
     before, rows = stream.part(split - SLOW_LEARNT, split), stream.part(split)
-    examples = list(rows.part(0, 1_000).examples())
+    examples = list(rows.part(0, 1_000))
     found: dict[str, Contender] = {}
     skipped: dict[str, str] = {}
 
@@ -144,12 +145,12 @@ def slow_peers(stream: Stream, split: int, rbf: Any) -> tuple[dict[str, Contende
 
     def river() -> Callable[[], object]:
         model = peers.river_sampler(rbf.gamma)
-        prequential(model, list(before.part(0, 50).examples()))
+        prequential(model, list(before.part(0, 50)))
         return lambda: prequential(model, examples[:SLOW_TIMED])
 
     def vowpal(name: str, count: int) -> Callable[[], object]:
         peer = peers.VowpalWabbit(peers.VW[name])
-        peer.run(list(before.examples()))
+        peer.run(list(before))
         return lambda: peer.run(examples[:count])
 
     def scikit(sampler: str, size: int, count: int) -> Callable[[], object]:
@@ -207,7 +208,7 @@ def progressive(settings: Settings) -> dict[str, Any]:
     checked = check(stream.part(0, settings.pick(PREFIX, 500)), makers)
     split = len(stream) - settings.pick(4_000, 1_000)
     ready = learnt_models(peers.LINEAR | makers, stream.part(0, split))
-    timed = list(stream.part(split).examples())
+    timed = list(stream.part(split))
 
     def start(model: Any) -> Callable[[], object]:
         copied, metric = copy.deepcopy(model), metrics.Accuracy()

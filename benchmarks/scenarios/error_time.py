@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import peers
-from data import Missing, Stream, stories
 from river import linear_model
-from timing import Times, figure, mistakes, order_of, progress, seconds
-from twins import check
 
+from benchmarks import peers
+from benchmarks.data import Missing, Stream, stories
+from benchmarks.timing import Times, figure, mistakes, order_of, progress, seconds
+from benchmarks.twins import check
 from drift.kernels import RBF, Linear
 from drift.models import (
     ALMA2,
@@ -39,7 +39,7 @@ from drift.models import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scenarios import Settings
+    from benchmarks.scenarios import Settings
 
 BUDGETS = (100, 300, 1000, 2000)
 GAMMA = 2.0
@@ -115,7 +115,7 @@ def fast(settings: Settings) -> dict[str, Any]:
     stream = stories(settings.pick(20_000, 2_000))
     models = drift_models()
     checked = check(stream.part(0, settings.pick(500, 300)), models)
-    examples = list(stream.examples())
+    examples = list(stream)
     contenders = {
         name: one_by_one(make, examples) for name, make in (models | river_models()).items()
     }
@@ -130,7 +130,7 @@ def slow(settings: Settings) -> dict[str, Any]:
     stream = stories(settings.pick(20_000, 500))
     makers = {"LBP B=1000": lambda: LBP(1000)}
     checked = check(stream.part(0, 500), makers)
-    examples = list(stream.examples())
+    examples = list(stream)
     contenders = {name: one_by_one(make, examples) for name, make in makers.items()}
     contenders["River RBFSampler(100) + LogisticRegression"] = one_by_one(
         lambda: peers.river_sampler(GAMMA), examples

@@ -12,32 +12,26 @@ import sys
 import time
 from collections import deque
 from itertools import cycle, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from data import Examples, Stream, drawn, stories
-from machine import resident
 from river import linear_model
 from scipy.sparse import csr_array
-from timing import figure, filled, prequential, progress, seconds
-from twins import check
 
+from benchmarks.data import Examples, Stream, drawn, stories
+from benchmarks.machine import ROOT, resident
+from benchmarks.timing import exponent, figure, filled, prequential, progress, steps
+from benchmarks.twins import check
 from drift.models import LBP, RBP, Forgetron
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scenarios import Settings
+    from benchmarks.scenarios import Settings
 
 _NAMES_PER_ROW = 20
 #: Examples that are in memory at a time, beside the model.
 _CHUNK = 200
-
-
-def exponent(sizes: list[float], values: list[float]) -> float:
-    """Slope of the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def full(size: int, examples: Examples) -> RBP:
@@ -45,19 +39,6 @@ def full(size: int, examples: Examples) -> RBP:
     model = RBP(size, seed=1)
     filled(model, cycle(examples), size)
     return model
-
-
-def steps(model: Any, examples: Examples) -> tuple[float, float]:
-    """Microseconds of a prediction, and of an update: of learning what was predicted, negated."""
-    predict, learn, clock = model.predict_one, model.learn_one, time.perf_counter
-    spent = 1e6 * seconds(lambda: [predict(x) for x, _ in examples]) / len(examples)
-    updates = []
-    for x, _ in examples[:200]:
-        wrong = not predict(x)
-        start = clock()
-        learn(x, wrong)
-        updates.append(1e6 * (clock() - start))
-    return spent, float(np.median(updates))
 
 
 def measured(sizes: list[int], models: list[Any], rows: list[Examples], rounds: int) -> list[Any]:
@@ -115,7 +96,7 @@ def budget(settings: Settings) -> dict[str, Any]:
     checked = check(
         stream.part(0, settings.pick(1_500, 500)), {"RBP B=50": lambda: RBP(50, seed=1)}
     )
-    examples = list(stream.examples())
+    examples = list(stream)
     models = [full(size, examples) for size in progress(sizes, "filling")]
     table = measured(sizes, models, [examples[:1_000]] * len(sizes), settings.pick(7, 3))
     return result(stream.name, checked, table, fitted(table, "B"))
@@ -130,7 +111,7 @@ def nonzeros(settings: Settings) -> dict[str, Any]:
         stream = drawn(3 * limit, size, 50_000)
         name = f"RBP, {size} nonzeros"
         checked += check(stream.part(0, 300), {name: lambda: RBP(50, seed=1)})
-        examples = list(stream.examples())
+        examples = list(stream)
         models.append(full(limit, examples))
         rows.append(examples[:500])
     table = measured(sizes, models, rows, settings.pick(7, 3))
@@ -183,7 +164,7 @@ def as_stream(examples: Examples) -> Stream:
         for name, value in x.items():
             matrix[i, columns[name]] = value
     labels = np.array([y for _, y in examples])
-    return Stream("names", csr_array(matrix), labels, list(columns))
+    return Stream(csr_array(matrix), labels, list(columns), name="names")
 
 
 def flatness(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
@@ -205,13 +186,12 @@ def flatness(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
 
 def fresh(kind: str, name: str, most: int) -> list[dict[str, Any]]:
     """Rows of the table, measured in a process of its own."""
-    root = Path(__file__).resolve().parents[1]
-    code = (
-        f"import sys; sys.path[:0] = [{str(root)!r}, {str(root.parent)!r}]; "
-        f"from scenarios import growth; growth.main({kind!r}, {name!r}, {most})"
-    )
     done = subprocess.run(  # noqa: S603 - ours
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-m", __name__, kind, name, str(most)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
@@ -230,7 +210,7 @@ def main(kind: str, name: str, most: int) -> None:
         examples: Iterator[tuple[dict[str, float], bool]] = growing(most)
         per_row = _NAMES_PER_ROW
     else:
-        examples, per_row = cycle(list(drawn(20_000, 20, 20_000).examples())), 1
+        examples, per_row = cycle(list(drawn(20_000, 20, 20_000))), 1
     before, seen, table = resident(), 0, []
     spent: deque[float] = deque(maxlen=200)
     for size in [10**k for k in range(3, 9) if 10**k < most] + [most]:
@@ -251,3 +231,7 @@ def main(kind: str, name: str, most: int) -> None:
             }
         )
     print(json.dumps(table))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

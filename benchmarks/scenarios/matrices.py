@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from data import Examples, stories
 from scipy.linalg import blas
-from timing import Contender, filled, on_copies, progress, take_turns
-from twins import check
 
+from benchmarks.data import Examples, stories
+from benchmarks.timing import Contender, filled, on_copies, progress, take_turns
+from benchmarks.twins import check
 from drift.models import LBSOP, RBSOP, SOP, Projectron, ProjectronPlusPlus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scenarios import Settings
+    from benchmarks.scenarios import Settings
 
 SIZE = 1000
 #: Examples learnt, each as a mistake, in a round.
@@ -63,7 +63,7 @@ def second_order(settings: Settings) -> dict[str, Any]:
         stream.part(0, settings.pick(400, 150)),
         {name: make for name, (make, _) in UNAVOIDABLE.items()},
     )
-    examples = list(stream.examples())
+    examples = list(stream)
     calls = Calls(SIZE)
     contenders: dict[str, Contender] = {}
     for name, (make, needed) in progress(UNAVOIDABLE.items(), "learning"):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-import peers
-from data import Examples, Stream, adults, stories
-from timing import Contender, Times, on_copies, prequential, take_turns
-from twins import check
-
+from benchmarks import peers
+from benchmarks.data import Examples, Stream, adults, stories
+from benchmarks.timing import Contender, Times, on_examples, prequential, take_turns
+from benchmarks.twins import check
 from drift.models import RBP
 
 if TYPE_CHECKING:
-    from scenarios import Settings
+    from benchmarks.scenarios import Settings
 
 BUDGETS = (100, 300, 1000, 2000)
 
@@ -30,8 +29,8 @@ def parts(settings: Settings) -> dict[str, Any]:
         makers = {f"{stream.name} B={b}": lambda b=b: RBP(b, seed=1) for b in BUDGETS}
         checked += check(stream.part(0, settings.pick(1_500, 500)), makers)
         split = len(stream) - settings.pick(4_000, 1_000)
-        learnt = list(stream.part(0, split).examples())
-        timed = list(stream.part(split).examples())
+        learnt = list(stream.part(0, split))
+        timed = list(stream.part(split))
         for b in BUDGETS:
             model = RBP(b, seed=1)
             prequential(model, learnt)
@@ -47,7 +46,6 @@ def steps(model: Any, timed: Examples) -> dict[str, Contender]:
     """What is timed: each step holds the one before it."""
     read, score = model._supports.read, model._supports.score
     predict, learn = model.predict_one, model.learn_one
-    vocabulary = peers.vocabulary_of(model)
     right = [(x, predict(x)) for x, _ in timed]
 
     def reading() -> None:
@@ -70,14 +68,13 @@ def steps(model: Any, timed: Examples) -> dict[str, Contender]:
 
     count = len(timed)
     found = {
-        "floor": lambda: peers.floor(timed, vocabulary),
         "read": reading,
         "score": scoring,
         "predict": predicting,
         "learn": without_updates,
     }
     fixed = {name: Contender(lambda f=f: f, count) for name, f in found.items()}  # type: ignore[misc]
-    return fixed | {"all": on_copies(model, lambda one: prequential(one, timed), count)}
+    return fixed | {"floor": peers.floor(model, timed), "all": on_examples(model, timed)}
 
 
 def mistakes(model: Any, timed: Examples) -> float:

@@ -13,16 +13,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data import stories
-from machine import ROOT
-from timing import Times, figure, order_of, progress
-from twins import check
-
+from benchmarks.data import stories
+from benchmarks.machine import ROOT
+from benchmarks.timing import Times, figure, order_of, progress
+from benchmarks.twins import check
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.models import RBP
 
 if TYPE_CHECKING:
-    from scenarios import Settings
+    from benchmarks.scenarios import Settings
 
 _BARE = "pass"
 _FIRST = "from drift.models import RBP; RBP().predict_one({'a': 1.0})"
@@ -35,7 +34,7 @@ _HEAVY = f"{_FIRST}; import sys; print(*({{'numpy', 'pandas', 'scipy'}} & set(sy
 #: Megabytes by which a process grows for each of ten more models, beside what a model counts.
 _MEMORY = (
     "import sys, pathlib; from drift.consumers.checkpoints.checkpoint import from_bytes; "
-    f"sys.path.append({str(Path(__file__).parents[1])!r}); from machine import resident; "
+    "from benchmarks.machine import resident; "
     "data = pathlib.Path(sys.argv[1]).read_bytes(); models = [from_bytes(data).model]; "
     "before = resident(); models += [from_bytes(data).model for _ in range(10)]; "
     "print((resident() - before) / 10, models[0]._raw_memory_usage / 1e6)"
@@ -59,7 +58,7 @@ def start_up(settings: Settings) -> dict[str, Any]:
     stream = stories(settings.pick(20_000, 5_000))
     checked = check(stream.part(0, settings.pick(1_500, 500)), {"RBP": lambda: RBP(2000, seed=1)})
     model = RBP(2000, seed=1)
-    for x, y in stream.examples():
+    for x, y in stream:
         model.learn_one(x, y)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint")
