@@ -16,7 +16,7 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from drift.models._store.guard import Held
+    from drift.models._store.supports import Guard
     from drift.models._template.prototypes import Prototypes
     from drift.types import Features, Label
 
@@ -103,10 +103,10 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     # --- one example ---------------------------------------------------------------------------
 
     @property
-    def _guard(self) -> Held:  # type: ignore[override]
+    def _guard(self) -> Guard:  # type: ignore[override]
         return self.model._guard
 
-    def _share_guard(self, guard: Held) -> None:
+    def _share_guard(self, guard: Guard) -> None:
         self.model._share_guard(guard)
 
     def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:

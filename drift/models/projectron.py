@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drift._checks import check_number
 from drift.models._linalg.span import ClassProjector, Projector, margin_step, within
@@ -11,7 +10,7 @@ from drift.models._template.binary import KernelClassifier
 from drift.models._template.multiclass import TwoOrMore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from drift.kernels import Kernel
     from drift.models._linalg.span import Projection
@@ -98,10 +97,6 @@ class Projectron(KernelClassifier):
         self.squared = squared
         self._projector = Projector()
 
-    def _error(self, squared_error: float) -> float:
-        """What the tolerance is about."""
-        return squared_error if self.squared else math.sqrt(squared_error)
-
     def _update(self, x: Features, sign: float, score: float) -> None:
         projection = self._projector.project(self._supports)
         if within(self.tolerance, [projection], squared=self.squared):
@@ -182,36 +177,39 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         squared: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
     ) -> None:
         super().__init__(tolerance, kernel, squared)
-        self._small_margin: tuple[Any, float] | None = None  # what to project, and tau: in one step
+        # What to project, and tau, between the two hooks of a step.
+        self._small_margin: tuple[dict[int, Projection], float] | None = None
         self._spans: list[ClassProjector] = []  # by number of class
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        margin, rounding = sign * score, self._supports.rounding()
+        rounding = self._supports.rounding()
+        return self._take_up(
+            sign * score, rounding, lambda: {0: self._projector.project(self._supports)}
+        )
+
+    def _take_up(
+        self, margin: float, rounding: float, project: Callable[[], dict[int, Projection]]
+    ) -> bool:
+        """Whether there is an update; keep for it what to project of a small margin."""
         if margin <= 0.0:
             return True
         loss = 1.0 - margin
         if loss <= rounding:
             return False
-        projection = self._projector.project(self._supports)
-        return self._take_up(loss, rounding, projection, [projection])
-
-    def _take_up(
-        self, loss: float, rounding: float, what: Any, parts: Sequence[Projection]
-    ) -> bool:
-        """Keep what to project of a small margin for the update; False where there is none."""
-        error = self._error(math.fsum(part.squared_error for part in parts))
-        squared_norm = math.fsum(part.squared_norm for part in parts)
-        tau = margin_step(loss, error, squared_norm, self.tolerance, rounding, self._weight)
+        parts = project()
+        tau = margin_step(
+            loss, parts.values(), self.tolerance, rounding, self._weight, squared=self.squared
+        )
         if tau > 0.0:
-            self._small_margin = what, tau
+            self._small_margin = parts, tau
         return tau > 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         if self._small_margin is None:
             super()._update(x, sign, score)
             return
-        (projection, tau), self._small_margin = self._small_margin, None
-        self._projector.absorb(self._supports, projection, sign * tau)
+        (parts, tau), self._small_margin = self._small_margin, None
+        self._projector.absorb(self._supports, parts[0], sign * tau)
 
     # --- more than two classes -----------------------------------------------------------------
 
@@ -234,13 +232,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         return {c: self._spans[c].project(row, own) for c in (k, rival) if c >= 0}
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        if margin <= 0.0:
-            return True
-        loss = 1.0 - margin
-        if loss <= rounding:
-            return False
-        parts = self._project(k, rival)
-        return self._take_up(loss, rounding, parts, list(parts.values()))
+        return self._take_up(margin, rounding, lambda: self._project(k, rival))
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         if self._small_margin is not None:

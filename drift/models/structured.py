@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from typing import TYPE_CHECKING, Any
 
 from river import base
@@ -206,9 +205,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         [rivals_own] = kernel_row(kernel, rivals, [rivals]).tolist()
         projection = self._project(true - best, own + rivals_own - 2.0 * shared, own + rivals_own)
         if margin > 0.0:
-            squared_error = projection.squared_error
-            error = squared_error if self.squared else math.sqrt(squared_error)
-            tau = margin_step(loss, error, projection.squared_norm, self.tolerance, rounding, w)
+            tau = margin_step(loss, [projection], self.tolerance, rounding, w, squared=self.squared)
             if tau > 0.0:
                 self._span.absorb(self._weights, projection, tau)
                 self.n_updates += 1

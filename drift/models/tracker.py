@@ -21,8 +21,8 @@ from drift.models._tracker.plan import Plan
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from drift.models._store.guard import Held
     from drift.models._store.rows import Rows
+    from drift.models._store.supports import Guard
     from drift.models._tracker.experts import Experts, RegretBound
     from drift.types import Features, Label
 
@@ -144,8 +144,8 @@ class Tracker(OnlineClassifier):
         return True
 
     @property
-    def _guard(self) -> Held:  # type: ignore[override]
-        guard: Held = self._core.guard
+    def _guard(self) -> Guard:  # type: ignore[override]
+        guard: Guard = self._core.guard
         return guard
 
     def __getstate__(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._store.guard import Held
+    from drift.models._store.supports import Guard
 
     Array = NDArray[np.float64]
 
@@ -147,14 +147,14 @@ class InverseGram(Part):
         least = self.ridge * (1.0 / weight + float(weights @ weights) / self._heaviest)
         return max(self.ridge / weight + own - float(row @ weights), least)
 
-    def _do(self, guard: Held, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    def _do(self, guard: Guard, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Change a matrix at the end of the update; at once if it is a copy."""
         if self._ill_conditioned:
             call(*args, **kwargs)
         else:
             guard.defer(partial(call, *args, **kwargs))
 
-    def insert(self, slot: int, row: Array, weights: Array, spread: float, guard: Held) -> None:
+    def insert(self, slot: int, row: Array, weights: Array, spread: float, guard: Guard) -> None:
         """Add a support.
 
         The inverse grows by ``d d' / spread`` with ``d`` the `weights`, -1 in the slot.
@@ -181,7 +181,7 @@ class InverseGram(Part):
         self._add(1.0 / spread, direction, guard)
         self._inserted += 1
 
-    def remove(self, slot: int, guard: Held) -> Array:
+    def remove(self, slot: int, guard: Guard) -> Array:
         """Forget the support in a slot.
 
         Returns
@@ -198,7 +198,7 @@ class InverseGram(Part):
             self._do(guard, setitem, matrix, (slice(slot, None), slot), 0.0)
         return column / float(column[slot])
 
-    def _add(self, factor: float, direction: Array, guard: Held) -> None:
+    def _add(self, factor: float, direction: Array, guard: Guard) -> None:
         matrix = self._inverse
         assert matrix.flags.f_contiguous  # noqa: S101  (of another BLAS would change a copy)
         self._do(guard, linalg.blas.dsyr, factor, direction, lower=1, a=matrix, overwrite_a=1)
@@ -289,7 +289,7 @@ class GramFactor(Part):
                 return 0.0
         return distance
 
-    def append(self, whitened: Array, distance: float, guard: Held) -> None:
+    def append(self, whitened: Array, distance: float, guard: Guard) -> None:
         """Add a support.
 
         Parameters

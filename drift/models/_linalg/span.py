@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._store.guard import Held
-    from drift.models._store.supports import SupportSet
+    from drift.models._store.supports import Guard, SupportSet
     from drift.types import Features
 
 __all__ = ["ClassProjector", "Projection", "Projector", "margin_step", "within"]
@@ -42,6 +41,13 @@ class Projection(NamedTuple):
     whitened: NDArray[Any]
 
 
+def _projection(factor: Any, row: NDArray[Any], own: float) -> Projection:
+    """Project a point, given the kernel between it and the supports, in order, and itself."""
+    whitened = factor.whiten(row)
+    error = factor.left_over(whitened, own)
+    return Projection(float(whitened @ whitened), error, whitened)
+
+
 class Projector(Part):
     """The span of a support set, to whose supports `insert` alone adds, and which loses none.
 
@@ -62,9 +68,7 @@ class Projector(Part):
         row = np.zeros(self._factor.capacity)
         if len(supports):
             supports.fill_row(row)
-        whitened = self._factor.whiten(row)
-        error = self._factor.left_over(whitened, supports.self_kernel())
-        return Projection(float(whitened @ whitened), error, whitened)
+        return _projection(self._factor, row, supports.self_kernel())
 
     def absorb(self, supports: SupportSet, projection: Projection, coefficient: float) -> None:
         """Add ``coefficient P k`` to the hypothesis: no new support."""
@@ -107,11 +111,9 @@ class ClassProjector(Part):
         """Project a point, given the kernel between it and every slot, and with itself."""
         import numpy as np  # noqa: PLC0415
 
-        whitened = np.zeros(self._factor.capacity)
-        whitened[: len(self._slots)] = row[self._slots]
-        whitened = self._factor.whiten(whitened)
-        error = self._factor.left_over(whitened, own)
-        return Projection(float(whitened @ whitened), error, whitened)
+        by_age = np.zeros(self._factor.capacity)
+        by_age[: len(self._slots)] = row[self._slots]
+        return _projection(self._factor, by_age, own)
 
     def absorb(self, weights: NDArray[Any], projection: Projection, coefficient: float) -> None:
         """Add ``coefficient P k`` to a hypothesis, its coefficients by slot."""
@@ -123,7 +125,7 @@ class ClassProjector(Part):
         after[np.abs(after) <= TIE * (np.abs(before) + np.abs(more))] = 0.0
         weights[self._slots] = after
 
-    def insert(self, slot: int, projection: Projection, guard: Held) -> None:
+    def insert(self, slot: int, projection: Projection, guard: Guard) -> None:
         """Take in a support, with a positive error, that a slot holds."""
         self._slots.append(slot)
         self._factor.append(projection.whitened, math.sqrt(projection.squared_error), guard)
@@ -146,13 +148,14 @@ def within(tolerance: float, parts: Collection[Projection], *, squared: bool) ->
     return error - largest <= TIE * math.fsum((error, *(part.squared_norm for part in parts)))
 
 
-def margin_step(  # noqa: PLR0913, PLR0917 - the symbols of one formula
+def margin_step(  # noqa: PLR0913 - the symbols of one formula
     loss: float,
-    error: float,
-    squared_norm: float,
+    parts: Collection[Projection],
     tolerance: float,
     rounding: float,
-    weight: float = 1.0,
+    weight: float,
+    *,
+    squared: bool,
 ) -> float:
     """Step of Projectron++ for an example whose margin is positive but small; 0 for none.
 
@@ -160,16 +163,16 @@ def margin_step(  # noqa: PLR0913, PLR0917 - the symbols of one formula
     ----------
     loss
         ``l = 1 - margin``.
-    error
-        What is left over of the update, in the measure of `tolerance`.
-    squared_norm
-        Squared norm of the projected update.
+    parts
+        The projections of what is added to the hypothesis.
     tolerance
         ``eta``.
     rounding
         Losses up to this are rounding errors.
     weight
         The largest step.
+    squared
+        Whether the tolerance is on the squared error.
 
     Returns
     -------
@@ -179,11 +182,14 @@ def margin_step(  # noqa: PLR0913, PLR0917 - the symbols of one formula
 
     Examples
     --------
-    >>> margin_step(0.5, 0.02, 1.0, 0.1, 0.0)
+    >>> margin_step(0.5, [Projection(1.0, 0.02, None)], 0.1, 0.0, 1.0, squared=True)
     0.5
-    >>> margin_step(0.5, 0.06, 1.0, 0.1, 0.0)
+    >>> margin_step(0.5, [Projection(1.0, 0.06, None)], 0.1, 0.0, 1.0, squared=True)
     0.0
     """
+    error = math.fsum(part.squared_error for part in parts)
+    squared_norm = math.fsum(part.squared_norm for part in parts)
+    error = error if squared else math.sqrt(error)
     excess = loss
     if error > 0.0:
         excess -= error / tolerance if tolerance > 0.0 else math.inf

@@ -61,10 +61,8 @@ cdef class Calibration:
 
     def learn_classes(self, scores, int k, double w):
         """Learn from the scores of all classes, the number of an example's own, and its weight."""
-        cdef Py_buffer view
-        PyObject_GetBuffer(scores, &view, PyBUF_SIMPLE)
-        self.take_classes(<double *>view.buf, <int>(view.len // <Py_ssize_t>sizeof(double)), k, w)
-        PyBuffer_Release(&view)
+        cdef Buffer score = held(scores)
+        self.take_classes(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
 
     def numbers(self):
         """Return what it is made from."""

@@ -94,9 +94,6 @@ cdef class Guard:
 
         Within another update it is a piece of that one.
         """
-        return self.apply(part, change, args)
-
-    cdef apply(self, part, change, tuple args):
         cdef bint whole = self.enter()
         try:
             self.join(part)

@@ -6,14 +6,14 @@ import threading
 from collections import deque
 from functools import partial, wraps
 from operator import call
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from drift.models._store.undo import Kind, Part, copied, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["IN_USE", "Guard", "Held", "alone"]
+__all__ = ["IN_USE", "Guard", "alone"]
 
 #: What a thread is told that comes in the way of another.
 IN_USE = (
@@ -21,22 +21,6 @@ IN_USE = (
 )
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
-
-
-class Held(Protocol):
-    """What a thread takes before it works on a model: the guard in use, compiled or not."""
-
-    def run(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a method while other threads are kept out."""
-
-    def update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
-        """Call what changes a part, other threads kept out; all is as before if that raises."""
-
-    def keep(self, array: Any, slot: int = -1) -> None:
-        """Have an array, or its last axis at a slot, as it is if the update is taken back."""
-
-    def defer(self, call: Callable[[], Any]) -> None:
-        """Call what is compiled and cannot fail at the end of the update; now, if there is none."""
 
 
 class Guard:

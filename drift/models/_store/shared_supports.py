@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._store.features import Example
-    from drift.models._store.guard import Held
-    from drift.models._store.supports import Calibration
+    from drift.models._store.supports import Calibration, Guard
     from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -149,7 +148,7 @@ class SharedSupports(Part):
         return self._shared.store.calibration
 
     @property
-    def guard(self) -> Held:
+    def guard(self) -> Guard:
         """What keeps other threads out, and takes back an update that fails."""
         return self._shared.store.guard
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._store.features import Example
-    from drift.models._store.guard import Held
     from drift.types import Features
 
 try:
@@ -172,7 +171,7 @@ class SupportSet:
         return self.n_held()
 
     @property
-    def guard(self) -> Held:
+    def guard(self) -> Guard:
         """What keeps other threads out, and takes back an update that fails."""
         return self._store.guard
 

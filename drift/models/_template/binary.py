@@ -43,9 +43,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from drift.models._store.guard import Held
     from drift.models._store.rows import Rows
-    from drift.models._store.supports import Calibration
+    from drift.models._store.supports import Calibration, Guard
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
@@ -119,7 +118,7 @@ class KernelClassifier(BinaryLabels):
             self.kernel = self._supports.kernel  # the default of then, for clones, too
 
     @property
-    def _guard(self) -> Held:  # type: ignore[override]
+    def _guard(self) -> Guard:  # type: ignore[override]
         return self._supports.guard
 
     @property

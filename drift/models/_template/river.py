@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._store.guard import Held
     from drift.models._store.rows import Rows
-    from drift.models._store.supports import Calibration
+    from drift.models._store.supports import Calibration, Guard
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
@@ -56,7 +55,7 @@ class Guarded(Part):
 
     def __init__(self) -> None:
         super().__init__()
-        self._guard: Held = supports.Guard()
+        self._guard: Guard = supports.Guard()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_guard"}
@@ -95,7 +94,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     # --- what a model says ---------------------------------------------------------------------
 
     #: What keeps other threads out of the model, and takes back an update that fails.
-    _guard: Held
+    _guard: Guard
 
     @abstractmethod
     def _read(self, x: Features) -> None:

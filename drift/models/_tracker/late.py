@@ -14,7 +14,7 @@ from drift.models._tracker.scaling import values_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from drift.models._store.guard import Held
+    from drift.models._store.supports import Guard
     from drift.types import Features, Label
 
 __all__ = ["LateCore"]
@@ -44,7 +44,7 @@ class LateCore(RowByRow):
     def __init__(self, new: Callable[[], Any], delay: int) -> None:
         self.core, self.behind, self.delay = new(), new(), delay
         core = self.core
-        self.guard: Held = core.guard
+        self.guard: Guard = core.guard
         # What is predicted and shown is of the first one alone.
         self.read, self.score, self.predict = core.read, core.score, core.predict
         self.supports, self.record = core.supports, core.record

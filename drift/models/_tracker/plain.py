@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._store.guard import Held
+    from drift.models._store.supports import Guard
     from drift.models._tracker.mixture import Said
     from drift.models._tracker.plan import Plan
     from drift.models._tracker.scaling import Point
@@ -57,7 +57,7 @@ class TrackerCore(RowByRow, Part):
     _kept = frozenset({"linear", "splines"})
 
     def __init__(self, plan: Plan, scale: str, seed: int, wide: bool = False) -> None:  # noqa: FBT001, FBT002
-        self.guard: Held = stores.Guard()
+        self.guard: Guard = stores.Guard()
         self.plan = plan
         self.classes: list[Label] = []
         self._numbers: dict[Hashable, int] = {}
@@ -78,7 +78,7 @@ class TrackerCore(RowByRow, Part):
         rows = n_classes + 1 if n_classes > 2 else 1
         self.scaling = scaling
         self.store = stores.ColumnStore(scaling.kernel, wide, plan.budget + 1)
-        self.store.guard = self.guard  # type: ignore[assignment]  # the store's own kind
+        self.store.guard = self.guard
         self.squared = np.zeros(0)  # norms by slot
         self.coefficients = np.zeros((plan.n_experts, rows, 0), np.float32)
         self.factors = np.ones(plan.n_experts)  # of each expert's coefficients
@@ -372,7 +372,7 @@ class TrackerCore(RowByRow, Part):
         self.store = stores.ColumnStore.restore(
             self.scaling.kernel, self.plan.budget + 1, state["store"], order
         )
-        self.store.guard = self.guard  # type: ignore[assignment]  # the store's own kind
+        self.store.guard = self.guard
         more = self.store.capacity - len(state["store"]["sizes"])
         self.squared = np.pad(np.array(state["store"]["squared"]), (0, more))
         self.coefficients = np.pad(self.coefficients, ((0, 0), (0, 0), (0, more)))
