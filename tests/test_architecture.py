@@ -40,7 +40,7 @@ CIRCLES = {
     *("experiments.terminal", "experiments.tracking.results"),
     *("experiments.comparison.plots", "experiments.comparison.results"),
     "experiments.comparison.report",
-    *("experiments.arena.costs", "experiments.arena.page", "experiments.arena.results"),
+    *("experiments.arena.page", "experiments.arena.results"),
 }
 #: Heavy or optional libraries, and the only modules that may import them.
 OWNERS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,10 @@ def backend(name: str, address: str | None, jobs: int) -> AbstractContextManager
 def _dask(address: str | None, jobs: int) -> Iterator[None]:
     with needing("distributed", "dask"):
         import distributed  # noqa: PLC0415 - optional
-    connected = _connected(distributed) if address is None else None
+    connected: Any = None
+    if address is None:
+        with suppress(ValueError):  # this process has no client
+            connected = distributed.get_client()
     client = connected or _client(distributed, address, jobs)
     try:
         with parallel_config("dask", client=client):
@@ -118,14 +121,6 @@ def _dask(address: str | None, jobs: int) -> Iterator[None]:
             client.close()
             if address is None:
                 client.cluster.close()
-
-
-def _connected(distributed: Any) -> Any:
-    """Return the client that this process has already, or None."""
-    try:
-        return distributed.get_client()
-    except ValueError:
-        return None
 
 
 def _client(distributed: Any, address: str | None, jobs: int) -> Any:
@@ -171,8 +166,7 @@ def _ray(address: str | None, jobs: int) -> Iterator[None]:
 def _connect(ray: Any, address: str | None, jobs: int) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
     if address is None:
-        cpus = None if jobs < 0 else jobs
-        ray.init(num_cpus=cpus, include_dashboard=False, **quiet)
+        ray.init(num_cpus=None if jobs < 0 else jobs, include_dashboard=False, **quiet)
         return
     try:
         _knock(address)

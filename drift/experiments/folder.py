@@ -18,7 +18,7 @@ import warnings
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self, overload
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import drift
 from drift.errors import DataError, MissingExtraError, ParameterError
@@ -303,17 +303,7 @@ class RunFolder:
                 save(figure, self.path / f"{name}.svg")
 
 
-@overload
-def held(output: str | os.PathLike[str] | RunFolder) -> AbstractContextManager[RunFolder]: ...
-
-
-@overload
-def held(
-    output: str | os.PathLike[str] | RunFolder | None,
-) -> AbstractContextManager[RunFolder | None]: ...
-
-
-def held(output: Any) -> AbstractContextManager[Any]:
+def held(output: str | os.PathLike[str] | RunFolder | None) -> AbstractContextManager[Any]:
     """Make a folder of an output and keep others from writing there; None stays None."""
     if output is None:
         return nullcontext()

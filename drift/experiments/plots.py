@@ -17,7 +17,7 @@ with needing("matplotlib", "plots"):
     from matplotlib.colors import to_hex, to_rgb
     from matplotlib.figure import Figure
     from matplotlib.text import Text
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
     from matplotlib.transforms import Bbox
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ def log_axis(axis: Axis) -> None:
     """Make an axis logarithmic, with ticks at 1, 2 and 5 times powers of ten, or the latter."""
     (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
     low, high = axis.get_view_interval()
-    digits = (1, 2, 5) if high < 500 * low else (1,)
-    ticks = [digit * 10.0**power for power in range(-9, 10) for digit in digits]
-    axis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 500 * low else (1,), numticks=99))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
@@ -138,11 +136,10 @@ def shifts(panel: Axes, places: Sequence[float], names: Sequence[str] = ("shift"
     """Mark where the target shifts, with what it becomes, or with what the first line is."""
     for place in places:
         panel.axvline(place, color="0.45", linestyle=":", linewidth=1.1, zorder=0)
+    look: dict[str, Any] = {"textcoords": "offset points", "va": "top", "fontsize": 8}
     for place, name in zip(places, names, strict=False):
-        where: dict[str, Any] = {"xycoords": panel.get_xaxis_transform(), "va": "top"}
-        panel.annotate(
-            name, (place, 1), xytext=(4, -3), textcoords="offset points", fontsize=8, **where
-        )
+        top = panel.get_xaxis_transform()
+        panel.annotate(name, (place, 1), xytext=(4, -3), xycoords=top, **look)
 
 
 def error_in_windows(
@@ -154,15 +151,17 @@ def error_in_windows(
 ) -> Figure:
     """Draw errors over the examples of a stream, means over runs, with marks as from `shifts`.
 
-    A line has a name, a text at its end, the records of its runs, and a style.
+    A line has a name, a text at its end, the records of its runs, whose windows may lack an error,
+    and a style.
     """
     figure, [panel] = panels_of(11.0, 4.8)
-    ends = []
+    ends: list[End] = []
     for name, text, records, style in lines:
-        errors = 100 * np.mean([record["window_errors"] for record in records], axis=0)
+        shares = np.array([record["window_errors"] for record in records], dtype=float)
+        errors = 100 * np.ma.masked_invalid(shares).mean(axis=0).filled(np.nan)
         middles = (np.arange(len(errors)) + 0.5) * n / len(errors)
         panel.plot(middles, errors, label=name, **style)
-        ends.append((errors[-1], text, style["color"]))
+        ends += [(error, text, style["color"]) for error in errors[np.isfinite(errors)][-1:]]
     shifts(panel, places, names)
     examples(panel, n)
     panel.set_ylim(bottom=0)
@@ -204,20 +203,20 @@ def finish(  # noqa: PLR0913 - what a figure may have, by keyword
     elif note:
         figure.supxlabel(note, fontsize=9)
     for panel, lines in zip(panels, ends, strict=False):
-        _name_ends(panel, lines)
+        _name_ends(figure, panel, lines)
     for panel, (named, others) in zip(panels, points, strict=False):
-        _name_points(panel, named, others)
+        _name_points(figure, panel, named, others)
 
 
-def _name_ends(panel: Axes, ends: Iterable[End]) -> None:
+def _name_ends(figure: Figure, panel: Axes, ends: Iterable[End]) -> None:
     """Write names to the right of a finished panel, none over another."""
     ends = sorted(ends)
     texts = [
         _beside(panel, text, (1, y), colour, panel.get_yaxis_transform())
         for y, text, colour in ends
     ]
-    _laid_out(panel)
-    point = panel.figure.dpi / 72
+    figure.draw_without_rendering()  # gives the panels their places, beside what has been written
+    point = figure.dpi / 72
     wanted = [panel.transData.transform((panel.get_xlim()[0], y))[1] / point for y, _, _ in ends]
     heights = [text.get_window_extent().height / point + 2 for text in texts]
     places = _apart(wanted, heights, panel.bbox.y1 / point)
@@ -231,13 +230,15 @@ def _apart(wanted: list[float], heights: list[float], top: float) -> list[float]
     for k, at in enumerate(wanted):
         least = places[-1] + (heights[k - 1] + heights[k]) / 2 if k else at
         places.append(max(at, least))
-    for k in range(len(places) - 1, -1, -1):
+    for k in reversed(range(len(places))):
         most = top if k + 1 == len(places) else places[k + 1] - (heights[k] + heights[k + 1]) / 2
         places[k] = min(places[k], most)
     return places
 
 
-def _name_points(panel: Axes, names: Iterable[Point], others: Sequence[Sequence[float]]) -> None:
+def _name_points(
+    figure: Figure, panel: Axes, names: Iterable[Point], others: Sequence[Sequence[float]]
+) -> None:
     """Write names beside points in a finished panel where they hide no other name and no point.
 
     A name that finds no such place stays beside its point. A line leads from one that has gone far.
@@ -249,8 +250,8 @@ def _name_points(panel: Axes, names: Iterable[Point], others: Sequence[Sequence[
     ]
     for text in texts:
         text.set_in_layout(False)  # the panel keeps its place
-    _laid_out(panel)
-    marker = 3 * panel.figure.dpi / 72
+    figure.draw_without_rendering()  # gives the panels their places, beside what has been written
+    marker = 3 * figure.dpi / 72
     centres = panel.transData.transform([*others, *(text.xy for text in texts)])
     hidden = [Bbox([centre - marker, centre + marker]) for centre in centres]
     for text in texts:
@@ -267,12 +268,6 @@ def _name_points(panel: Axes, names: Iterable[Point], others: Sequence[Sequence[
         hidden.append(Text.get_window_extent(text))
 
 
-def _laid_out(panel: Axes) -> None:
-    """Let the figure give its panels their places, with room for what has been written."""
-    figure: Any = panel.figure
-    figure.draw_without_rendering()
-
-
 def _beside(  # noqa: PLR0913 - what stands where
     panel: Axes,
     text: str,
@@ -282,8 +277,7 @@ def _beside(  # noqa: PLR0913 - what stands where
     *,
     line: bool = False,
 ) -> Any:
-    red, green, blue = to_rgb(colour)
-    ink = to_hex((0.72 * red, 0.72 * green, 0.72 * blue))  # light colours are hard to read
+    ink: Any = 0.72 * np.array(to_rgb(colour))  # light colours are hard to read
     arrow = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2}
     return panel.annotate(
         text,
@@ -293,7 +287,7 @@ def _beside(  # noqa: PLR0913 - what stands where
         textcoords="offset points",
         va="center",
         fontsize=8.5,
-        color=ink,
+        color=to_hex(ink),
         annotation_clip=False,
         arrowprops=arrow if line else None,
     )

@@ -190,11 +190,9 @@ def _bar(queue: Sequence[Run]) -> Iterator[Callable[[int], None]]:
     with bars.Progress(*columns, console=Console(stderr=True)) as shown:
         total = sum(run.n_examples for run in queue)
         task = shown.add_task(name, total=total, runs=0, n_runs=len(queue))
-
-        def advance(examples: int) -> None:
-            shown.update(task, advance=examples, runs=shown.tasks[0].fields["runs"] + 1)
-
-        yield advance
+        yield lambda examples: shown.update(
+            task, advance=examples, runs=shown.tasks[0].fields["runs"] + 1
+        )
 
 
 def _results(

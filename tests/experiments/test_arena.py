@@ -17,7 +17,6 @@ from drift.errors import ParameterError
 from drift.experiments import RunFolder
 from drift.experiments.arena import ArenaResults, arena, experiment
 from drift.experiments.arena import streams as arena_streams
-from drift.experiments.arena.costs import costs
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import page
 from drift.experiments.arena.streams import ROWS, STREAMS
@@ -238,7 +237,7 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     records = rows(errors)
     records[0]["microseconds"] = 8.0
     results = ArenaResults(records, 1.0)
-    streams, found = costs(results, real=True)
+    streams, found = results.costs(real=True)
     assert streams == ["a9a", "spam"]
     assert [(row["model"], row["error"]) for row in found] == [
         ("ARF", 0.1),
@@ -246,7 +245,7 @@ def test_costs_are_of_streams_that_all_have_ended_on():
         ("PA", 0.25),
     ]
     assert found[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
-    assert costs(results, real=False)[0] == ["checkerboard"]
+    assert results.costs(real=False)[0] == ["checkerboard"]
     figure = results.figures["arena-cost"]
     named = [{text.get_text() for text in panel.texts} for panel in figure.axes]
     assert named == [{"Tracker", "PA", "ARF"}, {"Tracker", "PA", "ARF", "SRP"}]

@@ -90,7 +90,7 @@ def test_it_prints_a_table(results):
     [
         ({"X": Setting("Percepton")}, {}, "no model 'Percepton': choose among"),
         ({"X": Setting("LBP", {"budget": 0})}, {}, "budget must be an integer of at least 1"),
-        (CONTENDERS, {"permutations": 0}, "permutations must be at least 1, not 0"),
+        (CONTENDERS, {"permutations": 0}, "permutations must be an integer of at least 1, not 0"),
         ({"X": Setting("LBP", budget_of="Y")}, {}, "X takes its budget from 'Y': compare it"),
         (
             {"X": Setting("LBP", budget_of="Y"), "Y": Setting("RBP", budget_of="X")},

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.arena.costs import costs
 from drift.experiments.arena.results import OWN, SETTLED
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.rows import BASELINES
@@ -162,7 +161,7 @@ def _errors(results: ArenaResults, streams: Sequence[str]) -> str:
 
 
 def _costs(results: ArenaResults) -> str:
-    streams, rows = costs(results)
+    streams, rows = results.costs()
     cells = [
         [
             *(row["model"], _percent(row["error"]), f"{row['microseconds']:.1f}"),
@@ -177,7 +176,6 @@ def _costs(results: ArenaResults) -> str:
 
 def _delays(results: ArenaResults) -> str:
     delays = list(dict.fromkeys(row["delay"] for row in results.rows))
-    asked = {(row["stream"], row["model"], row["delay"]): row for row in results.rows}
     rows = []
     for model in results.models:
         places = [[(stream, model, delay) for delay in delays] for stream in results.streams]
@@ -186,7 +184,7 @@ def _delays(results: ArenaResults) -> str:
         if ended:
             means = np.mean(np.array(list(ended.values()), dtype=float), axis=0).tolist()
             silent = [
-                np.mean([asked[stream, model, delay]["unpredicted"] for stream in ended])
+                np.mean([results.asked[stream, model, delay]["unpredicted"] for stream in ended])
                 for delay in delays
             ]
             counts = [f"{one:.0f}" for one in silent]

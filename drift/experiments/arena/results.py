@@ -1,4 +1,7 @@
-"""What the arena came to: one row a stream, model and delay, and pairs of models."""
+"""What the arena came to: one row a stream, model and delay, pairs of models, losses and costs.
+
+More than 300 lines, as it is one class, whose methods say what they leave out.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from drift.errors import MissingExtraError
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.results import frame
-from drift.experiments.comparison.rows import BASELINES, RUNS, grouped, mean_row, run_rows
+from drift.experiments.comparison.rows import BASELINES, RUNS, costs, grouped, mean_row, run_rows
 from drift.experiments.comparison.statistics import holm, pairs_of
 
 if TYPE_CHECKING:
@@ -74,25 +77,18 @@ class ArenaResults:
         streams, models
             Names to take alone.
         """
-        which = ("stream", "model", "delay", "seed", "fold")
-        runs = {tuple(one[name] for name in which): one for one in folder.read().values()}
         streams, models = list(streams), [*models, *BASELINES]
-
-        def family_of(record: Record) -> str:
-            return str(record["model"].partition(" @ ")[0])
-
-        def place(record: Record) -> tuple[int, ...]:
-            setting = record["model"].partition(" @ ")[2]
-            numbers = (record["delay"], setting, record["seed"])
-            own = (-1 if number in {None, ""} else int(number) for number in numbers)
-            delay, *rest = own
-            places = streams.index(record["stream"]), delay, models.index(family_of(record))
-            return (*places, *rest)
-
-        wanted = (
-            one for one in runs.values() if one["stream"] in streams and family_of(one) in models
-        )
-        return cls(sorted(wanted, key=place), 0.0)
+        found: dict[tuple[int, ...], Record] = {}
+        for record in folder.read().values():
+            family, _, setting = record["model"].partition(" @ ")
+            if record["stream"] in streams and family in models:
+                delay, *rest = (
+                    -1 if number in {None, ""} else int(number)
+                    for number in (record["delay"], setting, record["seed"])
+                )
+                place = streams.index(record["stream"]), delay, models.index(family), *rest
+                found[place] = record
+        return cls([found[place] for place in sorted(found)], 0.0)
 
     def __repr__(self) -> str:
         return f"<ArenaResults: {len(self.records)} runs>"
@@ -124,15 +120,13 @@ class ArenaResults:
 
     def error(self, stream: str, model: str, delay: str | None = None) -> float | None:
         """Error of a model on a stream; None where it has not ended well."""
-        return self._errors.get((stream, model, delay))
+        row = self.asked.get((stream, model, delay))
+        return row["error"] if row is not None and row["status"] == "ok" else None
 
     @cached_property
-    def _errors(self) -> dict[tuple[str, str, str | None], float]:
-        return {
-            (row["stream"], row["model"], row["delay"]): row["error"]
-            for row in self.rows
-            if row["status"] == "ok" and row["error"] is not None
-        }
+    def asked(self) -> dict[tuple[str, str, str | None], Record]:
+        """`rows` by stream, model and delay."""
+        return {(row["stream"], row["model"], row["delay"]): row for row in self.rows}
 
     def settled(self, stream: str, model: str, delay: str | None = None) -> float | None:
         """Error over the windows behind the first `SETTLED` rows; None where it has not ended well.
@@ -221,6 +215,29 @@ class ArenaResults:
                 found.append(row | {"gap": own - rivals[best]})
         return sorted(found, key=lambda row: -row["gap"])
 
+    def costs(self, *, real: bool | None = None) -> tuple[list[str], list[Record]]:
+        """Return streams, and error, time and memory of the models at their defaults over those.
+
+        The models are those that ended well on half of the streams or more, and the streams those
+        on which all of them did; see `drift.experiments.comparison.rows.costs`.
+
+        Parameters
+        ----------
+        real
+            Whether to take real streams, or generated ones; None: both.
+        """
+        streams = [s for s in self.streams if real in {None, bool(STREAMS[s].source)}]
+        ended = {
+            model: own
+            for model in self.models
+            if not model.endswith(", tuned")
+            and 2 * len(own := {s for s in streams if self.error(s, model) is not None})
+            >= len(streams)
+        }
+        common = set(streams).intersection(*ended.values())
+        rows = [row for row in self.rows if row["model"] in ended and row["delay"] is None]
+        return sorted(common), costs(rows, common)
+
     @property
     def runs(self) -> DataFrame:
         """One row a run, with the columns of `ComparisonResults.runs`.
@@ -235,16 +252,24 @@ class ArenaResults:
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """Error against time, by the name of its file.
+        """Error against time, of real streams and of generated ones, by the name of its file.
 
         Raises
         ------
         MissingExtraError
             matplotlib is not installed.
         """
-        from drift.experiments.arena.costs import against_cost  # noqa: PLC0415 - it imports us
+        from drift.experiments.cost_figure import (  # noqa: PLC0415 - optional
+            error_against_cost,
+            panel_of,
+        )
 
-        return {"arena-cost": against_cost(self)}
+        panels = []
+        for kind in ("real", "generated"):
+            streams, rows = self.costs(real=kind == "real")
+            title = f"mean of {len(streams)} {kind} streams"
+            panels += [panel_of(rows, "microseconds", self.records, title)] if rows else []
+        return {"arena-cost": error_against_cost("Error against time", panels, every=True)}
 
     def save(self, folder: RunFolder) -> None:
         """Write the tables, the ones without times and memory apart, the figure and the page."""
@@ -274,10 +299,9 @@ def _by_source(errors: Mapping[str, float | None]) -> float | None:
     """Mean error over the sources of streams; None where one is not known."""
     found: dict[str, list[float]] = defaultdict(list)
     for stream, error in errors.items():
-        if error is None:
-            return None
-        found[STREAMS[stream].source or stream].append(error)
-    return float(np.mean([np.mean(own) for own in found.values()])) if found else None
+        found[STREAMS[stream].source or stream].append(np.nan if error is None else error)
+    total = float(np.mean([np.mean(own) for own in found.values()])) if found else np.nan
+    return None if np.isnan(total) else total
 
 
 def _best(name: str, settings: Iterable[Record]) -> Record | None:

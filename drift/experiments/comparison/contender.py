@@ -147,6 +147,9 @@ def _names(part: Base) -> set[str]:
 
 
 def _parameters(part: Base) -> dict[str, Any]:
+    """Parameters by name; of a pipeline, its steps."""
+    if isinstance(part, Pipeline):
+        return dict(part.steps)
     return {name: getattr(part, name, None) for name in sorted(_names(part) - {"self"})}
 
 
@@ -154,16 +157,11 @@ def _parts(model: Any) -> Iterator[Base]:
     """A model, and models among its parameters, in lists and dicts, too."""
     if isinstance(model, Base):
         yield model
-        if isinstance(model, Pipeline):
-            inner: Any = model.steps
-        else:
-            inner = _parameters(model)
-    else:
-        inner = model
-    if isinstance(inner, Mapping):
-        inner = inner.values()
-    if isinstance(inner, Sequence | type({}.values())) and not isinstance(inner, str | bytes):
-        for one in inner:
+        model = _parameters(model)
+    if isinstance(model, Mapping):
+        model = list(model.values())
+    if isinstance(model, Sequence) and not isinstance(model, str | bytes):
+        for one in model:
             yield from _parts(one)
 
 
@@ -193,8 +191,7 @@ def _inside(one: Any) -> list[Any]:
         inside = [cell.cell_contents for cell in cells]
         return [one.__qualname__, code.co_code, code.co_names, constants, one.__defaults__, inside]
     if isinstance(one, Base):
-        inner = dict(one.steps) if isinstance(one, Pipeline) else _parameters(one)
-        return [type(one), inner]
+        return [type(one), _parameters(one)]
     try:
         reduced = one.__reduce_ex__(2)
     except TypeError:  # what cannot be pickled, such as a lock, decides nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,7 @@ class _Run:
         step = _stepping(self.model, self.examples, self.answers, tested, learnt, time_limit)
         questions = np.flatnonzero(order >= 0)
         cuts = [0, *questions[self.edges[1:-1]].tolist(), len(order)]
-        looking, working = 0.0, 0.0
+        looking = 0.0
         try:
             for window, (start, stop) in enumerate(pairwise(cuts)):
                 spent = _Spent()
@@ -111,8 +112,7 @@ class _Run:
                     step(order[start:stop].tolist(), spent)
                 finally:
                     self.seconds[window] = spent.seconds
-                    working += spent.seconds
-                if looking <= _LOOKING * working or stop == len(order):
+                if looking <= _LOOKING * sum(self.seconds) or stop == len(order):
                     before = time.perf_counter()
                     self.bytes[window] = memory(self.model)
                     looking += time.perf_counter() - before
@@ -236,16 +236,12 @@ def _asked(model: Any) -> Callable[[Any], tuple[_Answer, float]]:
     gives = hasattr(model, "predict_proba_one")
 
     def twice(x: Any) -> tuple[_Answer, float]:
-        nonlocal gives
         before = clock()
         label = model.predict_one(x)
-        seconds = clock() - before
-        shares = None
+        seconds, shares = clock() - before, None
         if gives:
-            try:
+            with suppress(NotImplementedError):
                 shares = model.predict_proba_one(x)
-            except NotImplementedError:
-                gives = False
         return (label, dict(shares) if shares else None), seconds
 
     return twice

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from drift.experiments.comparison.measures import COSTS
+from drift.experiments.comparison.measures import COSTS, MEASURES
 from drift.experiments.comparison.rows import costs
 from drift.experiments.comparison.statistics import ranks_of
 from drift.experiments.cost_figure import error_against_cost, panel_of
-from drift.experiments.plots import COLOURS, examples, finish, panels_of, shifts, styles
+from drift.experiments.plots import COLOURS, error_in_windows, finish, panels_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,26 +31,20 @@ def over_time(results: ComparisonResults, stream: str) -> Figure:
     stream
         Its name.
     """
-    best = [row["model"] for row in results.summary_rows if row["stream"] == stream]
-    drawn = [*best[:_BEST], *(name for name in best[_BEST:] if name == "no change")]
-    figure, [panel] = panels_of(9.6, 4.8)
-    look = styles(drawn)
-    ends = []
-    for name in drawn:
-        windows: dict[float, list[float]] = {}
-        for row in results.window_rows:
-            if (row["model"], row["stream"]) == (name, stream) and row["error"] is not None:
-                middle = (row["start"] + row["stop"]) / 2
-                windows.setdefault(middle, []).append(100 * row["error"])
-        errors = [float(np.mean(values)) for values in windows.values()]
-        colour = look[name]["color"]
-        panel.plot(list(windows), errors, label=name, linewidth=1.4, color=colour)
-        ends += [(errors[-1], name, colour)] if errors else []
-    shifts(panel, [drift.row for drift in results.streams[stream].drifts], ["drift"])
-    examples(panel, len(results.streams[stream]))
-    panel.set_ylabel("error in the window (%)")
-    finish(figure, f"{stream}: error over time", [panel], ends=[ends])
-    return figure
+    best = [row for row in results.summary_rows if row["stream"] == stream]
+    drawn = [*best[:_BEST], *(row for row in best[_BEST:] if row["model"] == "no change")]
+    lines = []
+    for row, colour in zip(drawn, COLOURS, strict=False):
+        name, error = row["model"], MEASURES["error"].text(row["error"])
+        records = [
+            {"window_errors": [window["error"] for window in record["windows"]]}
+            for record in results.records
+            if (record["model"], record["stream"]) == (name, stream)
+        ]
+        lines.append((name, f"{name}, {error} %", records, {"linewidth": 1.4, "color": colour}))
+    places = [drift.row for drift in results.streams[stream].drifts]
+    title, n = f"{stream}: error over time", len(results.streams[stream])
+    return error_in_windows(title, n, lines, places, ["drift"])
 
 
 def against_cost(results: ComparisonResults) -> Figure:

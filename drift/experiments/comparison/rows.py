@@ -59,13 +59,13 @@ def run_rows(records: Iterable[Record]) -> list[Record]:
     errors = _errors(records)
     found = []
     for record in records:
-        row = dict.fromkeys(RUNS) | {name: record[name] for name in RUNS if name in record}
-        row |= _against(record, errors)
-        row["auc"] = _mean_auc(record["windows"])
         taken = [drift["rows"] for drift in recovery_rows([record])]
-        row["recovery"] = mean(taken)
-        row["unrecovered"] = None if record["model"] in BASELINES else taken.count(None)
-        found.append(row)
+        found.append(
+            {name: record.get(name) for name in RUNS}
+            | _against(record, errors)
+            | {"auc": _mean_auc(record["windows"]), "recovery": mean(taken)}
+            | {"unrecovered": None if record["model"] in BASELINES else taken.count(None)}
+        )
     return found
 
 
@@ -210,11 +210,10 @@ def _against(
 ) -> Record:
     """Kappa-temporal and kappa-M: the share of the baseline's error that is gone."""
     own = (record if number is None else record["windows"][number])["error"]
-    found: Record = {}
-    for name, baseline in zip(("kappa_temporal", "kappa_m"), BASELINES, strict=True):
-        theirs = errors.get((record["stream"], record["fold"], baseline, number))
-        found[name] = 1.0 - own / theirs if theirs and own is not None else None
-    return found
+    place = record["stream"], record["fold"]
+    theirs = [errors.get((*place, baseline, number)) for baseline in BASELINES]
+    shares = [1.0 - own / one if one and own is not None else None for one in theirs]
+    return dict(zip(("kappa_temporal", "kappa_m"), shares, strict=True))
 
 
 def _mean_auc(windows: Iterable[Record]) -> float | None:

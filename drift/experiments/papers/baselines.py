@@ -7,6 +7,7 @@ than 300 lines.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,17 +96,17 @@ class BatchSVM:
         MissingExtraError
             scikit-learn is not installed.
         """
-        native = _native(self.kernel or DEFAULT_KERNEL)
-        self._svc = _svc(self.C, **native)
-        rows = self._rows = self._scaled(_rows(X))
-        self._svc.fit(rows if native else _gram(self.kernel, rows, rows), np.asarray(y))
+        kernel = self.kernel or DEFAULT_KERNEL
+        self._svc = _svc(self.C, **_native(kernel) or {"kernel": partial(_gram, kernel)})
+        self._svc.fit(self._scaled(X), np.asarray(y))
         return self
 
-    def _scaled(self, rows: csr_array) -> csr_array:
+    def _scaled(self, X: ArrayLike | csr_array) -> csr_array:
         """Rows of unit norm where scikit-learn is to compute a kernel of such rows.
 
         The normalised polynomial kernel is one of rows with the constant term as a feature.
         """
+        rows = csr_array(X if issparse(X) else np.asarray(X, dtype=np.float64))
         kernel = self.kernel or DEFAULT_KERNEL
         if not (_native(kernel) and getattr(kernel, "normalize", False)):
             return rows
@@ -130,18 +131,9 @@ class BatchSVM:
         X
             Examples, dense or sparse, shape (n, d).
         """
-        if _native(self.kernel or DEFAULT_KERNEL):
-            found: NDArray[Any] = self._svc.predict(self._scaled(_rows(X)))
-            return found
-        rows, held = _rows(X), self._svc.support_
-        supports = self._rows[held]
-        predictions = []
-        for start in range(0, rows.shape[0], _BLOCK):
-            block = rows[start : start + _BLOCK]
-            wide = np.zeros((block.shape[0], self._rows.shape[0]))  # others are never looked at
-            wide[:, held] = _gram(self.kernel, block, supports)
-            predictions.append(self._svc.predict(wide))
-        return np.concatenate(predictions)
+        rows = self._scaled(X)
+        starts = range(0, rows.shape[0], _BLOCK)
+        return np.concatenate([self._svc.predict(rows[i : i + _BLOCK]) for i in starts])
 
 
 class OnlineMaxMargin(Classifier):
@@ -304,15 +296,10 @@ def _native(kernel: Kernel) -> dict[str, Any]:
     return {"kernel": "linear"} if isinstance(kernel, Linear) else {}
 
 
-def _rows(X: ArrayLike | csr_array) -> csr_array:
-    return csr_array(X if issparse(X) else np.asarray(X, dtype=np.float64))
-
-
-def _gram(kernel: Kernel | None, A: csr_array, B: csr_array) -> Array:
+def _gram(kernel: Kernel, A: csr_array, B: csr_array) -> Array:
     """Kernel between every row of A and every row of B."""
     squares = [np.asarray(M.multiply(M).sum(axis=1)).ravel() for M in (A, B)]
-    dots = (A @ B.T).toarray()
-    gram: Array = (kernel or DEFAULT_KERNEL)(dots, squares[0][:, None], squares[1][None, :])
+    gram: Array = kernel((A @ B.T).toarray(), squares[0][:, None], squares[1][None, :])
     return gram
 
 

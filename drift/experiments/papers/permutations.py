@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drift._checks import check_integer
 from drift.errors import ParameterError
 from drift.experiments.folder import held
 from drift.experiments.papers.problem import Problem
@@ -112,7 +113,12 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('Perceptron', '', 2), ('half', 'budget 20', 2)]
     """
     started = time.perf_counter()
-    settings = _Shared(kernel, permutations, epochs, as_stream)
+    settings = _Shared(
+        kernel,
+        check_integer("permutations", permutations),
+        check_integer("epochs", epochs),
+        as_stream,
+    )
     _refuse(contenders, settings, test)
     problems = {
         factor: Problem(documents, target, test, factor)
@@ -159,9 +165,6 @@ class _Shared(NamedTuple):
 
 
 def _refuse(contenders: Mapping[str, Setting], settings: _Shared, test: Documents | None) -> None:
-    for name, value in (("permutations", settings.permutations), ("epochs", settings.epochs)):
-        if value < 1:
-            raise ParameterError(f"{name} must be at least 1, not {value}")
     if settings.as_stream and (settings.epochs > 1 or test is not None):
         raise ParameterError("a stream passes once and has no test part: no epochs, and no test")
     known = [*MODELS, *RIVALS] if settings.as_stream else [*MODELS, SVM]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.experiments.comparison.rows import grouped
 from drift.experiments.cost_figure import Panel, error_against_cost
 from drift.experiments.plots import (
     COLOURS,
@@ -21,13 +22,11 @@ from drift.experiments.plots import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from drift.experiments.folder import Record
     from drift.experiments.papers.results import PaperResults
     from drift.experiments.plots import End
 
 __all__ = ["against_cost", "against_supports", "by_epoch", "in_windows", "over_time"]
-
-#: Rows of a table by the name of their curve.
-_Curves: TypeAlias = "dict[str, list[dict[str, Any]]]"
 
 #: Columns that are drawn against supports, with the axis of each: the rows of Crammer's figure 4.
 _PANELS = {
@@ -52,7 +51,6 @@ def over_time(results: PaperResults) -> Figure:
         Means over permutations are drawn.
     """
     figure, panels = panels_of(11.0, 4.6, columns=2)
-    left, right = panels
     ends: tuple[list[End], ...] = ([], [])
     n = 0
     for name, style in styles(results.records).items():
@@ -66,13 +64,11 @@ def over_time(results: PaperResults) -> Figure:
             for panel, values, names in zip(panels, (so_far, supports), ends, strict=True):
                 panel.plot(stops[1:], values, label=name, linewidth=1.6, color=style["color"])
                 names.append((values[-1], name, style["color"]))
-    left.set_ylabel("online error so far (%)")
-    right.set_ylabel("supports")
-    for panel in panels:
+    for panel, label in zip(panels, ("online error so far (%)", "supports"), strict=True):
+        panel.set_ylabel(label)
         examples(panel, n)
-    log_axis(right.yaxis)
-    title = f"{results.stream}: error and supports over time"
-    finish(figure, title, panels, ends=ends)
+    log_axis(panels[1].yaxis)
+    finish(figure, f"{results.stream}: error and supports over time", panels, ends=ends)
     return figure
 
 
@@ -156,8 +152,7 @@ def in_windows(results: PaperResults) -> Figure:
     best = sorted(results.table(), key=lambda row: row["error"])[:_BEST]
     lines = []
     for row, colour in zip(best, COLOURS, strict=False):
-        name = row["contender"]
-        look: dict[str, Any] = {"linewidth": 1.4, "color": colour}
+        name, look = row["contender"], {"linewidth": 1.4, "color": colour}
         lines.append((name, f"{name}, {row['error']:.2f} %", results.records[name], look))
     n = results.settings["rows"]
     parts = (results.settings["target"] or "").split(", then ")
@@ -194,12 +189,13 @@ def by_epoch(results: PaperResults) -> Figure:
     return figure
 
 
-def _curves(results: PaperResults) -> _Curves:
+def _curves(results: PaperResults) -> dict[str, list[Record]]:
     """Rows of the table by curve."""
-    curves: _Curves = {}
-    for row in results.table():
-        curves.setdefault(results.series[row["contender"]] or row["contender"], []).append(row)
-    return curves
+    rows = [
+        {**row, "curve": results.series[row["contender"]] or row["contender"]}
+        for row in results.table()
+    ]
+    return {curve: own for (curve,), own in grouped(rows, "curve").items()}
 
 
 def _name(results: PaperResults) -> str:

@@ -2,32 +2,65 @@
 
 "Above", "below" and "no worse" mean: by more, or not by more, than the noise of the difference over
 the streams (`drift.experiments.tracking.report.difference`).
+
+More than 300 lines, as the paper has eleven claims, each with its statement and its numbers.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from drift.experiments.tracking.claim import Claim, chunk_supports
-from drift.experiments.tracking.order import order_claims
 from drift.experiments.tracking.report import best, difference, error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from drift.experiments.folder import Record
-    from drift.experiments.tracking.report import Curves
+    from drift.experiments.tracking.report import Curves, Difference
 
 __all__ = ["Claim", "claims"]
+
+#: Records of a model by its budget or decay, None where it has neither, and those of all models.
+_Curve: TypeAlias = "Mapping[Any, list[Record]]"
+_Curves: TypeAlias = "Mapping[str, _Curve]"
 
 #: Models without budget, and their versions on a budget.
 _FAMILIES = {"Perceptron": ("RBP", "LBP", "Forgetron"), "SOP": ("RBSOP", "LBSOP")}
 _OLDEST_FIRST = ("LBP", "Forgetron", "LBSOP")
 #: Random and oldest-first eviction of each family.
 _EVICTIONS = (("RBP", "LBP"), ("RBSOP", "LBSOP"))
+#: Second-order models, and the one of first order that evicts as they do.
+_FIRST_ORDER_OF = {"RBSOP": "RBP", "LBSOP": "LBP"}
+
+
+class Claim(NamedTuple):
+    """One statement about one model in one group of streams.
+
+    Attributes
+    ----------
+    claim
+        Letter of the claim.
+    shifts
+        The group.
+    model
+        Whom it is about.
+    holds
+        Whether it is true of these records.
+    statement
+        What is claimed, with the rule that decides it.
+    figures
+        The numbers that decide it; errors and their differences are in percent.
+    """
+
+    claim: str
+    shifts: int
+    model: str
+    holds: bool
+    statement: str
+    figures: str
 
 
 def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
@@ -60,57 +93,49 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
     """
     found: list[Claim] = []
     groups = {
-        shifts: {model: own for model, own in curve.items() if model != "Tracker"}
-        for shifts, curve in groups.items()
-        if _n_streams(curve) > 1
+        shifts: {model: own for model, own in curves.items() if model != "Tracker"}
+        for shifts, curves in groups.items()
+        if len({r["index"] for own in curves.values() for runs in own.values() for r in runs}) > 1
     }
-    for shifts, curve in groups.items():
+    for shifts, curves in groups.items():
         for baseline, models in _FAMILIES.items():
-            if baseline in curve:
-                kin = {model: curve[model] for model in models if model in curve}
-                found += _against(shifts, kin, curve[baseline][None], chunks)
-        if "SPA" in curve and "Perceptron" in curve and shifts in {0, 7}:
-            found.append(_spa(shifts, curve["SPA"], curve["Perceptron"][None]))
+            if baseline in curves:
+                kin = {model: curves[model] for model in models if model in curves}
+                found += _against(shifts, kin, curves[baseline][None], chunks)
+        if "SPA" in curves and "Perceptron" in curves and shifts in {0, 7}:
+            found.append(_spa(shifts, curves["SPA"], curves["Perceptron"][None]))
+        if shifts == 0 and "CKS" in curves and "Perceptron" in curves:
+            found += _degrades(curves)
         if shifts == 7:
-            found += _smooth(curve)
-    found += order_claims(groups, chunks)
+            found += [*_smooth(curves), *_second_order(curves, chunks)]
+    if all({"SOP", "Perceptron"} <= set(groups.get(shifts, {})) for shifts in (0, 7)):
+        found.append(_shifts_cost(groups[0], groups[7]))
     return sorted(found, key=lambda claim: claim.claim)
 
 
-def _n_streams(curve: Mapping[str, Mapping[float | None, list[Record]]]) -> int:
-    settings = (records for model in curve.values() for records in model.values())
-    return len({record["index"] for records in settings for record in records})
-
-
 def _against(
-    shifts: int,
-    curve: Mapping[str, Mapping[float | None, list[Record]]],
-    baseline: list[Record],
-    chunks: Sequence[Record],
+    shifts: int, curves: _Curves, baseline: list[Record], chunks: Sequence[Record]
 ) -> Iterator[Claim]:
     """Decide what is claimed of models on a budget beside the one without."""
-    for model in curve:
+    for model, curve in curves.items():
         if shifts == 0:
-            yield _reaches(model, curve[model], baseline)
+            yield _reaches(model, curve, baseline)
         if shifts in {3, 7} and model in _OLDEST_FIRST:
-            yield _beats(shifts, model, curve[model], baseline)
-            yield _near_chunk(shifts, model, curve[model], baseline, chunks)
+            yield _beats(shifts, model, curve, baseline)
+            yield _near_chunk(shifts, model, curve, baseline, chunks)
             if shifts == 7:
-                yield from _bump(model, curve[model], baseline)
+                yield from _bump(model, curve, baseline)
 
 
-def _reaches(
-    model: str, curve: Mapping[float | None, list[Record]], baseline: list[Record]
-) -> Claim:
-    budgets = list(curve)
+def _reaches(model: str, curve: _Curve, baseline: list[Record]) -> Claim:
     rises = [
         f"{a} to {b}: {step}"
-        for a, b in pairwise(budgets)
+        for a, b in pairwise(curve)
         if (step := difference(curve[b], curve[a])).above
     ]
-    gaps = {budget: difference(curve[budget], baseline) for budget in budgets}
+    gaps = {budget: difference(records, baseline) for budget, records in curve.items()}
     too_good = [f"{budget}: {gap}" for budget, gap in gaps.items() if gap.below]
-    last = budgets[-1]
+    last = [*gaps][-1]
     figures = [f"at budget {last} {gaps[last]} of {_name(baseline)}"]
     figures += [f"rises {'; '.join(rises)}"] if rises else []
     figures += [f"below at {'; '.join(too_good)}"] if too_good else []
@@ -125,12 +150,7 @@ def _reaches(
     )
 
 
-def _beats(
-    shifts: int,
-    model: str,
-    curve: Mapping[float | None, list[Record]],
-    baseline: list[Record],
-) -> Claim:
+def _beats(shifts: int, model: str, curve: _Curve, baseline: list[Record]) -> Claim:
     budget = best(curve)
     gap = difference(curve[budget], baseline)
     return Claim(
@@ -145,16 +165,12 @@ def _beats(
 
 
 def _near_chunk(
-    shifts: int,
-    model: str,
-    curve: Mapping[float | None, list[Record]],
-    baseline: list[Record],
-    chunks: Sequence[Record],
+    shifts: int, model: str, curve: _Curve, baseline: list[Record], chunks: Sequence[Record]
 ) -> Claim:
-    budgets = [budget for budget in curve if budget is not None]
-    size, supports = chunk_supports(chunks, _name(baseline), shifts)
+    budgets = list(curve)
+    size, supports = _chunk_supports(chunks, _name(baseline), shifts)
     nearest = _nearest(budgets, supports)
-    lowest = budgets.index(best(curve) or 0)
+    lowest = budgets.index(best(curve))
     around = budgets[max(0, nearest - 1) : nearest + 2]
     return Claim(
         "c",
@@ -167,17 +183,15 @@ def _near_chunk(
     )
 
 
-def _bump(
-    model: str, curve: Mapping[float | None, list[Record]], baseline: list[Record]
-) -> Iterator[Claim]:
-    budgets = [budget for budget in curve if budget is not None]
-    half = float(np.mean([_first_half(record) for record in baseline]))
+def _bump(model: str, curve: _Curve, baseline: list[Record]) -> Iterator[Claim]:
+    budgets = list(curve)
+    half = float(np.mean([_half(record) for record in baseline]))
     nearest = _nearest(budgets, half)
-    around = budgets[max(1, nearest - 1) : nearest + 2]  # the smallest has nothing to rise from
+    around = range(len(budgets))[max(1, nearest - 1) : nearest + 2]  # nothing is below the smallest
     if not around:
         return
-    bump = max(around, key=lambda budget: error(curve[budget])[0])
-    smaller = best({budget: curve[budget] for budget in budgets if budget < bump})
+    at = max(around, key=lambda i: error(curve[budgets[i]])[0])
+    bump, smaller = budgets[at], best({budget: curve[budget] for budget in budgets[:at]})
     over_smaller = difference(curve[bump], curve[smaller])
     over_baseline = difference(curve[bump], baseline)
     yield Claim(
@@ -193,10 +207,10 @@ def _bump(
     )
 
 
-def _smooth(curve: Mapping[str, Mapping[float | None, list[Record]]]) -> Iterator[Claim]:
+def _smooth(curves: _Curves) -> Iterator[Claim]:
     for at_random, oldest in _EVICTIONS:
-        if at_random in curve and oldest in curve:
-            steps = _largest_rise(curve[at_random]), _largest_rise(curve[oldest])
+        if at_random in curves and oldest in curves:
+            steps = _largest_rise(curves[at_random]), _largest_rise(curves[oldest])
             yield Claim(
                 "e",
                 7,
@@ -207,9 +221,7 @@ def _smooth(curve: Mapping[str, Mapping[float | None, list[Record]]]) -> Iterato
             )
 
 
-def _spa(
-    shifts: int, curve: Mapping[float | None, list[Record]], perceptron: list[Record]
-) -> Claim:
+def _spa(shifts: int, curve: _Curve, perceptron: list[Record]) -> Claim:
     decay = best(curve)
     gap = difference(curve[decay], perceptron)
     return Claim(
@@ -223,16 +235,109 @@ def _spa(
     )
 
 
-def _largest_rise(curve: Mapping[float | None, list[Record]]) -> float:
+def _second_order(curves: _Curves, chunks: Sequence[Record]) -> Iterator[Claim]:
+    if "LBSOP" in curves and len(curves) > 1:
+        yield _lowest(curves)
+        yield from _smallest(curves)
+    if any(record["model"] == "SOP" for record in chunks):
+        _, supports = _chunk_supports(chunks, "SOP", 7)
+        statement = (
+            "at every budget up to what a chunk needs it is below its first-order counterpart"
+        )
+        for model, counterpart in _FIRST_ORDER_OF.items():
+            if model in curves and counterpart in curves:
+                gaps = _gaps(curves[model], curves[counterpart], supports)
+                holds = bool(gaps) and all(gap.below for gap in gaps.values())
+                figures = f"a chunk needs {supports:.0f}; {_listed(gaps)} of {counterpart}"
+                yield Claim("i", 7, model, holds, statement, figures)
+
+
+def _lowest(curves: _Curves) -> Claim:
+    lowest = {model: curve[best(curve)] for model, curve in curves.items()}
+    own = lowest.pop("LBSOP")
+    gaps = {model: difference(own, records) for model, records in lowest.items()}
+    return Claim(
+        "g",
+        7,
+        "LBSOP",
+        all(gap.below for gap in gaps.values()),
+        "its best budget is below every other model at its best",
+        f"{error(own)[0]:.2f}; " + ", ".join(f"{gap} of {model}" for model, gap in gaps.items()),
+    )
+
+
+def _smallest(curves: _Curves) -> Iterator[Claim]:
+    budgets = {
+        model: best(curve) or 0
+        for model, curve in curves.items()
+        if "budget" in next(iter(curve.values()))[0]["parameters"]
+    }
+    own = budgets.pop("LBSOP")
+    if budgets:
+        yield Claim(
+            "h",
+            7,
+            "LBSOP",
+            all(budget > own for budget in budgets.values()),
+            "its best budget is smaller than every other model's",
+            f"{own}; " + ", ".join(f"{model} {budget}" for model, budget in budgets.items()),
+        )
+
+
+def _shifts_cost(without: _Curves, shifting: _Curves) -> Claim:
+    before, after = (
+        difference(curves["SOP"][None], curves["Perceptron"][None])
+        for curves in (without, shifting)
+    )
+    return Claim(
+        "j",
+        7,
+        "SOP",
+        after.mean - before.mean > float(np.hypot(before.noise, after.noise)),
+        "from no shift to 7 its error rises more than the Perceptron's",
+        f"of the Perceptron {before} without shifts, {after} with 7",
+    )
+
+
+def _degrades(curves: _Curves) -> Iterator[Claim]:
+    """Decide it where budgets bind: from the Perceptron's supports on, all are the Perceptron."""
+    needed = float(np.mean([record["supports"] for record in curves["Perceptron"][None]]))
+    for model in _FAMILIES["Perceptron"]:
+        if model in curves:
+            gaps = _gaps(curves["CKS"], curves[model], np.nextafter(needed, 0.0))
+            yield Claim(
+                "k",
+                0,
+                "CKS",
+                bool(gaps) and all(gap.above for gap in gaps.values()),
+                "at every budget below the Perceptron's supports it is above the other models",
+                f"the Perceptron needs {needed:.0f}; {_listed(gaps)} of {model}",
+            )
+
+
+def _gaps(curve: _Curve, other: _Curve, most: float) -> dict[float, Difference]:
+    """Differences of two models at the budgets that both have, up to the largest."""
+    return {
+        budget: difference(records, other[budget])
+        for budget, records in curve.items()
+        if budget is not None and budget <= most and budget in other
+    }
+
+
+def _listed(gaps: Mapping[float, Difference]) -> str:
+    return ", ".join(f"{budget}: {gap}" for budget, gap in gaps.items())
+
+
+def _largest_rise(curve: _Curve) -> float:
     errors = [error(records)[0] for records in curve.values()]
-    return max((b - a for a, b in pairwise(errors) if b > a), default=0.0)
+    return max(0.0, *(b - a for a, b in pairwise(errors)))
 
 
 def _name(baseline: Sequence[Record]) -> str:
     return str(baseline[0]["model"])
 
 
-def _first_half(record: Record) -> float:
+def _half(record: Record) -> float:
     """Mistakes, and so supports without a budget, in the first half of the stream."""
     windows = record["window_errors"]
     return float(np.mean(windows[: len(windows) // 2])) * float(record["n_samples"]) / 2
@@ -240,3 +345,9 @@ def _first_half(record: Record) -> float:
 
 def _nearest(budgets: Sequence[float], wanted: float) -> int:
     return min(range(len(budgets)), key=lambda i: abs(budgets[i] - wanted))
+
+
+def _chunk_supports(chunks: Sequence[Record], model: str, shifts: int) -> tuple[int, float]:
+    """Size of a group's chunks, and the mean of the supports that a model needs for one."""
+    group = [r for r in chunks if (r["model"], r["shifts"]) == (model, shifts)]
+    return group[0]["n_samples"], float(np.mean([record["supports"] for record in group]))

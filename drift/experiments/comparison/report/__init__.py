@@ -140,20 +140,15 @@ def _count(n: int, what: str) -> str:
 def _lead(stream: Mapping[str, Any]) -> str:
     known = [one for one in stream["models"] if one["whole"] and one["error"] is not None]
     told = [one for one in known if not one["baseline"]][:1]
-    told += [one for one in known if one["baseline"] and one["name"] == "no change"]
+    told += [one for one in known if one["name"] == "no change"]
     if not told:
         return f"No model has a prediction on {stream['name']}."
     best, *others = told
-    said = f"On {stream['name']} ({_count(stream['rows'], 'row')}) "
-    said += f"{best['name']} has the lowest error, {100 * best['error']:.2f} %"
-    return (
-        said
-        + "".join(
-            f"; {one['name']}, which repeats the last label, has {100 * one['error']:.2f} %"
-            for one in others
-        )
-        + "."
-    )
+    parts = [f"{best['name']} has the lowest error, {100 * best['error']:.2f} %"]
+    parts += [
+        f"no change, which repeats the last label, has {100 * one['error']:.2f} %" for one in others
+    ]
+    return f"On {stream['name']} ({_count(stream['rows'], 'row')}) {'; '.join(parts)}."
 
 
 def _remarks(results: ComparisonResults) -> Iterator[str]:
