@@ -18,8 +18,9 @@ from tests.faults.check import Findings
 from tests.faults.run import Report
 
 
-def report(kills, lost=0):
+def report(kills, lost=0, blunt=()):
     findings = Findings()
+    findings.blunt += blunt
     findings.examples, findings.lost = 100, lost
     findings.failures += [f"{lost} lost"] * bool(lost)
     made = Report(findings, Counter({"kill": kills, "abort": 1}), messages=110, seconds=60.0)
@@ -91,6 +92,15 @@ def test_a_run_that_fails_ends_the_call_and_stays_in_the_total(call, capsys):
     assert call("--total", "9", reports=[report(1), report(1, lost=2)]) == (1, [0, 1])
     assert call("--total", "9") == (1, [])
     assert "FAILED with seed 1: 2 lost" in capsys.readouterr().out
+
+
+def test_a_blunt_run_ends_the_call_and_is_not_counted(call, capsys):
+    runs = [report(8), report(8, blunt=["zombies: 0, fewer than 1"])]
+    assert call("--total", "12", reports=runs) == (1, [0, 1])
+    assert call("--total", "12", reports=[report(8)]) == (0, [2])
+    said = capsys.readouterr().out
+    assert "total of 2 runs, seeds 0, 2: 120 s, 18 faults" in said
+    assert "not counted, seed 1, blunt: zombies: 0, fewer than 1" in said
 
 
 def test_other_forms_and_other_sources_are_counted_apart(call, monkeypatch):

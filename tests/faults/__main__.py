@@ -45,13 +45,14 @@ def main() -> int:
     form = [name for name in ("single", "late", "s3") if getattr(options, name)]
     with RunFolder(options.folder).alone() as folder:
         runs = Runs(folder, " ".join(form) or "each partition")
-        is_due = not options.total
-        while is_due or (runs.hold and runs.faults < options.total):
+        is_due, holds = not options.total, runs.hold
+        while is_due or (holds and runs.faults < options.total):
             options.seed = runs.next_seed(options.seed)
-            runs.add(options.seed, _report(parser, options))
-            is_due = False
+            report = _report(parser, options)
+            runs.add(options.seed, report)
+            is_due, holds = False, report.holds
     sys.stdout.write("\n".join([*runs.report(), ""]))
-    return 0 if runs.hold else 1
+    return 0 if holds else 1
 
 
 def _report(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Report:

@@ -37,7 +37,7 @@ class Expected(NamedTuple):
 
 
 class Findings:
-    """Counts, and what does not hold."""
+    """Counts, what does not hold, and what was not seen that the test is for."""
 
     def __init__(self) -> None:
         self.examples = 0
@@ -49,6 +49,7 @@ class Findings:
         self.letters_again = 0
         self.labels: Counter[str] = Counter()
         self.failures: list[str] = []
+        self.blunt: list[str] = []
 
 
 def read(address: str, topic: str, timeout: float = 120) -> list[Any]:

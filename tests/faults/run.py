@@ -53,8 +53,8 @@ _HALFWAY = 0.5
 #: Seconds from which on a run is long, and those for which its first outage lasts then: longer than
 #: a worker waits for the answers to its outputs.
 _LONG, _OUTAGE = 300, 65
-#: Seconds in which they must say it.
-_ACT = 60
+#: Seconds in which they must say it, which they do in a few unless the machine is busy.
+_ACT = 180
 #: Seconds in which the broker must be back; on a busy machine it has taken more than 60.
 _BACK = 300
 #: Seconds from the last fault in which the workers must reach the end of the log.
@@ -79,7 +79,7 @@ class Report:
     @property
     def holds(self) -> bool:
         """Whether everything holds that must."""
-        return not self.findings.failures
+        return not self.findings.failures and not self.findings.blunt
 
     def lines(self) -> Iterator[str]:
         """Yield the report."""
@@ -102,6 +102,7 @@ class Report:
             yield "labels: " + ", ".join(f"{k} {n:,}" for k, n in sorted(found.labels.items()))
         yield f"lost {found.lost}, doubled {found.doubled}"
         yield from (f"FAILED: {failure}" for failure in found.failures)
+        yield from (f"BLUNT: {unseen}" for unseen in found.blunt)
         if self.holds:
             yield (
                 "the model equals that of a plain loop in the order in which it learnt"
@@ -221,7 +222,7 @@ class _Test:
             self.report.faults[kind] += 1
             broker.stop(kill=True)
         if not self._watch(group, lambda: seen() > before):
-            self.report.findings.failures.append(f"{kind}: no worker says {text!r}")
+            self.report.findings.blunt.append(f"{kind}: no worker says {text!r}")
         if broker is not None:
             if self.long:
                 self._watch(group, lambda: False, _OUTAGE)
@@ -356,7 +357,7 @@ class _Test:
         }
 
     def _check_sharpness(self) -> None:
-        """Fail where too little was seen of what the test is for, or exit codes mislead.
+        """Note where too little was seen of what the test is for, or exit codes mislead.
 
         Each of these happened once before the others began. Whatever happens here may pass, so
         that no worker may end as if somebody had something to mend.
@@ -365,17 +366,15 @@ class _Test:
         for event, seconds in _SEEN_EVERY.items():
             least = 1 + int(report.seconds / seconds)
             if report.events[event] < least:
-                report.findings.failures.append(
-                    f"{event}: {report.events[event]}, fewer than {least}: the test is blunt"
-                )
+                report.findings.blunt.append(f"{event}: {report.events[event]}, fewer than {least}")
         if not report.findings.predictions_again:
-            report.findings.failures.append("nothing was sent again: the test is blunt")
+            report.findings.blunt.append("nothing was sent again")
         for text in report.errors:
             if text.startswith("status 2:"):
                 report.findings.failures.append(f"a worker ended for good: {text}")
 
     def _check(self, feed: Feed) -> None:
-        failures = self.report.findings.failures
+        failures, blunt = self.report.findings.failures, self.report.findings.blunt
         feed.join(60)
         if feed.error is not None or feed.is_alive():
             failures.append(f"the producer failed: {feed.error}")
@@ -389,6 +388,7 @@ class _Test:
             compare = partial(check_late, worker_options({**self.topics, "group": "any"}))
         self.report.findings = compare(self.topics["topic"], log, self.folder, tuple(outputs))
         self.report.findings.failures[:0] = failures
+        self.report.findings.blunt += blunt
         self._check_sharpness()
 
 
@@ -433,7 +433,7 @@ def run(
         if store is not None:
             report.events["answers of the store that were lost"] = store.lost
             if not store.lost:
-                report.findings.failures.append("no answer was lost: the test is blunt")
+                report.findings.blunt.append("no answer was lost")
     return report
 
 

@@ -38,11 +38,14 @@ def _line(report: Report) -> dict[str, Any]:
         "lost": found.lost,
         "doubled": found.doubled,
         "failed": found.failures,
+        "blunt": found.blunt,
     }
 
 
 class Runs:
     """Those of one form and of the present sources; the others stay in the file.
+
+    A run that was blunt, as on a machine that is too busy, must hold and is not counted.
 
     Parameters
     ----------
@@ -71,7 +74,11 @@ class Runs:
     @property
     def faults(self) -> int:
         """Number of the faults so far."""
-        return sum(sum(line["faults"].values()) for line in self.lines)
+        return sum(sum(line["faults"].values()) for line in self._sharp)
+
+    @property
+    def _sharp(self) -> list[dict[str, Any]]:
+        return [line for line in self.lines if not line.get("blunt")]
 
     @property
     def hold(self) -> bool:
@@ -80,12 +87,13 @@ class Runs:
 
     def report(self) -> Iterator[str]:
         """Yield what they come to."""
-        seeds = ", ".join(str(line["seed"]) for line in self.lines)
-        seconds, runs = sum(line["seconds"] for line in self.lines), len(self.lines)
+        sharp = self._sharp
+        seeds = ", ".join(str(line["seed"]) for line in sharp)
+        seconds, runs = sum(line["seconds"] for line in sharp), len(sharp)
         yield f"total of {runs} runs, seeds {seeds}: {seconds:.0f} s, {self.faults:,} faults"
         for name in _COUNTS:
             sums: Counter[str] = Counter()
-            for line in self.lines:
+            for line in sharp:
                 sums.update(line[name])
             if sums:
                 yield f"{name}: " + ", ".join(f"{k} {n:,}" for k, n in sorted(sums.items()))
@@ -93,5 +101,7 @@ class Runs:
         yield f"lost {lost}, doubled {doubled}"
         for line in self.lines:
             yield from (f"FAILED with seed {line['seed']}: {one}" for one in line["failed"])
+            if line.get("blunt"):
+                yield f"not counted, seed {line['seed']}, blunt: " + "; ".join(line["blunt"])
         if self.hold:
             yield "every model of every run equals that of a plain loop"
