@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ __all__ = [
     "stated",
 ]
 
-_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_NO_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[^"\[\]{}]+', re.DOTALL)
 _SURROGATES = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F])|\\.", re.DOTALL)
 
 #: Characters of a label, id or timestamp, and bits of one that is a number.
@@ -113,16 +114,8 @@ def is_deeper(value: bytes, limit: int) -> bool:
         return False  # nearly every message ends here, at a tenth of what counting costs
     if value.count(b"[") + value.count(b"{") <= limit:
         return False
-    level = 0
-    for match in _TOKENS.finditer(value):
-        token = match[0]
-        if token in b"[{":
-            level += 1
-            if level > limit:
-                return True
-        elif token in b"]}":
-            level -= 1
-    return False
+    brackets = _NO_BRACKETS.sub(b"", value)
+    return max(accumulate(1 if one in b"[{" else -1 for one in brackets), default=0) > limit
 
 
 def plain(value: Any) -> Any:

@@ -122,7 +122,6 @@ class Codec(Protocol):
 
     def decode(self, value: bytes | None, headers: Headers = ()) -> Example:
         """Return the example, or raise `drift.errors.MessageError`."""
-        ...
 
     def encode(self, example: Example) -> bytes:
         """Return the bytes that `decode` turns into the example."""

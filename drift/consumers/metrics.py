@@ -113,13 +113,6 @@ class Metrics:
         """Share of mistakes in the last `window` examples, NaN before the first."""
         return self._wrong / len(self._flags) if self._flags else math.nan
 
-    @property
-    def checkpoint_age(self) -> float | None:
-        """Seconds since the newest checkpoint; None before the first."""
-        if self.checkpoint_time is None:
-            return None
-        return max(0.0, time.time() - self.checkpoint_time)
-
     def state(self) -> dict[str, int | str]:
         """Return what a checkpoint keeps: JSON's own types.
 
@@ -159,6 +152,7 @@ class Metrics:
 
     def values(self) -> dict[str, float | None]:
         """Return everything that is shown, by its name in the log; None for what is not known."""
+        at = self.checkpoint_time
         return {
             "examples": self.examples,
             "unlabelled": self.unlabelled,
@@ -168,7 +162,7 @@ class Metrics:
             "updates": self.updates,
             "lag": self.lag,
             "learn_seconds": self.learn_seconds,
-            "checkpoint_age_seconds": self.checkpoint_age,
+            "checkpoint_age_seconds": None if at is None else max(0.0, time.time() - at),
             "dead_letters": self.dead_letters,
             **self.late,
         }

@@ -152,10 +152,9 @@ def check_model(model: Any, codec: Codec) -> None:
             f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
             "drift's or River's, a pipeline that ends in one, or a function that returns one"
         )
-    if getattr(codec, "weight", None) is None:
-        return
     learn = inspect.signature(final.learn_one).parameters.values()
-    if not any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn):
+    is_weighted = any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn)
+    if getattr(codec, "weight", None) is not None and not is_weighted:
         raise ParameterError(
             f"{type(model).__name__} learns without weights: leave weight out of the codec"
         )
@@ -179,11 +178,9 @@ def check_codec(codec: Codec) -> None:
         raise ParameterError(
             f"{type(codec).__name__} has no decode_label: labels of a topic of their own take one"
         )
-    if not isinstance(codec, JsonCodec):
-        return
-    if codec.require_label:
+    if getattr(codec, "require_label", False):
         raise ParameterError(
             "require_label would refuse all features, whose labels come later: leave it out"
         )
-    if codec.label is not None and codec.id is None:
+    if isinstance(codec, JsonCodec) and codec.label is not None and codec.id is None:
         raise ParameterError("labels find their features by the id: say where it is, id in [codec]")

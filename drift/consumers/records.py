@@ -43,19 +43,15 @@ class Source(Protocol):
 
     def again(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
         """Read once more what was read before, from an offset on: a fetch, and where it ends."""
-        ...
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""
-        ...
 
     def bound(self, place: tuple[str, int], start: str) -> int:
         """First offset of a partition ("earliest") or the one behind its last ("latest")."""
-        ...
 
     def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
         """Offset of what comes next, and the leader epoch of what is before it."""
-        ...
 
 
 class RawName(str):

@@ -67,7 +67,7 @@ class Replay:
         topic: Reader,
         *,
         error: str = "",
-        warn: Callable[[str], None] | None = None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.letters = letters
         self.topic = topic
@@ -91,7 +91,7 @@ class Replay:
             yield letter, Outgoing(topic, message.key, message.value, headers, partition)
 
     def _messages(
-        self, ends: Mapping[int, int], warn: Callable[[str], None] | None = None
+        self, ends: Mapping[int, int], warn: Callable[[str], None] = lambda _: None
     ) -> Iterator[tuple[Message, Message]]:
         """Yield the letters with their messages, each message once."""
         seen = set()
@@ -101,8 +101,7 @@ class Replay:
             try:
                 message = self._sendable(original(letter))
             except MessageError as problem:
-                if warn is not None:
-                    warn(f"{letter.position} is left out: {problem}")
+                warn(f"{letter.position} is left out: {problem}")
                 continue
             if message.position.topic != self.topic.topic:
                 self.others += 1

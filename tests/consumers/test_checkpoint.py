@@ -23,7 +23,7 @@ from drift.consumers.checkpoints.checkpoint import (
     Checkpoint,
     describe,
     from_bytes,
-    read,
+    load,
     to_bytes,
     verify,
 )
@@ -84,7 +84,7 @@ def test_a_checkpoint_comes_back():
 
 def test_a_file_of_version_1_is_still_read():
     """Written by the first version, with budget 2 over three examples of one feature each."""
-    checkpoint = read(OLD)
+    checkpoint = from_bytes(load(OLD))
     assert checkpoint.offsets == {("news", 0): 3}
     assert checkpoint.id == "1-1"
     assert checkpoint.configuration == {"model": "LBP", "budget": 2}
@@ -115,7 +115,7 @@ def test_what_version_1_normalised_goes_on_with_rows_of_unit_norm():
         return "new" if i > 30 and i % 3 == 0 else str(y)
 
     rows = Polynomial(normalize="rows")
-    checkpoint = read(OLD.with_name("normalized-1.drift"))
+    checkpoint = from_bytes(load(OLD.with_name("normalized-1.drift")))
     assert_learnt_rows(checkpoint.model, OneVsRest(Forgetron(3, rows)), label)
     assert checkpoint.model.model.kernel == rows
     pickled = pickle.loads(OLD.with_name("normalized-1.pickle").read_bytes())
@@ -124,7 +124,7 @@ def test_what_version_1_normalised_goes_on_with_rows_of_unit_norm():
 
 
 def test_a_configuration_of_version_1_says_rows_of_its_kernel_alone():
-    configuration = read(OLD.with_name("normalized-1.drift")).configuration
+    configuration = from_bytes(load(OLD.with_name("normalized-1.drift"))).configuration
     assert configuration["model.model.kernel.normalize"] == "rows"
     assert configuration["model.normalize"] is True  # of something else
 
@@ -215,17 +215,13 @@ def pipeline():
     )
 
 
-def test_a_river_pipeline_is_stored_only_if_pickle_is_allowed(tmp_path):
+def test_a_river_pipeline_is_stored_only_if_pickle_is_allowed():
     before = some(pipeline())
     with pytest.raises(CheckpointError, match=r"Pipeline.*allow pickle"):
         to_bytes(before)
     data = to_bytes(before, allow_pickle=True)
     with pytest.raises(CheckpointError, match="--allow-pickle"):
         from_bytes(data)
-    path = tmp_path / "pipeline.drift"
-    path.write_bytes(data)
-    with pytest.raises(CheckpointError, match="--allow-pickle"):
-        read(path)
     after = from_bytes(data, allow_pickle=True)
     for x, _ in drifting_stream(20, seed=9):
         assert after.model.predict_proba_one(x) == before.model.predict_proba_one(x)

@@ -18,7 +18,7 @@ import pytest
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
-from drift.consumers.checkpoints.checkpoint import describe, read
+from drift.consumers.checkpoints.checkpoint import describe, from_bytes, load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.errors import (
     CheckpointError,
@@ -664,7 +664,8 @@ def test_a_file_can_be_read_by_itself(folder):
     save(folder, epoch, 10)
     files = folder._files(TP)
     path = files.file(1, 1)
-    assert read(path).offsets == {TP: 10}
+    assert from_bytes(load(path)).offsets == {TP: 10}
     replace(files, path, b"")
-    with pytest.raises(DamagedCheckpointError, match=f"^{path}: no checkpoint of drift: 0 bytes"):
-        read(path)
+    no_one = pytest.raises(DamagedCheckpointError, match=f"^{path}: no checkpoint of drift: 0 b")
+    with no_one, naming(path):
+        from_bytes(load(path))

@@ -93,14 +93,14 @@ def test_the_age_of_a_checkpoint_follows_the_clock(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("drift.consumers.metrics.time", SimpleNamespace(time=lambda: now[0]))
     metrics = Metrics("news", 0)
-    assert metrics.checkpoint_age is None
+    assert metrics.values()["checkpoint_age_seconds"] is None
     metrics.checkpointed()
     now[0] = 130.0
-    assert metrics.checkpoint_age == 30
+    assert metrics.values()["checkpoint_age_seconds"] == 30
     metrics.checkpointed(at=90.0)
-    assert metrics.checkpoint_age == 40
+    assert metrics.values()["checkpoint_age_seconds"] == 40
     metrics.checkpointed(at=1000.0)  # by a machine whose clock is ahead
-    assert metrics.checkpoint_age == 0
+    assert metrics.values()["checkpoint_age_seconds"] == 0
 
 
 def test_metrics_survive_pickling():

@@ -25,7 +25,7 @@ __all__ = ["adopt", "newest"]
 
 
 def newest(
-    folder: AnyPath, warn: Callable[[str], None] | None = None
+    folder: AnyPath, warn: Callable[[str], None] = lambda _: None
 ) -> Iterator[tuple[PartitionFolder, dict[str, Any]]]:
     """Yield the headers of the newest checkpoints, in a folder of one partition or of several.
 
@@ -48,9 +48,8 @@ def newest(
     damaged = []
     for partition in known:
         found, problems = _newest(partition)
-        if warn is not None:
-            for line in problems:
-                warn(line)
+        for line in problems:
+            warn(line)
         if found is None:
             damaged.append(f"{partition.path}: no checkpoint can be used")
         else:

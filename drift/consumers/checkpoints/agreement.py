@@ -103,10 +103,8 @@ def _text(configuration: Mapping[str, Any], name: str) -> str:
     """Return a text that is the same for equal values: 1 and 1.0 are, and 1 and true are not."""
     if name not in configuration:
         return "absent"
-    value = json.loads(json.dumps(configuration[name]), parse_float=_number)
+    value = json.loads(
+        json.dumps(configuration[name]),
+        parse_float=lambda text: int(number) if (number := float(text)).is_integer() else number,
+    )
     return json.dumps(value, sort_keys=True)
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    return int(number) if number.is_integer() else number

@@ -29,19 +29,15 @@ from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from os import PathLike
-
-    from drift.consumers.checkpoints.objects import ObjectPath
-
 __all__ = [
     "VERSION",
     "Checkpoint",
     "Description",
+    "build",
     "describe",
     "from_bytes",
     "load",
     "naming",
-    "read",
     "to_bytes",
     "verify",
 ]
@@ -259,7 +255,11 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     >>> from_bytes(to_bytes(Checkpoint(LBP(budget=3), {("news", 0): 17}))).offsets
     {('news', 0): 17}
     """
-    description = describe(data)
+    return build(describe(data), key=key, allow_pickle=allow_pickle)
+
+
+def build(description: Description, *, key: bytes | None, allow_pickle: bool) -> Checkpoint:
+    """Return the checkpoint that a file describes, as `from_bytes` does."""
     check_signature(description, key)
     header = description.header
     payload, join = _parts(description)
@@ -302,11 +302,3 @@ def _model(description: Description, payload: bytes, *, allow_pickle: bool) -> A
         raise CheckpointError(
             f"the pickled model cannot be loaded here: {type(problem).__name__}: {problem}"
         ) from problem
-
-
-def read(
-    path: str | PathLike[str] | ObjectPath, *, key: bytes | None = None, allow_pickle: bool = False
-) -> Checkpoint:
-    """Read a checkpoint's file; see `from_bytes`, whose errors here name the file."""
-    with naming(path):
-        return from_bytes(load(path), key=key, allow_pickle=allow_pickle)

@@ -196,17 +196,18 @@ class CheckpointFolder:
             path = self._files(partition).file(*which)
             try:
                 with container.naming(path):
-                    data = container.load(path)
-                    checkpoint = container.from_bytes(
-                        data, key=self.key, allow_pickle=self.allow_pickle
+                    description = container.describe(container.load(path))
+                    checkpoint = container.build(
+                        description, key=self.key, allow_pickle=self.allow_pickle
                     )
                     _check_offsets(partition, checkpoint)
             except DamagedCheckpointError as problem:
                 damaged.append(str(problem))
                 continue
             if self.configuration is not None:
-                version, before = container.describe(data).version, checkpoint.configuration
-                check_configuration(path, before, self.configuration, version)
+                check_configuration(
+                    path, checkpoint.configuration, self.configuration, description.version
+                )
             return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
         raise CheckpointError(
             "all checkpoints are damaged, restore one of them, or start afresh with another folder "

@@ -317,9 +317,8 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         cluster = self.consumer._cluster  # noqa: SLF001
         ids = [cluster.topic_id(topic) for topic in self.topics]
         known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
-        known = {name: one if one and one.int else None for name, one in known.items()}  # 0: none
-        known["cluster_id"] = cluster.cluster_id
-        return {name: str(value) for name, value in known.items() if value}
+        said = {name: str(one) for name, one in known.items() if one and one.int}  # 0: none
+        return said | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
 
     def lag(self, place: tuple[str, int], offset: int) -> int | None:
         """Messages between an offset and the end, as of the last fetch; None before one."""
