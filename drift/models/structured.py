@@ -26,7 +26,7 @@ __all__ = ["StructuredProjectron"]
 
 
 class StructuredProjectron(Guarded, base.Estimator):
-    """Projectron++ over a joint kernel of inputs and outputs, with an argmax of one's own.
+    """Projectron++ over a joint kernel of inputs and outputs, with an argmax of your own.
 
     The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` says how well an output goes
     with an input; the prediction is the best output. An example ``(x, y)`` is learnt against the

@@ -187,9 +187,9 @@ class InverseGram(Part):
         Returns
         -------
         ndarray of shape (capacity,)
-            The inverse's column ``u`` of the slot, over its own element of it: with the slot's
-            element of ``v`` left out, the product with ``v`` is what it was less ``u`` times its
-            element in the slot.
+            The inverse's column of the slot, divided by the element on the diagonal, ``u``. With it
+            the product with any ``v`` follows once the slot's element of ``v`` is left out: that
+            before, less ``u`` times its element in the slot.
         """
         column = self._column(self._inverse, slot)
         self._add(-1.0 / column[slot], column, guard)

@@ -133,7 +133,7 @@ cdef class Supports:
     cdef int64_t *serials
     cdef int size
     cdef readonly int64_t n_added
-    # The log of the update under way, see _columns_changes.pxi.
+    # The log of the update under way, see columns_changes.pxi.
     cdef bint logging, weights_kept
     cdef Numbers made, turned, added
     cdef Gone *gone

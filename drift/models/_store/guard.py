@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IN_USE", "Guard", "alone"]
 
-#: What a thread is told that comes in the way of another.
+#: The error of a thread that finds another at work in a model.
 IN_USE = (
     "the model is in use elsewhere: share it between threads under a lock, or give each its own"
 )

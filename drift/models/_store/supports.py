@@ -186,7 +186,7 @@ class SupportSet:
 
     @property
     def store(self) -> ColumnStore:
-        """The store, for what is not everyday."""
+        """The column store itself, for what has no method here."""
         return self._store
 
     @property
