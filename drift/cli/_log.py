@@ -44,12 +44,8 @@ class _Plain(logging.Formatter):
         return self.secrets.hidden(super().format(record))
 
 
-class _Json(logging.Formatter):
+class _Json(_Plain):
     """A JSON object for each line; counts are entries of their own."""
-
-    def __init__(self, secrets: Secrets) -> None:
-        super().__init__()
-        self.secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -60,9 +56,8 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             entry["exception"] = self.secrets.hidden(self.formatException(record.exc_info))
-        metrics = getattr(record, "metrics", None)
-        if metrics is not None:
-            entry |= metrics.known()
+        if hasattr(record, "metrics"):
+            entry |= record.metrics.known()
         return json.dumps(entry)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ __all__ = ["Adopt", "Show", "Verify"]
 
 #: Counts that a line about a partition has.
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
+_warn = partial(click.echo, err=True)
 
 
 @dataclass(kw_only=True)
@@ -104,10 +106,6 @@ class Adopt(_Signed):
             click.echo(f"{partition.path}: goes on with {topic} as it is now")
 
 
-def _warn(line: str) -> None:
-    click.echo(line, err=True)
-
-
 def _line(header: Mapping[str, Any]) -> str:
     counts = header["metrics"]
     return "  ".join(
@@ -139,11 +137,7 @@ def _lines(description: Description) -> Iterator[str]:
     yield f"time     {_when(header)}"
     yield "offsets"
     yield from (f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"])
-    for name in ("identity", "configuration", "metrics", "versions"):
-        yield name
-        yield from _entries(header[name])
-
-
-def _entries(values: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in values.items():
-        yield f"  {name} {value if isinstance(value, str) else json.dumps(value)}"
+    for part in ("identity", "configuration", "metrics", "versions"):
+        yield part
+        for name, value in header[part].items():
+            yield f"  {name} {value if isinstance(value, str) else json.dumps(value)}"

@@ -124,13 +124,10 @@ class Rows(NamedTuple):
         """Take a matrix apart, not copied."""
         return cls(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1])
 
-    def part(self, start: int, stop: int) -> csr_array:
-        """Rows from `start` to `stop`, not copied."""
+    def part(self, start: int = 0, stop: int | None = None) -> csr_array:
+        """Rows from `start` to `stop`, not copied; all of them where neither is given."""
+        stop = len(self.indptr) - 1 if stop is None else stop
         indptr = self.indptr[start : stop + 1]
         entries = slice(indptr[0], indptr[-1])
         arrays = self.data[entries], self.indices[entries], indptr - indptr[0]
         return csr_array(arrays, shape=(stop - start, self.width), copy=False)
-
-    def all(self) -> csr_array:
-        """All rows, not copied."""
-        return self.part(0, len(self.indptr) - 1)

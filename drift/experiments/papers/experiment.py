@@ -91,7 +91,11 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     if quick:
         rows = one.quick_rows if rows is None else rows
         permutations = 1 if permutations is None else permutations
-    documents, test = _documents(one, None if data is None else Path(data), rows)
+    folder = None if data is None else Path(data)
+    if one.tested:
+        documents, test = load_split(one.stream, folder, rows, rows)
+    else:
+        documents, test = load(one.stream, folder, rows)[0], None
     documents, target = _asked(documents, one.target)
     contenders = one.contenders_of(len(documents))
     return permuted(
@@ -112,14 +116,6 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     )
 
 
-def _documents(
-    one: Reproduction, data: Path | None, rows: int | None
-) -> tuple[Documents, Documents | None]:
-    if one.tested:
-        return load_split(one.stream, data, rows, rows)
-    return load(one.stream, data, rows)[0], None
-
-
 def _asked(
     documents: Documents, target: str | tuple[str, ...] | None
 ) -> tuple[Documents, str | None]:
@@ -127,8 +123,7 @@ def _asked(
     if not isinstance(target, tuple):
         return documents, target
     stream, name = ShiftingStream(documents, target), ", then ".join(target)
-    topics = stream.y[:, np.newaxis]
-    return replace(stream.documents, topics=topics, topic_names=(name,)), name
+    return replace(stream.documents, topics=stream.y[:, np.newaxis], topic_names=(name,)), name
 
 
 def _chosen(contenders: Mapping[str, Setting], models: Iterable[str]) -> list[str]:

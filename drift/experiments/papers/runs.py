@@ -112,7 +112,7 @@ def _parts(data: Sequence[Any]) -> tuple[_Part, _Part | None]:
     """Labels and rows to learn and to test on, of what a run sends."""
     each = 1 + len(Rows._fields)
     learnt, *tested = (
-        (data[i], Rows(*data[i + 1 : i + each]).all()) for i in range(0, len(data), each)
+        (data[i], Rows(*data[i + 1 : i + each]).part()) for i in range(0, len(data), each)
     )
     return learnt, tested[0] if tested else None
 

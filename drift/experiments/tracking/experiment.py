@@ -176,8 +176,13 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     whole = [
         run for model in chosen for run in _grid(model, streams, values, n_seeds[model], kernel)
     ]
+    # The paper's Table I: a fresh model on each chunk of every stream.
     chunks = [
-        run for model in _BASELINES if model in chosen for run in _chunks(model, streams, kernel)
+        tracking_run(Setting(model, kernel=kernel), shifting, index, chunk=chunk)
+        for model in _BASELINES
+        if model in chosen
+        for index, shifting in streams
+        for chunk in range(len(shifting.targets))
     ]
     where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     with held(output) as folder:
@@ -228,8 +233,7 @@ def model_names(names: Sequence[str] | str) -> list[str]:
 def _documents(
     stream: str | Documents, data: str | PathLike[str] | None, rows: int | None, seed: int
 ) -> tuple[Documents, Sequence[str]]:
-    if rows is not None:
-        rows = check_integer("rows", rows)
+    rows = None if rows is None else check_integer("rows", rows)
     if isinstance(stream, str):
         return load(stream, None if data is None else Path(data), rows, seed)
     documents = stream if rows is None else stream.head(rows)
@@ -243,8 +247,7 @@ def _distinct(group: Sequence[ShiftingStream]) -> list[tuple[int, ShiftingStream
     """
     first: dict[bytes, tuple[int, ShiftingStream]] = {}
     for index, stream in enumerate(group):
-        labels = stream.y ^ stream.y[0]
-        first.setdefault(labels.tobytes(), (index, stream))
+        first.setdefault((stream.y ^ stream.y[0]).tobytes(), (index, stream))
     return list(first.values())
 
 
@@ -277,24 +280,11 @@ def _grid(
 ) -> list[Run]:
     """One model at each value of its parameter, on every stream."""
     parameter = _GRIDS[model]
-    points: list[dict[str, Any]] = [{}]
-    if parameter is not None:
-        points = [{parameter: value} for value in values[parameter]]
+    points = [{}] if parameter is None else [{parameter: value} for value in values[parameter]]
     seeds: Sequence[int | None] = range(n_seeds) if model in _SEEDS else [None]
     return [
         tracking_run(Setting(model, point, kernel=kernel), stream, index, seed)
         for index, stream in streams
         for point in points
         for seed in seeds
-    ]
-
-
-def _chunks(
-    model: str, streams: Sequence[tuple[int, ShiftingStream]], kernel: Kernel | None
-) -> list[Run]:
-    """The paper's Table I: a fresh model on each chunk of every stream."""
-    return [
-        tracking_run(Setting(model, kernel=kernel), stream, index, chunk=chunk)
-        for index, stream in streams
-        for chunk in range(len(stream.targets))
     ]
