@@ -55,8 +55,6 @@ _HALFWAY = 0.5
 _LONG, _OUTAGE = 300, 65
 #: Seconds in which they must say it, which they do in a few unless the machine is busy.
 _ACT = 180
-#: Seconds in which the broker must be back; on a busy machine it has taken more than 60.
-_BACK = 300
 #: Seconds from the last fault in which the workers must reach the end of the log.
 _QUIET = 300
 
@@ -226,7 +224,7 @@ class _Test:
         if broker is not None:
             if self.long:
                 self._watch(group, lambda: False, _OUTAGE)
-            broker.start(_BACK)
+            broker.start()
 
     def _sums(self) -> list[int]:
         return [sum(offset for *_, offset in offsets) for offsets in self._offsets()]
@@ -295,7 +293,7 @@ class _Test:
                 self.broker.stop(kill=fault.kind == "broker kill")
                 time.sleep(fault.seconds)
                 try:
-                    self.broker.start(_BACK)
+                    self.broker.start()
                 except BrokerError as error:
                     self._broker_error = error
         self.report.faults[fault.kind] += 1

@@ -208,13 +208,13 @@ class Broker:
             return pid if str(self._properties) in arguments.read_text(encoding="utf-8") else None
         return pid
 
-    def start(self, timeout: float = 60) -> str:
+    def start(self, timeout: float = 300) -> str:
         """Start the broker and wait until it answers.
 
         Parameters
         ----------
         timeout
-            Seconds to wait for it.
+            Seconds to wait for it; on a machine that is busy it has taken more than 60.
 
         Returns
         -------
