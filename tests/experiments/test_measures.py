@@ -3,6 +3,7 @@
 import json
 import math
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from river import datasets, linear_model, metrics, naive_bayes
 from sklearn.metrics import log_loss, roc_auc_score
 
 from drift.experiments import compare
+from drift.experiments.comparison import evaluation
 from drift.experiments.comparison.measures import (
     COSTS,
     MEASURES,
@@ -135,6 +137,16 @@ def test_what_cannot_have_recovered():
         {"row": 2, "before": None, "rows": None, "excess": None}
     ]
     assert recoveries(wrong, [Drift(3)], 2)[0]["rows"] is None  # fewer rows than the width
+
+
+def test_time_is_that_of_the_processor(monkeypatch):
+    """Of 10 s the processor had 4 for the run, and the model was busy for half of them."""
+    clocks = {"perf_counter": [100.0, 110.0], "process_time": [50.0, 54.0]}
+    clocks = {name: iter(times).__next__ for name, times in clocks.items()}
+    monkeypatch.setattr(evaluation, "time", SimpleNamespace(**clocks))
+    spent = evaluation._Spent()
+    spent.busy = 5.0
+    assert spent.seconds == 2.0
 
 
 def test_recoveries_by_hand():
