@@ -159,8 +159,7 @@ class Tracker:
         ]
         sizes += [model.sizes(x) for model, x in self.linear_models()]
         sizes += [*(abs(self.gates) @ np.minimum(sizes, 6.0))]
-        for scores, size in zip(self.scores, sizes, strict=True):
-            self.doubt_choice(scores, max(size))
+        self.doubt_choices(np.max(sizes, axis=1, keepdims=True))
         ballots = [self.votes[self.choices == k].sum() for k in range(self.known)]
         self.candidates = np.array([first(self.mixed[: self.known], 1e-6), first(ballots, 1e-9)])
         vote = self.decide == "vote" and self.last[1] > self.last[0] + 1e-9
@@ -186,11 +185,13 @@ class Tracker:
         rivals = [0.0, scores[0]] if len(scores) == 1 else scores
         return first(rivals[: self.known], 1e-6)
 
-    def doubt_choice(self, scores, size):
-        """Doubt a choice where a class before the best one is not surely within the tolerance."""
-        rivals = np.array([0.0, scores[0]] if len(scores) == 1 else scores)[: self.known]
-        gaps = rivals.max() - rivals[: rivals.argmax()]
-        self.doubtful |= bool(np.any(abs(gaps - 1e-6) < 1e-6 * size))
+    def doubt_choices(self, sizes):
+        """Doubt choices where a class before the best one is not surely within the tolerance."""
+        rivals = self.scores if self.scores.shape[1] > 1 else np.pad(self.scores, ((0, 0), (1, 0)))
+        rivals = rivals[:, : self.known]
+        before = np.arange(self.known) < rivals.argmax(axis=1, keepdims=True)
+        gaps = rivals.max(axis=1, keepdims=True) - rivals
+        self.doubtful |= bool(np.any(before & (abs(gaps - 1e-6) < 1e-6 * sizes)))
 
     def predict(self, x):
         self.look(x)

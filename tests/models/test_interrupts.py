@@ -250,7 +250,7 @@ def at_moments(model, learn, delay):
 def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
     model, rest = learnt(name)
     before = content(model)
-    for i in range(150):
+    for i in range(120):
         x, y = rest[i % len(rest)]
         learn = methodcaller("learn_one", x, y)
         after = copy.deepcopy(model)
