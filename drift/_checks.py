@@ -17,6 +17,7 @@ __all__ = [
     "check_address",
     "check_choice",
     "check_integer",
+    "check_names",
     "check_number",
     "check_numbers",
     "check_seed",
@@ -62,6 +63,21 @@ def check_address(name: str, address: str, more: str = "") -> None:
         good = False
     if not good or "@" in parts.netloc:
         raise ParameterError(f"{name} must be http://host:port or https://host:port{more}")
+
+
+def check_names(what: str, names: Iterable[Any], known: Iterable[str]) -> None:
+    """Refuse a name that there is not, with the one that looks like it.
+
+    Examples
+    --------
+    >>> check_names("[worker] has no", ["topci"], ["topic", "group"])
+    Traceback (most recent call last):
+    drift.errors.ParameterError: [worker] has no 'topci': did you mean 'topic'?
+    """
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise ParameterError(f"{what} {name!r}: {suggest(name, known)}")
 
 
 def check_number(

@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import suggest
+from drift._checks import check_names, suggest
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -220,9 +220,8 @@ def from_table(kind: type, table: Mapping[str, Any], where: str, *, flags: bool 
         If there is no such option, its value cannot be, or one is missing.
     """
     known = {one.name: one for one in declared(kind)}
+    check_names(f"{where} has no", table, known)
     for name, value in table.items():
-        if name not in known:
-            raise ParameterError(f"{where} has no {name!r}: {suggest(name, known)}")
         one = known[name]
         one.check(value, f"{one.flag} ({name} in {where})" if flags else f"{where} {name}")
     for name, one in known.items():

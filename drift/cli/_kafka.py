@@ -9,16 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift._checks import suggest
+from drift._checks import check_names, suggest
 from drift.cli._named import imported
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from drift.cli._log import Secrets
 
-__all__ = ["PREFIX", "check_names", "kafka_options"]
+__all__ = ["PREFIX", "kafka_options"]
 
 PREFIX = "DRIFT_KAFKA_"
 #: What the worker decides: another value would lose or double examples.
@@ -119,7 +119,7 @@ def kafka_options(
     if bootstrap is not None:
         first["bootstrap_servers"] = bootstrap
     for where, options in known.items():
-        check_names(f"[{where}]", found[where], options)
+        check_names(f"[{where}] has no", found[where], options)
         found[where] = {
             name: _checked(f"[{where}] {name}", name, value, options[name])
             for name, value in found[where].items()
@@ -136,19 +136,6 @@ def kafka_options(
     return found["kafka"], found["consumer"], found["producer"]
 
 
-def check_names(where: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a name that there is not, with the one that looks like it.
-
-    >>> check_names("[worker]", ["topci"], ["topic", "group"])
-    Traceback (most recent call last):
-    drift.errors.ParameterError: [worker] has no 'topci': did you mean 'topic'?
-    """
-    known = list(known)
-    for name in names:
-        if name not in known:
-            raise ParameterError(f"{where} has no {name!r}: {suggest(name, known)}")
-
-
 def _from_environment(
     environ: Mapping[str, str], known: Mapping[str, Any], secrets: Secrets
 ) -> _Options:
@@ -157,7 +144,7 @@ def _from_environment(
         name = variable.removeprefix(PREFIX).lower()
         if variable.startswith(PREFIX) and name:
             _hide(secrets, {name: text})
-            check_names(f"the environment, {PREFIX}...:", [name], known)
+            check_names(f"the environment, {PREFIX}...: has no", [name], known)
             value = _read(text, _types(name, known[name]))
             found[name] = _checked(variable, name, value, known[name])
     return found

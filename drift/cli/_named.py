@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import suggest
+from drift._checks import check_names
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -159,11 +159,7 @@ def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]
         raise ParameterError("a model needs a class: class = 'RBP'")
     kind = imported(name) if ":" in name else _named(name)
     known = inspect.signature(kind).parameters
-    for parameter in parameters:
-        if parameter not in known:
-            raise ParameterError(
-                f"{name} has no parameter {parameter!r}: {suggest(parameter, known)}"
-            )
+    check_names(f"{name} has no parameter", parameters, known)
     return kind, parameters
 
 
@@ -179,6 +175,5 @@ def _named(name: str) -> Callable[..., Any]:
 
     others = (models.OneVsRest, models.Averaged, kernels.Linear, kernels.Polynomial, kernels.RBF)
     known = drift_models() | {kind.__name__: kind for kind in others}
-    if name not in known:
-        raise ParameterError(f"no model or kernel {name!r}: {suggest(name, known)}")
+    check_names("no model or kernel", [name], known)
     return known[name]

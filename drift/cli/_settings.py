@@ -8,8 +8,9 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift._checks import check_names
 from drift._options import from_table
-from drift.cli._kafka import PREFIX, check_names, kafka_options
+from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
 from drift.cli._worker import ConsumeOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError
@@ -121,7 +122,7 @@ def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any
             raise ParameterError(f"{config}: {problem.strerror}") from None
         except ValueError as problem:
             raise ParameterError(f"{config} is not valid TOML: {problem}") from None
-        check_names(f"{config}:", tables, names)
+        check_names(f"{config}: has no", tables, names)
         for name, table in tables.items():
             if not isinstance(table, dict):
                 raise ParameterError(f"{config}: {name} must be a table: [{name}]")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
+from drift._checks import check_names
 from drift.errors import ParameterError, needing
 
 if TYPE_CHECKING:
@@ -69,8 +70,7 @@ def _fetching(function: Callable[..., Any], *sent: Any) -> Any:
 
 def refuse(name: str, address: str | None) -> None:
     """Raise ParameterError for no backend, or for an address that it has no use for."""
-    if name not in BACKENDS:
-        raise ParameterError(f"no backend {name!r}: choose among {', '.join(BACKENDS)}")
+    check_names("no backend", [name], BACKENDS)
     if name == "loky" and address is not None:
         raise ParameterError(
             f"backend loky runs on this machine and has no use for the address {address!r}: "

@@ -216,7 +216,7 @@ def test_it_prints_the_tables(saved):
 
 def test_figures_come_by_name(results):
     assert sorted(results.figures) == ["error_over_time", "error_vs_budget"]
-    with pytest.raises(ParameterError, match="no figure 'errors': choose among error, second"):
+    with pytest.raises(ParameterError, match="no figure 'errors': did you mean 'error'"):
         results.plot("errors")
 
 

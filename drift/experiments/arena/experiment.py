@@ -6,8 +6,8 @@ import warnings
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from drift._checks import suggest
-from drift.errors import DriftError, ParameterError
+from drift._checks import check_names
+from drift.errors import DriftError
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.results import ArenaResults
 from drift.experiments.arena.streams import STREAMS
@@ -127,9 +127,7 @@ def _chosen(
     if given is None:
         return list(default)
     wanted = set(given)
-    for name in wanted:
-        if name not in known:
-            raise ParameterError(f"no {kind} {name!r}: {suggest(name, known)}")
+    check_names(f"no {kind}", wanted, known)
     return [name for name in known if name in wanted]
 
 

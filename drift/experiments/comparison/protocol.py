@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drift._checks import check_names
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:
     .. [1] A. Bifet, G. De Francisci Morales, J. Read, G. Holmes, B. Pfahringer, "Efficient online
        evaluation of big data stream classifiers", KDD (2015), section 3.1.
     """
-    if forks not in FORKS:
-        raise ParameterError(f"no forks {forks!r}: choose among {', '.join(FORKS)}")
+    check_names("no forks", [forks], FORKS)
     if folds == 1:
         return [None]
     rng = np.random.default_rng(0)

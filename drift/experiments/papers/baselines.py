@@ -14,7 +14,8 @@ import numpy as np
 from river.base import Classifier
 from scipy.sparse import csr_array, hstack, issparse
 
-from drift.errors import LabelError, ParameterError, needing
+from drift._checks import check_number
+from drift.errors import LabelError, needing
 from drift.kernels import DEFAULT_KERNEL, RBF, Linear, Polynomial
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class BatchSVM:
     """
 
     def __init__(self, C: float = 1.0, kernel: Kernel | None = None) -> None:
-        _refuse(C)
+        check_number("C", C, above=True)
         self.C = C
         self.kernel = kernel
 
@@ -189,7 +190,7 @@ class OnlineMaxMargin(Classifier):
     """
 
     def __init__(self, C: float = 1e6, kernel: Kernel | None = None) -> None:
-        _refuse(C)
+        check_number("C", C, above=True)
         self.C = C
         self.kernel = kernel
         self.n_mistakes = 0
@@ -271,11 +272,6 @@ class OnlineMaxMargin(Classifier):
         pull = np.zeros(2 * n)
         pull[svc.support_] = np.abs(svc.dual_coef_[0])
         self._coefficients = self._signs * (pull[:n] + pull[n:])
-
-
-def _refuse(C: float) -> None:
-    if not C > 0:
-        raise ParameterError(f"C must be a number above 0, not {C!r}")
 
 
 def _svc(C: float, **parameters: Any) -> Any:

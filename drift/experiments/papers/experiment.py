@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drift._checks import suggest
+from drift._checks import check_names
 from drift.errors import ParameterError
 from drift.experiments.papers.beyond import BEYOND
 from drift.experiments.papers.crammer import CRAMMER
@@ -84,8 +84,7 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> [(row["contender"], row["runs"]) for row in results.table()]
     [('Perceptron', 2)]
     """
-    if name not in REPRODUCTIONS:
-        raise ParameterError(f"no experiment {name!r}: {suggest(name, REPRODUCTIONS)}")
+    check_names("no experiment", [name], REPRODUCTIONS)
     one = REPRODUCTIONS[name]
     chosen = one.contenders if models is None else _chosen(one.contenders, models)
     if quick:
@@ -132,9 +131,7 @@ def _chosen(contenders: Mapping[str, Setting], models: Iterable[str]) -> list[st
     known = [*contenders, *dict.fromkeys(one.series for one in contenders.values() if one.series)]
     if not asked:
         raise ParameterError(f"models is empty: choose among {', '.join(known)}")
-    for name in asked:
-        if name not in known:
-            raise ParameterError(f"no model {name!r}: {suggest(name, known)}")
+    check_names("no model", asked, known)
     wanted = {name for name, one in contenders.items() if {name, one.series} & asked}
     wanted |= {contenders[name].budget_of or name for name in wanted}
     return [name for name in contenders if name in wanted]

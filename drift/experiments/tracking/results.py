@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.jupyter import JupyterMixin
 
-from drift.errors import ParameterError
+from drift._checks import check_names
 from drift.experiments.folder import held
 from drift.experiments.tracking.claims import Claim, claims
 from drift.experiments.tracking.report import (
@@ -124,8 +124,7 @@ class TrackingResults(JupyterMixin):
         """
         from drift.experiments.tracking import plots  # noqa: PLC0415 - optional
 
-        if figure not in _FIGURES:
-            raise ParameterError(f"no figure {figure!r}: choose among {', '.join(_FIGURES)}")
+        check_names("no figure", [figure], _FIGURES)
         if figure == "time":
             return plots.error_over_time(self._curves, self.stream)
         of_second, chunks = figure == "second", self.chunk_table()
