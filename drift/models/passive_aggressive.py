@@ -114,8 +114,9 @@ class PassiveAggressive(TwoOrMore):
         return sign * score < 1.0 - self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        tau = self._step_size(1.0 - sign * score, self._supports.self_kernel())
-        self._supports.add(x, sign * tau)
+        loss, own = 1.0 - sign * score, self._supports.self_kernel()
+        most = self._weight * self.aggressiveness
+        self._supports.add(x, sign * (loss / own if loss < most * own else most))
         if self._over_budget:
             slot = self._supports.least()
             self._supports.merge(slot, *self._supports.nearest(slot))
@@ -124,21 +125,17 @@ class PassiveAggressive(TwoOrMore):
         return margin < 1.0 - rounding
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        loss = 1.0 - float(scores[k])
+        loss, own = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
         if rival >= 0:
             loss += float(scores[rival])
-        tau = self._step_size(loss, 2.0 * self._supports.self_kernel())
+        most = self._weight * self.aggressiveness
+        tau = loss / own if loss < most * own else most
         self._add(x, {k: tau, rival: -tau})
         if self._over_budget:
             slot = self._supports.least(self._prototypes.sizes())
             target, share = self._supports.nearest(slot)
             self._supports.merge(slot, target, share)
             self._prototypes.merge(slot, target, share, self._supports)
-
-    def _step_size(self, loss: float, squared_norm: float) -> float:
-        """Return the paper's ``tau``, for an update of this squared norm."""
-        most = self._weight * self.aggressiveness
-        return loss / squared_norm if loss < most * squared_norm else most
 
     @property
     def _over_budget(self) -> bool:
