@@ -26,11 +26,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from kafka import KafkaAdminClient
-from rich.console import Console
 
 from benchmarks.data import stories
 from benchmarks.machine import machine, write_json
-from benchmarks.report import table_of
+from benchmarks.report import show_table
 from benchmarks.steps import Clock
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example, JsonCodec
@@ -240,7 +239,7 @@ def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> d
         {"": contender} | dict(zip(headings, row.values(), strict=True))
         for contender, row in middle.items()
     ]
-    Console().print(table_of("medians of the rounds", table))
+    show_table("medians of the rounds", table)
     one, two = "one worker, two partitions", "two workers, two partitions"
     times = ratio(rounds[two], rounds[one])
     # A worker has the GIL and so one core; the broker takes its share of those that there are.

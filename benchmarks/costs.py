@@ -19,11 +19,9 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from benchmarks.data import Examples, stories
 from benchmarks.machine import machine, write_json
-from benchmarks.report import table_of
+from benchmarks.report import show_table
 from benchmarks.timing import exponent, filled, progress, steps
 from drift.models import MODELS, KernelClassifier
 from drift.models.registry import ENTRIES
@@ -77,7 +75,7 @@ def main() -> None:
     arguments = parser.parse_args()
     stream = stories()
     rows = measure(list(stream), arguments.repeats, arguments.updates)
-    Console(width=130).print(table_of(f"us by supports, {stream.name}", rows))
+    show_table(f"us by supports, {stream.name}", rows)
     if arguments.output:
         write_json(arguments.output, {"stream": stream.name, "rows": rows} | machine())
 

@@ -49,6 +49,6 @@ def show_scenario(name: str, result: dict[str, Any]) -> None:
         console.print(f"mistakes as the twins': {len(result['checked'])} contenders")
 
 
-def show_bars(rows: list[dict[str, Any]]) -> None:
-    """Print the bars, what was reached, and whether that is enough."""
-    Console(width=150).print(table_of("To reach", rows))
+def show_table(title: str, rows: list[dict[str, Any]]) -> None:
+    """Print a table."""
+    Console(width=150).print(table_of(title, rows))

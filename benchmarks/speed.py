@@ -22,7 +22,7 @@ from benchmarks.bars import judged
 from benchmarks.data import Missing
 from benchmarks.machine import load_average, machine, write_json
 from benchmarks.page import update
-from benchmarks.report import show_bars, show_scenario
+from benchmarks.report import show_scenario, show_table
 from benchmarks.scenarios import SCENARIOS, Settings
 from drift.experiments.jobs import code_fingerprint
 
@@ -100,7 +100,7 @@ def main() -> int:
             results[name] = run(name, settings)
             write_json(chosen.output, results)
         show_scenario(name, results[name])
-    show_bars(judged(results))
+    show_table("To reach", judged(results))
     draw(results, chosen.figures or chosen.output.parent)
     if chosen.page:
         update(chosen.page, results)
