@@ -1,5 +1,11 @@
 """Experiments: grids of models and streams, run on all cores, resumed, and reported.
 
+To read them, begin with what all share: `jobs` (what a run is), `runner` (how it is computed) and
+`folder` (where its record goes). Then take `comparison`, in the order `contender`, `protocol`,
+`evaluation`, `experiment`; its `rows` and `measures` are what every table is made of. `arena` is
+the same over a list. `tracking` and `papers` each have a file `experiment` that says what is run,
+`runs` for one run, and `results` for what came out.
+
 >>> from drift.experiments import track
 >>> results = track("newswire", rows=160, shifts=[1], models=["LBP"], budgets=[10, 20], jobs=1)
 >>> [row["parameters"] for row in results.table()]

@@ -55,6 +55,7 @@ def test_the_page_is_one_file_that_names_no_other(text):
     assert "default-src 'none'" in page
     # What is told of a model that failed is text, whatever it is.
     assert "broken on stream: failed. " in page
+    assert "<dt>forks</dt>" not in page  # there is one model of each kind
     assert "&lt;b&gt;no&lt;/b&gt;" in page
     assert "<no>" not in page
     assert "<no>" not in text.partition('type="application/json"')[2].partition("</script>")[0]
@@ -77,6 +78,7 @@ def test_tables_are_of_means_over_folds():
     text = report(results)
     # One of the folds is asked the first row, of which nobody knows the label.
     assert "1 row that no model predicts" in text
+    assert "<dt>folds</dt><dd>3</dd><dt>forks</dt><dd>cross</dd>" in text
     after = text.partition("After each drift")[2].partition("</table>")[0]
     rows = re.findall(r'<tr><th scope="row" data-value="(.*?)">.*?<td.*?data-value="(.*?)"', after)
     assert sorted(rows) == [("last", "100"), ("last", "150"), ("most", "100"), ("most", "150")]

@@ -172,8 +172,8 @@ def _refuse(contenders: Mapping[str, Setting], settings: _Shared, test: Document
         if one.model not in known or (one.adwin and not settings.as_stream):
             hint = "compare as_stream, or " if one.model in RIVALS or one.adwin else ""
             raise ParameterError(f"no model {one.model!r}: {hint}choose among {', '.join(known)}")
-        source = contenders.get(one.budget_of) if one.budget_of is not None else None
-        if one.budget_of is not None and (source is None or source.budget_of is not None):
+        source = one if one.budget_of is None else contenders.get(one.budget_of)
+        if source is None or source.budget_of is not None:
             raise ParameterError(
                 f"{name} takes its budget from {one.budget_of!r}: "
                 "compare it with that contender, which must have a setting of its own"

@@ -308,6 +308,7 @@ def _cell(column: _Column, value: Any, *, first: bool) -> str:
 
 
 def _about(results: ComparisonResults) -> str:
+    several = results.settings["folds"] > 1
     said = {
         "made by": f"drift {drift.__version__}, in {results.seconds:,.0f} s",
         **{
@@ -317,7 +318,7 @@ def _about(results: ComparisonResults) -> str:
         **{
             name.replace("_", " "): str(value)
             for name, value in results.settings.items()
-            if value not in {None, False}
+            if value not in {None, False} and (several or name not in {"folds", "forks"})
         },
     }
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in said.items())
