@@ -56,7 +56,8 @@ class Tracker(OnlineClassifier):
     rates
         Their learning rates.
     forgetting
-        What an insertion takes from all coefficients, as a share of ``1 / budget``; 0 for nothing.
+        What an insertion takes from all coefficients, as a share of ``1 / (rate * sqrt(budget))``;
+        0 for nothing.
     share
         Share of the weights that is spread over all members at each example: below 1.
     scale
@@ -107,7 +108,7 @@ class Tracker(OnlineClassifier):
         budget: int = 300,
         kernels: Sequence[float] = (0.0, 0.25, 2.0, 16.0),
         rates: Sequence[float] = (0.5, 6.0),
-        forgetting: Sequence[float] = (0.0, 4.0),
+        forgetting: Sequence[float] = (0.0, 0.7),
         share: float = 1e-3,
         scale: str = "auto",
         decide: str = "vote",

@@ -34,7 +34,7 @@ class Tracker:
         *,
         kernels=(0, 0.25, 2, 16),
         rates=(0.5, 6),
-        forgetting=(0, 4),
+        forgetting=(0, 0.7),
         share=1e-3,
         scale="auto",
         decide="vote",
@@ -306,7 +306,7 @@ class Tracker:
         self.squares = np.append(self.squares, self.square)
         new = np.zeros((*self.alpha.shape[:2], 1))
         for e, (width, rate, forgetting) in enumerate(self.experts):
-            self.alpha[e] *= 1 - min(forgetting / self.budget, 0.9)
+            self.alpha[e] *= 1 - min(forgetting / (rate * math.sqrt(self.budget)), 0.9)
             new[e, :, 0] = rate * residuals[e] / (max(self.square, 1e-6) if width == 0 else 1.0)
         self.alpha = np.concatenate([self.alpha, new], axis=2)
 

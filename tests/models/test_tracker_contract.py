@@ -197,7 +197,7 @@ def test_a_vote_has_no_score():
 
 
 def test_experts_are_a_table_of_what_each_would_have_done():
-    model = Tracker(12)
+    model = Tracker(9)
     rows = model.experts
     assert len(rows) == 24
     assert [row.weight for row in rows] == pytest.approx([1 / 24] * 24)
@@ -217,8 +217,8 @@ def test_experts_are_a_table_of_what_each_would_have_done():
         ),
     }
     assert [(row.rate, row.forgetting) for row in rows[:4]] == [
-        *((0.5, 0.0), (0.5, 4 / 12)),
-        *((6.0, 0.0), (6.0, 4 / 12)),
+        *((0.5, 0.0), (0.5, pytest.approx(1.4 / 3))),
+        *((6.0, 0.0), (6.0, pytest.approx(0.7 / 18))),
     ]
     text = repr(rows).splitlines()
     assert len(text) == 25

@@ -57,11 +57,10 @@ cdef class TrackerCore(Scaling):
         e = 0
         for k, width in enumerate(plan.kernels):
             self.widths[k] = width
-            for rate in plan.rates:
-                for forgetting in plan.forgetting:
-                    self.factors[e], self.rates[e] = 1.0, rate
-                    self.kept[e] = 1.0 - min(forgetting / plan.budget, 0.9)
-                    e += 1
+            for i, lost in enumerate(plan.lost):
+                self.factors[e], self.rates[e] = 1.0, plan.rates[i // len(plan.forgetting)]
+                self.kept[e] = 1.0 - lost
+                e += 1
         self.block = <double *>widened(NULL, 0, 6 * n + (DRIFT_GATES + scored + 2) * scored)
         self.m.weights = self.block
         self.m.majority, self.m.errors = self.block + n, self.block + 2 * n

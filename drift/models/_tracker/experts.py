@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,9 +119,11 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     Experts
         In the order in which members are numbered.
     """
+    rates = [rate for rate in plan.rates for _ in plan.forgetting]
     heads = [
-        (f"RBF({width:g})" if width else "linear", rate, min(lost / plan.budget, 0.9))
-        for width, rate, lost in itertools.product(plan.kernels, plan.rates, plan.forgetting)
+        (f"RBF({width:g})" if width else "linear", rate, lost)
+        for width in plan.kernels
+        for rate, lost in zip(rates, plan.lost, strict=True)
     ]
     rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*LINEAR, 0.0], strict=True)
     heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]

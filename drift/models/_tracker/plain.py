@@ -263,8 +263,7 @@ class TrackerCore(RowByRow, Part):
         plan = self.plan
         if self.store.n_held() == plan.budget:
             self._evict()
-        kept = [1.0 - min(c / plan.budget, 0.9) for c in plan.forgetting]
-        self.factors = self.factors * np.tile(kept, len(plan.kernels) * len(plan.rates))
+        self.factors = self.factors * (1.0 - np.tile(plan.lost, len(plan.kernels)))
         for e in np.flatnonzero(self.factors < 1e-6):
             self.coefficients[e] *= np.float32(self.factors[e])
             self.factors[e] = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 __all__ = [
@@ -82,7 +83,7 @@ class Plan(NamedTuple):
     rates
         Learning rates.
     forgetting
-        Share of the coefficients that an insertion takes from them, times the budget.
+        Share of the coefficients that an insertion takes, times the rate and the budget's root.
     share
         Share of the weights that is spread over all members at each example.
     vote
@@ -103,6 +104,17 @@ class Plan(NamedTuple):
     def n_experts(self) -> int:
         """Number of experts over the supports."""
         return len(self.kernels) * len(self.rates) * len(self.forgetting)
+
+    @property
+    def lost(self) -> list[float]:
+        """Share of the coefficients that an insertion takes, by rate and forgetting.
+
+        Large steps write over what is wrong, so that fast experts need to forget less. By the root
+        of the budget, an insertion takes less of many supports than of few, and yet the oldest of
+        many have lost more.
+        """
+        unit = 1.0 / math.sqrt(self.budget)
+        return [min(f * unit / rate, 0.9) for rate in self.rates for f in self.forgetting]
 
     @property
     def n_splines(self) -> int:
