@@ -168,27 +168,16 @@ def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[Point]:
         if names:  # the second point has the family's name, as the first one is often out of sight
             sizes[1:2] = [f"{family} {size}" for size in sizes[1:2]]
             written += [(*at, size, colour) for at, size in zip(points, sizes, strict=True)]
-        elif points and not _crowded(points[-1], table, most=8):
+        elif points:
             written.append((*points[-1], family, colour))
     for row in others:
         peer = row["contender"].startswith(("River", "VW", "scikit"))
         colour = "#aa0000" if peer else BLACK
         at = _median(row["us"]), 100 * row["error"]
         panel.plot(*at, "x" if peer else ".", color=colour)
-        if names or not _crowded(at, table):
-            text = row["contender"].replace(" + SGDClassifier, blocks of 100", "")
-            written.append((*at, text.replace(" + LogisticRegression", ""), colour))
+        text = row["contender"].replace(" + SGDClassifier, blocks of 100", "")
+        written.append((*at, text.replace(" + LogisticRegression", ""), colour))
     return written
-
-
-def _crowded(at: tuple[float, float], table: Table, most: int = 4) -> bool:
-    """Whether many contenders are near a point."""
-    near = [
-        row
-        for row in table
-        if 0.6 < _median(row["us"]) / at[0] < 1.6 and abs(100 * row["error"] - at[1]) < 1.0
-    ]
-    return len(near) > most
 
 
 def growth(measured: dict[str, Table]) -> Figure | None:
