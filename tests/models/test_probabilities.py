@@ -18,16 +18,11 @@ class Twin:
     """The slope from its definition, for scores by label: logistic regression without intercept."""
 
     def __init__(self):
-        self.slope, self.squares, self.weights = 1.0, [], []
-
-    @property
-    def square(self):
-        ages = np.arange(len(self.squares))[::-1]
-        return float(np.average(self.squares, weights=0.999**ages * np.array(self.weights)))
+        self.slope, self.square, self.squares, self.weights = 1.0, 0.0, [], []
 
     def probabilities(self, scores):
         """Softmax; the two labels of a binary model have half of its score, with opposite signs."""
-        rms = math.sqrt(self.square) if self.squares else 0.0
+        rms = math.sqrt(self.square)
         z = np.array(scores) * (self.slope / rms if rms else 1.0)
         powers = np.exp(z - z.max())
         return powers / powers.sum()
@@ -39,6 +34,8 @@ class Twin:
         pairs = [(a - b) ** 2 for i, a in enumerate(scores) for b in scores[:i]]
         self.squares.append(np.mean(pairs))
         self.weights.append(w)
+        ages = np.arange(len(self.squares))[::-1]
+        self.square = np.average(self.squares, weights=0.999**ages * np.array(self.weights))
         p = self.probabilities(scores)
         z = np.array(scores) * (self.slope / math.sqrt(self.square) if self.square else 1.0)
         gradient = z[k] - p @ z
