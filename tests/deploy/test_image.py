@@ -102,7 +102,8 @@ class Stage:
     def run(self, lines):
         script = "\n".join(["set -e", MOUNT.format(self.folder), *lines])
         command = ["unshare", "--mount", "sh", "-c", script]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        # On a busy machine the compiler alone takes more than 600.
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
         return done.returncode, done.stdout + done.stderr
 
 
