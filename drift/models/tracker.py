@@ -108,7 +108,7 @@ class Tracker(OnlineClassifier):
         budget: int = 300,
         kernels: Sequence[float] = (0.0, 0.25, 2.0, 16.0),
         rates: Sequence[float] = (0.5, 6.0),
-        forgetting: Sequence[float] = (0.0, 0.7),
+        forgetting: Sequence[float] = (0.0, 0.75),
         share: float = 1e-3,
         scale: str = "auto",
         decide: str = "vote",

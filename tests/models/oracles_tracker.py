@@ -34,7 +34,7 @@ class Tracker:
         *,
         kernels=(0, 0.25, 2, 16),
         rates=(0.5, 6),
-        forgetting=(0, 0.7),
+        forgetting=(0, 0.75),
         share=1e-3,
         scale="auto",
         decide="vote",
