@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.cores import new_core
-from drift.models._tracker.plan import Plan
+from drift.models._tracker.plan import FORGETTING, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -56,8 +57,9 @@ class Tracker(OnlineClassifier):
     rates
         Their learning rates.
     forgetting
-        What an insertion takes from all coefficients, as a share of ``1 / (rate * sqrt(budget))``;
-        0 for nothing.
+        What an insertion takes from all coefficients, as a share of ``1 / budget``: one expert for
+        each. None for nothing and ``0.75 * sqrt(budget) / rate``: large steps write over what is
+        wrong, so that fast experts need to forget less.
     share
         Share of the weights that is spread over all members at each example: below 1.
     scale
@@ -98,7 +100,7 @@ class Tracker(OnlineClassifier):
     >>> from drift.models import Tracker
     >>> segments = datasets.ImageSegments().take(500)
     >>> evaluate.progressive_val_score(segments, Tracker(budget=50), metrics.Accuracy())
-    Accuracy: 85.17%
+    Accuracy: 84.97%
     """
 
     delay, splines = 0, False  # of those stored before there were any
@@ -108,7 +110,7 @@ class Tracker(OnlineClassifier):
         budget: int = 300,
         kernels: Sequence[float] = (0.0, 0.25, 2.0, 16.0),
         rates: Sequence[float] = (0.5, 6.0),
-        forgetting: Sequence[float] = (0.0, 0.75),
+        forgetting: Sequence[float] | None = None,
         share: float = 1e-3,
         scale: str = "auto",
         decide: str = "vote",
@@ -133,12 +135,21 @@ class Tracker(OnlineClassifier):
         """Check the parameters."""
         kernels = check_numbers("kernels", self.kernels)
         rates = check_numbers("rates", self.rates, above=True)
-        forgetting = check_numbers("forgetting", self.forgetting)
+        experts = [(rate, lost) for rate in rates for lost in self._lost(rate)]
+        by_rate, by_lost = zip(*experts, strict=True)
         check_number("share", self.share, most=0.5)
         check_choice("scale", self.scale, ("auto", "dense", "sparse"))
         check_choice("decide", self.decide, ("vote", "probability"))
         share, vote = float(self.share), self.decide == "vote"
-        return Plan(self.budget, kernels, rates, forgetting, share, vote, bool(self.splines))
+        return Plan(self.budget, kernels, by_rate, by_lost, share, vote, bool(self.splines))
+
+    def _lost(self, rate: float) -> list[float]:
+        """Shares of the coefficients that an insertion takes from the experts of a rate."""
+        if self.forgetting is None:
+            lost = [0.0, FORGETTING * (1.0 / math.sqrt(self.budget)) / rate]
+        else:
+            lost = [f / self.budget for f in check_numbers("forgetting", self.forgetting)]
+        return [min(share, 0.9) for share in lost]
 
     @property
     def _multiclass(self) -> bool:

@@ -34,7 +34,7 @@ class Tracker:
         *,
         kernels=(0, 0.25, 2, 16),
         rates=(0.5, 6),
-        forgetting=(0, 0.75),
+        forgetting=None,
         share=1e-3,
         scale="auto",
         decide="vote",
@@ -45,7 +45,16 @@ class Tracker:
         self.state = seed % 2**64
         self.linear_rules = LINEAR + SPLINES if splines else LINEAR
         self.widths = kernels
-        self.experts = [(k, r, a) for k in kernels for r in rates for a in forgetting]
+        self.experts = [
+            (k, r, min(f, 0.9))
+            for k in kernels
+            for r in rates
+            for f in (
+                (0, 0.75 / r / math.sqrt(budget))
+                if forgetting is None
+                else [f / budget for f in forgetting]
+            )
+        ]
         self.classes, self.looked, self.doubtful = [], None, False
         self.sparse = scale == "sparse"
         self.means, self.spreads, self.sum_z = {}, {}, 0.0
@@ -305,8 +314,8 @@ class Tracker:
         self.supports.append(self.x)
         self.squares = np.append(self.squares, self.square)
         new = np.zeros((*self.alpha.shape[:2], 1))
-        for e, (width, rate, forgetting) in enumerate(self.experts):
-            self.alpha[e] *= 1 - min(forgetting / (rate * math.sqrt(self.budget)), 0.9)
+        for e, (width, rate, lost) in enumerate(self.experts):
+            self.alpha[e] *= 1 - lost
             new[e, :, 0] = rate * residuals[e] / (max(self.square, 1e-6) if width == 0 else 1.0)
         self.alpha = np.concatenate([self.alpha, new], axis=2)
 

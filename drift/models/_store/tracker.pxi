@@ -57,9 +57,8 @@ cdef class TrackerCore(Scaling):
         e = 0
         for k, width in enumerate(plan.kernels):
             self.widths[k] = width
-            for i, lost in enumerate(plan.lost):
-                self.factors[e], self.rates[e] = 1.0, plan.rates[i // len(plan.forgetting)]
-                self.kept[e] = 1.0 - lost
+            for rate, lost in zip(plan.rates, plan.lost):
+                self.factors[e], self.rates[e], self.kept[e] = 1.0, rate, 1.0 - lost
                 e += 1
         self.block = <double *>widened(NULL, 0, 6 * n + (DRIFT_GATES + scored + 2) * scored)
         self.m.weights = self.block

@@ -119,11 +119,10 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     Experts
         In the order in which members are numbered.
     """
-    rates = [rate for rate in plan.rates for _ in plan.forgetting]
     heads = [
         (f"RBF({width:g})" if width else "linear", rate, lost)
         for width in plan.kernels
-        for rate, lost in zip(rates, plan.lost, strict=True)
+        for rate, lost in zip(plan.rates, plan.lost, strict=True)
     ]
     rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*LINEAR, 0.0], strict=True)
     heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]

@@ -273,7 +273,7 @@ class TrackerCore(RowByRow, Part):
             self.squared = np.pad(self.squared, (0, more))
             self.coefficients = np.pad(self.coefficients, ((0, 0), (0, 0), (0, more)))
         self.squared[slot] = point.squared
-        rates = np.tile(np.repeat(plan.rates, len(plan.forgetting)), len(plan.kernels))
+        rates = np.tile(plan.rates, len(plan.kernels))
         own = [max(point.squared, 1e-6) if width == 0.0 else 1.0 for width in plan.kernels]
         rates = rates / self.factors / self._by_expert(own)
         self.coefficients[:, :, slot] = rates[:, np.newaxis] * steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 __all__ = [
@@ -10,6 +9,7 @@ __all__ = [
     "DRAWS",
     "EVEN",
     "FLOORS",
+    "FORGETTING",
     "GATES",
     "INSERTION",
     "KALMAN",
@@ -35,6 +35,9 @@ __all__ = [
 #: Insertion where an example's loss is above this share of the running mean loss, which forgets
 #: at this rate.
 INSERTION, MEMORY = 0.25, 0.999
+#: Share of the coefficients that an insertion takes, times the learning rate and the budget's root:
+#: large steps write over what is wrong, so that fast experts need to forget less.
+FORGETTING = 0.75
 #: Least probability that a member gives a class.
 CLIP = 1e-3
 #: What a mistake takes from a member's logarithmic weight in the vote.
@@ -71,8 +74,8 @@ MAPS = (0.5, *[0.5 / (len(SLOPES) * len(FLOORS))] * (len(SLOPES) * len(FLOORS)))
 class Plan(NamedTuple):
     """Parameters of a tracker.
 
-    Members are numbered in one order everywhere: the experts, one for each of `kernels` x `rates` x
-    `forgetting`, the last of them first; the linear experts; the splines; the gates.
+    Members are numbered in one order everywhere: the experts, for each of `kernels` one of each of
+    `rates`; the linear experts; the splines; the gates.
 
     Parameters
     ----------
@@ -81,9 +84,9 @@ class Plan(NamedTuple):
     kernels
         0 for the linear kernel, else the width `gamma` of ``exp(-gamma |a - b|^2)``.
     rates
-        Learning rates.
-    forgetting
-        Share of the coefficients that an insertion takes, times the rate and the budget's root.
+        Learning rates of a kernel's experts.
+    lost
+        Share of the coefficients of each that an insertion takes.
     share
         Share of the weights that is spread over all members at each example.
     vote
@@ -95,7 +98,7 @@ class Plan(NamedTuple):
     budget: int
     kernels: tuple[float, ...]
     rates: tuple[float, ...]
-    forgetting: tuple[float, ...]
+    lost: tuple[float, ...]
     share: float
     vote: bool
     splines: bool
@@ -103,18 +106,7 @@ class Plan(NamedTuple):
     @property
     def n_experts(self) -> int:
         """Number of experts over the supports."""
-        return len(self.kernels) * len(self.rates) * len(self.forgetting)
-
-    @property
-    def lost(self) -> list[float]:
-        """Share of the coefficients that an insertion takes, by rate and forgetting.
-
-        Large steps write over what is wrong, so that fast experts need to forget less. By the root
-        of the budget, an insertion takes less of many supports than of few, and yet the oldest of
-        many have lost more.
-        """
-        unit = 1.0 / math.sqrt(self.budget)
-        return [min(f * unit / rate, 0.9) for rate in self.rates for f in self.forgetting]
+        return len(self.kernels) * len(self.rates)
 
     @property
     def n_splines(self) -> int:
