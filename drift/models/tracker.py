@@ -6,13 +6,7 @@ import math
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import (
-    check_choice,
-    check_integer,
-    check_number,
-    check_numbers,
-    check_seed,
-)
+from drift._checks import check_choice, check_integer, check_number, check_numbers, check_seed
 from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
