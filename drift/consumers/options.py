@@ -152,9 +152,10 @@ def check_model(model: Any, codec: Codec) -> None:
             f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
             "drift's or River's, a pipeline that ends in one, or a function that returns one"
         )
+    if getattr(codec, "weight", None) is None:
+        return
     learn = inspect.signature(final.learn_one).parameters.values()
-    is_weighted = any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn)
-    if getattr(codec, "weight", None) is not None and not is_weighted:
+    if not any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn):
         raise ParameterError(
             f"{type(model).__name__} learns without weights: leave weight out of the codec"
         )

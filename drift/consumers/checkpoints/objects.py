@@ -71,7 +71,9 @@ def _store(bucket: str) -> Any:
         from obstore.store import S3Store  # noqa: PLC0415
     allow_http = os.environ.get("AWS_ALLOW_HTTP") == "true"
     for name in _ADDRESSES:
-        address = os.environ.get(name, "https://amazon")
+        address = os.environ.get(name)
+        if address is None:
+            continue
         check_address(name, address)
         if address.startswith("http:") and not allow_http:
             raise ParameterError(
