@@ -79,6 +79,12 @@ def test_e_compares_the_largest_rises(decide):
     assert claim.figures == "RBP 4.00, LBP 3.00"
 
 
+def test_e_has_no_rise_at_a_single_budget(decide):
+    claim = decide("RBP", {9: 20}, 16, LBP={9: 20})["e"]
+    assert not claim.holds
+    assert claim.figures == "RBP 0.00, LBP 0.00"
+
+
 @pytest.mark.parametrize(
     ("shifts", "mistakes", "holds"), [(7, 14, True), (7, 15, False), (0, 15, True), (0, 14, False)]
 )

@@ -330,7 +330,7 @@ def _listed(gaps: Mapping[float, Difference]) -> str:
 
 def _largest_rise(curve: _Curve) -> float:
     errors = [error(records)[0] for records in curve.values()]
-    return max(0.0, *(b - a for a, b in pairwise(errors)))
+    return max([0.0, *(b - a for a, b in pairwise(errors))])
 
 
 def _name(baseline: Sequence[Record]) -> str:
