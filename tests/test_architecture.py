@@ -270,6 +270,19 @@ def test_a_first_prediction_needs_neither_numpy_nor_pandas():
     assert loaded.stdout.strip() == "[]"
 
 
+def test_scripts_beside_a_clone_find_the_package_and_not_the_folder(tmp_path):
+    (tmp_path / "drift").mkdir()
+    found = subprocess.run(
+        [sys.executable, "-c", "import drift; print(drift.__version__)"],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout == f"{drift.__version__}\n"
+
+
 def test_without_the_extension_the_models_work_and_say_what_it_costs():
     result = run(
         "import sys\n"
