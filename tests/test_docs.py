@@ -90,6 +90,31 @@ def test_commands_install_extras_that_there_are():
     assert {source for source, _ in wanted} == {"."}
 
 
+def cells(name):
+    """The cells of a page's tables, by row and column."""
+    for table in re.findall(r"(?:^\|.*\n)+", (ROOT / name).read_text("utf-8"), re.MULTILINE):
+        lines = [
+            [cell.strip("* `") for cell in line.split("|")[1:-1]] for line in table.split("\n")
+        ]
+        for row in lines[2:-1]:
+            yield from (
+                ((row[0], column), cell) for column, cell in zip(lines[0], row, strict=True)
+            )
+
+
+def test_the_readme_has_the_errors_and_times_of_the_arena():
+    names = {"River's logistic regression": "logistic regression", "adaptive random forest": "ARF"}
+    arena = dict(cells("docs/arena.md"))
+    shown = [one for one in cells("README.md") if one[0][1] != "stream"]
+    assert len(shown) == 40
+    for (stream, model), cell in shown:
+        column = stream.replace("microseconds", "µs")
+        exact = arena[names.get(model, model), column]
+        half = 0.5 * 10.0 ** -len(cell.partition(".")[2])  # of the last digit shown; exact has two
+        if (cell, exact) != ("", "-"):
+            assert abs(float(cell.replace(",", "")) - float(exact)) <= half + 0.005 + 1e-9
+
+
 def test_the_gallery_has_every_figure():
     shown = re.findall(
         r"\]\(img/(.*)\)", (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
