@@ -1,4 +1,4 @@
-"""Labels that come later, from the words of docs/operations.md: by lists, over the whole logs."""
+"""Labels that come later, from the words of docs/kafka_labels.md: by lists, over the whole logs."""
 
 import json
 from collections import Counter, deque
