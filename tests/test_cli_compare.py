@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
+from drift.cli import compare as compare_command
+from drift.streams import read_stream
 
 N = 240
 
@@ -92,6 +94,12 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert list(found) == ["trees", "kernel", "mine", "no change", "majority"]
     assert {(one["rows"], len(one["windows"])) for one in found.values()} == {(40, 3)}
     assert {one["delay"] for one in found.values()} == {"5"}
+    # Other parameters leave the budget as it is for names alone.
+    words = "LBP(kernel=Linear()),river.tree:HoeffdingTreeClassifier(max_depth=2)"
+    words = ["sales.csv", "--target", "sold", "--models", words, "--rows", "9", "--jobs", "1"]
+    assert drift(*words, "--output", "three").exit_code == 0
+    stream = read_stream("sales.csv", "sold")
+    assert compare_command._model("LBP(kernel=Linear())", stream)["OneVsRest"].model.budget == 300
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
     assert list(runs(tmp_path / "two")) == ["mine", "nb", "no change", "majority"]
 
@@ -112,6 +120,10 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
             ["sales.csv", "--target", "sold", "--delay", "gem(p=1)"],
             "SciPy has no distribution 'gem'",
         ),
+        (
+            ["sales.csv", "--target", "sold", "--delay", "geom(q=1)"],
+            "--delay geom(q=1): geom has no parameter 'q': choose among p, loc",
+        ),
         (["sales.csv", "--target", "sold", "--time", "dya"], "did you mean 'day'?"),
         (
             ["sales.csv", "--target", "sold", "--windows", "0"],
@@ -127,6 +139,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         (["--config", "a.toml", "--models", "a"], "[models] a: a model needs a class: class ="),
         (["--config", "a.toml", "--models", "b"], "[models] b: budget must be an integer"),
         (["--config", "a.toml", "--models", "c"], "[models] c: no model 'trackr': did you mean"),
+        (["--config", "a.toml", "--models", "d"], "[models] d: 3 names no model: write"),
         (["--config", "true.toml"], "--delay (delay in [compare]) must be str, not bool"),
         (["--config", "bad.toml"], "[compare] has no 'targt': did you mean 'target'?"),
     ],
@@ -137,7 +150,7 @@ def test_what_cannot_be_compared_is_refused_by_name(drift, tmp_path, words, mess
     (tmp_path / "bad.toml").write_text("[compare]\ntargt = 'sold'\n")
     (tmp_path / "a.toml").write_text(
         "[compare]\nfile = 'sales.csv'\ntarget = 'sold'\n[models]\n"
-        "a = {budget = 3}\nb = {class = 'LBP', budget = 'x'}\nc = 'trackr'\n"
+        "a = {budget = 3}\nb = {class = 'LBP', budget = 'x'}\nc = 'trackr'\nd = 3\n"
     )
     (tmp_path / "true.toml").write_text("[compare]\ndelay = true\n")
     shown = drift(*words, "--jobs", "1")

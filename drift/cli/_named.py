@@ -24,7 +24,7 @@ __all__ = ["build", "configuration", "drift_models", "imported", "parse", "table
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Read ``RBP(budget=500)``, ``RBP`` or ``module:function`` as a table; runs nothing.
+    """Read ``RBP(budget=500)``, ``RBP`` or either behind ``module:`` as a table; runs nothing.
 
     Raises
     ------
@@ -36,17 +36,18 @@ def parse(text: str) -> dict[str, Any]:
     >>> parse("RBP(budget=500, kernel=Polynomial(degree=4))")
     {'class': 'RBP', 'budget': 500, 'kernel': {'class': 'Polynomial', 'degree': 4}}
     """
-    if ":" in text and "(" not in text:
-        return {"class": text}
+    own = ":" in text.partition("(")[0]
+    module, colon, name = text.partition(":") if own else ("", "", text)
     try:
-        table = _table(ast.parse(text.strip(), mode="eval").body)
+        table = _table(ast.parse(name.strip(), mode="eval").body)
     except (SyntaxError, ValueError):
         table = None
-    if not isinstance(table, dict) or "class" not in table:
+    if not isinstance(table, dict) or "class" not in table or (own and not module.strip()):
         raise ParameterError(
-            f"{text!r} is not a model with named parameters: write RBP(budget=500)"
+            f"{text!r} is not a model with named parameters: write RBP(budget=500), or "
+            "module:RBP(budget=500) for one that is not drift's"
         )
-    return table
+    return table | {"class": module.strip() + colon + table["class"]}
 
 
 def _table(node: ast.expr) -> Any:
@@ -173,6 +174,9 @@ def drift_models() -> dict[str, Callable[..., Any]]:
 def _named(name: str) -> Callable[..., Any]:
     from drift import kernels, models  # noqa: PLC0415
 
+    if "." in name:
+        written = ":".join(name.rsplit(".", 1))
+        raise ParameterError(f"{name!r} has no colon between module and class: write {written!r}")
     others = (models.OneVsRest, models.Averaged, kernels.Linear, kernels.Polynomial, kernels.RBF)
     known = drift_models() | {kind.__name__: kind for kind in others}
     check_names("no model or kernel", [name], known)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drift._checks import suggest
+from drift._checks import check_names, suggest
 from drift._options import from_table, option
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, drift_models, parse
@@ -132,6 +132,8 @@ def _delay(text: str | None) -> Any:
     kind: Any = getattr(stats, name, None)
     if not hasattr(kind, "rvs"):
         raise ParameterError(f"--delay {text}: SciPy has no distribution {name!r}: 'geom(p=0.01)'")
+    shapes = kind.shapes.split(", ") if kind.shapes else []
+    check_names(f"--delay {text}: {name} has no parameter", table, [*shapes, "loc", "scale"])
     try:
         return kind(**table)
     except TypeError as error:
@@ -148,20 +150,21 @@ def _made(name: str, asked: Any, stream: Stream) -> Any:
 
 def _model(asked: Any, stream: Stream) -> Any:
     """Return a model by its name, its class with parameters, or the table of a file."""
-    if isinstance(asked, dict) or ":" in asked:
-        table = asked if isinstance(asked, dict) else {"class": asked}
-        return build(table) if ":" in str(table.get("class")) else _scaled(table, stream)
-    if asked.lower() in _RIVER:
+    if not isinstance(asked, str | dict):
+        raise ParameterError(f"{asked!r} names no model: write 'LBP(budget=500)'")
+    if isinstance(asked, str) and asked.lower() in _RIVER:
         return _RIVER[asked.lower()]()
-    table = parse(asked)
+    table = asked if isinstance(asked, dict) else parse(asked)
+    name = table.get("class", ":")  # what has no class is refused where it is built
+    if ":" in name:
+        return build(table)
     known = drift_models()
     by_case = {name.lower(): name for name in known}
-    if table["class"].lower() not in by_case:
-        near = suggest(table["class"], [*_RIVER, "module:Class", *known])
-        raise ParameterError(f"no model {table['class']!r}: {near}")
-    name = by_case[table["class"].lower()]
-    if "(" not in asked and "budget" in inspect.signature(known[name]).parameters:
-        table["budget"] = _BUDGET
+    if isinstance(asked, str) and name.lower() not in by_case:
+        raise ParameterError(f"no model {name!r}: {suggest(name, [*_RIVER, *known])}")
+    name = by_case.get(name.lower(), name)
+    if name in known and "budget" in inspect.signature(known[name]).parameters:
+        table = {"budget": _BUDGET, **table}
     return _scaled(table | {"class": name}, stream)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Drift", "Stream"]
+__all__ = ["Drift", "Stream", "is_missing", "problem_of", "unpacked"]
 
 
 class Drift(NamedTuple):
@@ -79,7 +79,7 @@ class Stream:
                 raise ParameterError(
                     f"{self.name}: example {i} is not a pair of features and a label: {pair!r:.80}"
                 )
-            if problem := _problem(pair[1]):
+            if problem := problem_of(pair[1]):
                 raise ParameterError(f"{self.name}: example {i} has {problem}")
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:
@@ -179,14 +179,18 @@ def is_missing(value: Any) -> bool:
         return False
 
 
-def _problem(label: Any) -> str:
+def problem_of(label: Any) -> str:
     """What a label has that keeps it from being learnt; empty: nothing."""
     try:
         hash(label)
     except TypeError:
         kind = type(label).__name__
         return f"the label {label!r}, a {kind}, which is unhashable: use a string or a tuple"
-    return "no label: leave it out, or give it one" if is_missing(label) else ""
+    if is_missing(label):
+        return "no label: leave it out, or give it one"
+    if isinstance(label, float) and not label.is_integer():
+        return f"the label {label}: classes are texts or whole numbers, no fractions"
+    return ""
 
 
 def _drift(given: Any) -> Drift:

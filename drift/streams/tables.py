@@ -22,6 +22,7 @@ import lzma
 import re
 import warnings
 import zlib
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
@@ -38,7 +39,7 @@ from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import read_bytes, read_text
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
-from drift.streams.stream import Stream, is_missing
+from drift.streams.stream import Stream, is_missing, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +61,7 @@ _UNREADABLE = (
 #: A number with a decimal comma between semicolons, and in how many lines one is looked for.
 _COMMAS = re.compile(rb"(^|;) *-?\d*,\d+ *(;|\r?\n|$)")
 _LINES = 1_000
+_TIMES = "has times, which are no numbers: order by it (time=, --time), or make numbers of it"
 #: What libraries call a first column without a name, as data frames are written with their index.
 _NAMELESS = {"", "Unnamed: 0"}
 _Columns = dict[str, list[Any]]
@@ -325,12 +327,8 @@ def _headless(columns: _Columns) -> str:
 
 def _labels(values: list[Any], where: str) -> list[Any]:
     for i, value in enumerate(values):
-        if is_missing(value):
-            raise ParameterError(f"{where}: row {i} has no label: leave it out, or give it one")
-        if isinstance(value, float) and not value.is_integer():
-            raise ParameterError(
-                f"{where} has the label {value}: classes are texts or whole numbers, no fractions"
-            )
+        if problem := problem_of(value):
+            raise ParameterError(f"{where}: row {i} has {problem}")
     # A column of whole numbers is one of floats where a library reads it so.
     return [int(value) if isinstance(value, float) else value for value in values]
 
@@ -356,7 +354,7 @@ def _values(values: list[Any], where: str, *, nameless: bool) -> list[Any] | Non
     kinds = set(map(type, known))
     problem = ""
     if any(issubclass(kind, dt.date | dt.time | dt.timedelta) for kind in kinds):
-        problem = "has times, which are no numbers: order by it with time=, or make numbers of it"
+        problem = _TIMES
     elif any(hasattr(kind, "__len__") and not issubclass(kind, str | bytes) for kind in kinds):
         problem = "has values of several parts: make a column of each part"
     elif nameless and _counts(values):
@@ -368,6 +366,9 @@ def _values(values: list[Any], where: str, *, nameless: bool) -> list[Any] | Non
         different = len(set(found))
         if different > max(_MANY, len(known) / 2):
             problem = f"has {different:,} different texts in {len(known):,} rows, no categories"
+            with suppress(ValueError):
+                dt.datetime.fromisoformat(found[0] or "")
+                problem = _TIMES
     if problem:
         warnings.warn(f"left out: {where} {problem}", RuntimeWarning, stacklevel=5)
         return None

@@ -91,6 +91,7 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
         ("[model]\nbudget = 0", "budget must be an integer of at least 1, not 0"),
         ("[model]\nkernel = {class = 'Polynomal'}", "no model or kernel 'Polynomal': did you mean"),
+        ("[model]\nkernel = {class = 'drift.kernels.RBF'}", "write 'drift.kernels:RBF'"),
         ("[kafka]\nsasl_plain_pasword = 'x'", "did you mean 'sasl_plain_password'?"),
         ("[consumer]\ngroup_id = 'x'", "group_id is the worker's own"),
         ("[consumer]\nenable_auto_commit = true", "enable_auto_commit is the worker's own"),
@@ -245,7 +246,15 @@ def test_a_codec_of_ones_own_is_made_with_its_parameters(settings):
         settings("[codec]\ndrop = 'a'")
 
 
-@pytest.mark.parametrize("text", ["RBP(5)", "RBP(budget=x())(1)", "import os", "a.b", "3", ""])
+def test_a_class_of_anyones_takes_parameters_as_drifts_do():
+    table = _named.parse("drift.models:LBP(budget=9, kernel=Linear())")
+    assert table == {"class": "drift.models:LBP", "budget": 9, "kernel": {"class": "Linear"}}
+    assert _named.build(table).budget == 9
+
+
+@pytest.mark.parametrize(
+    "text", ["RBP(5)", "RBP(budget=x())(1)", "import os", "a.b", "3", "", "a:b(5)", ":b"]
+)
 def test_a_model_is_data_and_never_code(text):
     with pytest.raises(ParameterError, match="write RBP"):
         _named.parse(text)

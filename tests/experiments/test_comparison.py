@@ -2,6 +2,7 @@
 
 import datetime as dt
 import sys
+import time
 from itertools import islice
 
 import numpy as np
@@ -174,6 +175,21 @@ def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
     assert runs["rows"].tolist() == [1, 300, 300]
 
 
+def test_what_did_not_end_stands_behind_what_did():
+    class Slow(dummy.NoChangeClassifier):
+        def learn_one(self, x, y):
+            end = time.process_time() + 1.0
+            while time.process_time() < end:
+                pass
+
+        def predict_one(self, x):
+            return PHISHING[0][1]
+
+    table = compare({"slow": Slow}, PHISHING, time_limit=0.5, jobs=1).table
+    assert table["status"].tolist() == ["ok", "ok", "time limit"]
+    assert table["error"].tolist()[-1] == 0.0  # of one row
+
+
 def test_the_old_form_says_where_it_went():
     with pytest.raises(ParameterError, match=r"papers\.permuted"):
         compare(PHISHING, "+1", {"LBP": "LBP"})
@@ -186,6 +202,7 @@ def test_the_old_form_says_where_it_went():
         ({"a": 3}, {}, "3 is not a classifier"),
         ({"a": "LBP"}, {}, r"'LBP' is not a classifier: .*drift\.models\.LBP\(\)"),
         ({"a": preprocessing.StandardScaler()}, {}, "not a classifier"),
+        ({"a": linear_model.LinearRegression()}, {}, "^a LinearRegression is not a classifier"),
         ({"a": Contender(LBP(), {"budget": 2})}, {}, "has its parameters"),
         (LBP(), {"delay": -1}, "delay must be at least 0"),
         (LBP(), {"delay": stats.geom(p=2)}, r"no delay can be drawn from geom\(p=2\)"),

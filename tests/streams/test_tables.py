@@ -184,6 +184,10 @@ def test_what_is_no_feature_is_left_out_and_named():
     frame = pd.DataFrame({"id": [f"row {i}" for i in range(200)], "x": 1.0, "y": 0})
     with pytest.warns(RuntimeWarning, match="left out: DataFrame: id has 200 different texts"):
         assert read_stream(frame, "y").examples[0] == ({"x": 1.0}, 0)
+    days = [str(dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i)) for i in range(200)]
+    frame = pd.DataFrame({"day": days, "x": 1.0, "y": 0})
+    with pytest.warns(RuntimeWarning, match="day has times, .*--time"):
+        assert read_stream(frame, "y").examples[0] == ({"x": 1.0}, 0)
     frame = pl.DataFrame({"day": [dt.date(2026, 1, 1)], "x": [1.0], "y": [0]})
     with pytest.warns(RuntimeWarning, match="day has times"):
         assert read_stream(frame, "y").examples == [({"x": 1.0}, 0)]
@@ -302,6 +306,7 @@ def test_a_file_without_a_known_suffix(tmp_path):
         (float("nan"), "example 1 has no label"),
         (np.float64("nan"), "example 1 has no label"),
         (pd.NA, "example 1 has no label"),
+        (43.75, "example 1 has the label 43.75: classes are texts or whole numbers, no fractions"),
         ([3], r"example 1 has the label \[3\], a list, which is unhashable: use a string or a t"),
         (np.zeros(2), r"example 1 has the label array\(.*, a ndarray, which is unhashable"),
     ],

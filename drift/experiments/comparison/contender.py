@@ -122,12 +122,11 @@ def _refuse(model: Any) -> None:
         not isinstance(last, Base) and all(hasattr(last, m) for m in ("predict_one", "learn_one"))
     ):
         return
-    hint = (
-        "give the model itself: drift.models.LBP(), say"
-        if isinstance(model, str)
-        else ("give an object of River's interface, a class or a function that makes one")
-    )
-    raise ParameterError(f"{model!r:.80} is not a classifier: {hint}")
+    hint = "give an object of River's interface, a class or a function that makes one"
+    if isinstance(model, str):
+        hint = "give the model itself: drift.models.LBP(), say"
+    what = f"a {type(model).__name__}" if isinstance(model, Base) else f"{model!r:.80}"
+    raise ParameterError(f"{what} is not a classifier: {hint}")
 
 
 def _seeded(model: Any, seed: int | None) -> Any:

@@ -105,7 +105,7 @@ def window_rows(records: Iterable[Record]) -> list[Record]:
 
 
 def summary(rows: Iterable[Record]) -> list[Record]:
-    """Means over runs by stream and model; the smallest error first."""
+    """Means over runs by stream and model; the smallest error first, and last what did not end."""
     groups = grouped(rows, "stream", "model")
     found = [mean_row(group, SUMMARY[:2], SUMMARY[4:]) for group in groups.values()]
     return _by_error(found)
@@ -129,10 +129,14 @@ def shown(rows: Iterable[Record]) -> list[Record]:
 
 
 def _by_error(rows: list[Record]) -> list[Record]:
-    """Rows by stream, the smallest error first."""
+    """Rows by stream, the smallest error first; behind them what ended before its last row."""
     order = list(dict.fromkeys(row["stream"] for row in rows))
-    key = lambda row: (order.index(row["stream"]), row["error"] is None, row["error"])  # noqa: E731
-    return sorted(rows, key=key)
+
+    def place(row: Record) -> tuple[Any, ...]:
+        error = row["error"]
+        return order.index(row["stream"]), row["status"] != "ok", error is None, error
+
+    return sorted(rows, key=place)
 
 
 def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:

@@ -35,8 +35,10 @@ _COLOURS = (
     *(("#a9437e", "#e9a3cb"), ("#7a5c00", "#f0c94a"), ("#3b3b98", "#b4b4ff")),
 )
 _DASHES = ("solid", "solid", "solid", "dash", "dashdot", "longdash")
-
-
+_BASELINES = {
+    "no change": ", which repeats the last label,",
+    "majority": ", which predicts the most frequent label,",
+}
 #: In the order of the table: on a telephone the first are seen.
 _MEASURES = {"error": MEASURES["error"], **COSTS, **MEASURES}
 
@@ -139,14 +141,14 @@ def _count(n: int, what: str) -> str:
 
 def _lead(stream: Mapping[str, Any]) -> str:
     known = [one for one in stream["models"] if one["whole"] and one["error"] is not None]
-    told = [one for one in known if not one["baseline"]][:1]
-    told += [one for one in known if one["name"] == "no change"]
-    if not told:
+    if not known:
         return f"No model has a prediction on {stream['name']}."
-    best, *others = told
-    parts = [f"{best['name']} has the lowest error, {100 * best['error']:.2f} %"]
-    parts += [
-        f"no change, which repeats the last label, has {100 * one['error']:.2f} %" for one in others
+    own = [one for one in known if not one["baseline"]]
+    last = [one for one in known if one["name"] == "no change"]
+    told = {one["name"]: 100 * one["error"] for one in [known[0], *own[:1], *last]}
+    parts = [
+        f"{name}{_BASELINES.get(name, '')} has {'' if i else 'the lowest error, '}{error:.2f} %"
+        for i, (name, error) in enumerate(told.items())
     ]
     return f"On {stream['name']} ({_count(stream['rows'], 'row')}) {'; '.join(parts)}."
 
