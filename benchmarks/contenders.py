@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift.experiments.arena.models import logistic, of_drift, plain
+from drift.experiments.arena.models import MODELS
+from drift.experiments.comparison.experiment import baselines
 from drift.experiments.river_models import resetting
 from drift.kernels import RBF, Kernel, Linear, Polynomial
 
@@ -66,41 +67,44 @@ class Neighbours:
 
 
 def _with_kernel(name: str, multiclass: bool, kernel: str, **parameters: Any) -> Any:  # noqa: FBT001
-    return of_drift(name, multiclass, kernel=KERNELS[kernel], **parameters)
+    return MODELS[name].make(multiclass, kernel=KERNELS[kernel], **parameters)
 
 
 def _resetting(multiclass: bool, rate: float, adwin: bool) -> Any:  # noqa: FBT001, ARG001
-    return resetting(logistic(multiclass, rate))
+    return resetting(MODELS["logistic regression"].make(multiclass, rate))
+
+
+def _kernels(name: str, *grid: dict[str, Any]) -> Family:
+    return Family(partial(_with_kernel, name), grid or _BY_KERNEL, budgeted=True)
+
+
+def _arena(name: str, **more: Any) -> Family:
+    """Take a model as the arena has it."""
+    return Family(MODELS[name].make, raw=MODELS[name].raw, **more)
 
 
 _BY_KERNEL = tuple({"kernel": kernel} for kernel in KERNELS)
 _BY_RATE = tuple({"rate": rate} for rate in RATES)
 
 FAMILIES = {
-    "Tracker": Family(partial(of_drift, "Tracker"), budgeted=True, raw=True),
-    "LBP": Family(partial(_with_kernel, "LBP"), _BY_KERNEL, budgeted=True),
-    "RBP": Family(
-        partial(_with_kernel, "RBP"), tuple(one | {"seed": 0} for one in _BY_KERNEL), budgeted=True
-    ),
-    "Forgetron": Family(partial(_with_kernel, "Forgetron"), _BY_KERNEL, budgeted=True),
-    "PassiveAggressive": Family(
-        partial(_with_kernel, "PassiveAggressive"),
-        tuple(
+    "Tracker": _arena("Tracker", budgeted=True),
+    "LBP": _kernels("LBP"),
+    "RBP": _kernels("RBP", *(one | {"seed": 0} for one in _BY_KERNEL)),
+    "Forgetron": _kernels("Forgetron"),
+    "PassiveAggressive": _kernels(
+        "PassiveAggressive",
+        *(
             {"kernel": kernel, "aggressiveness": C}
             for kernel in ("default", "linear", "rbf1", "rbf4")
             for C in (1.0, 0.1)
         ),
-        budgeted=True,
     ),
-    "LogisticRegression": Family(logistic, _BY_RATE),
+    "LogisticRegression": _arena("logistic regression", grid=_BY_RATE),
     "LogisticRegression, ADWIN": Family(
         _resetting, tuple(one | {"adwin": True} for one in _BY_RATE)
     ),
-    "HoeffdingAdaptiveTree": Family(
-        partial(plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True, slow=True
-    ),
-    "ARF": Family(partial(plain, "forest.ARFClassifier", seed=0), raw=True, slow=True),
+    "HoeffdingAdaptiveTree": _arena("Hoeffding adaptive tree", slow=True),
+    "ARF": _arena("ARF", slow=True),
     "Neighbours": Family(lambda multiclass, budget: Neighbours(budget), budgeted=True),
-    "no change": Family(partial(plain, "dummy.NoChangeClassifier"), raw=True),
-    "majority": Family(partial(plain, "dummy.PriorClassifier"), raw=True),
+    **{name: Family(lambda _, one=one: one.make(), raw=True) for name, one in baselines().items()},
 }

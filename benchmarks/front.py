@@ -17,7 +17,7 @@ from river import forest
 
 from benchmarks.contenders import RATES
 from benchmarks.streams import Stream, stream
-from drift.experiments.arena.models import logistic
+from drift.experiments.arena.models import MODELS
 from drift.experiments.plots import Canvas, examples, finish, panels_of, save, shifts
 from drift.models import LBP, Tracker
 
@@ -47,6 +47,7 @@ def run(name: str) -> Curves:
     """Return the wrong predictions of each model."""
     raw = stream(name)
     scaled = raw.scaled()
+    logistic = MODELS["logistic regression"].make
     by_rate = [wrong(logistic(multiclass=False, rate=rate), scaled) for rate in RATES]
     return {
         "Tracker": wrong(Tracker(budget=BUDGET), raw),

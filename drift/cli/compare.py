@@ -19,7 +19,7 @@ from drift.cli._settings import load
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from drift.streams.stream import Stream
 
@@ -30,6 +30,16 @@ _BUDGET = 300
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
 #: Columns beyond which a file is a text's.
 _WORDS = 1000
+#: River's models by short names, as the arena calls them.
+_RIVER = {
+    "arf": "ARF",
+    "hat": "Hoeffding adaptive tree",
+    "ht": "Hoeffding tree",
+    "knn": "neighbours",
+    "lr": "logistic regression",
+    "nb": "naive Bayes",
+    "srp": "SRP",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +163,7 @@ def _model(asked: Any, stream: Stream) -> Any:
     if not isinstance(asked, str | dict):
         raise ParameterError(f"{asked!r} names no model: write 'LBP(budget=500)'")
     if isinstance(asked, str) and asked.lower() in _RIVER:
-        return _RIVER[asked.lower()]()
+        return _rival(_RIVER[asked.lower()], stream)
     table = asked if isinstance(asked, dict) else parse(asked)
     name = table.get("class", ":")  # what has no class is refused where it is built
     if ":" in name:
@@ -184,30 +194,25 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
         model, models.MulticlassKernelClassifier
     ):
         model = models.OneVsRest(model)
-    columns = {name for x, _ in stream for name in x}
-    return model if len(columns) > _WORDS else _river("preprocessing.StandardScaler") | model
+    return _standardised(model, stream)
 
 
-def _river(path: str, **parameters: Any) -> Any:
-    from drift.experiments.river_models import river  # noqa: PLC0415
+def _rival(name: str, stream: Stream) -> Any:
+    """Return one of River's models as the arena has it, for any number of classes."""
+    from river.multiclass import OneVsRestClassifier  # noqa: PLC0415
 
-    return river(path, **parameters)
+    from drift.experiments.arena.models import MODELS  # noqa: PLC0415
+
+    model = MODELS[name].make(multiclass=False)
+    if name == "logistic regression":  # which knows no labels but true and false
+        model = OneVsRestClassifier(model)
+    return model if MODELS[name].raw else _standardised(model, stream)
 
 
-def _behind_scaler(path: str, **parameters: Any) -> Any:
-    return _river("preprocessing.StandardScaler") | _river(path, **parameters)
+def _standardised(model: Any, stream: Stream) -> Any:
+    """Put a scaler before a model where columns are not words of a text."""
+    from river.preprocessing import StandardScaler  # noqa: PLC0415 - takes a second to import
 
-
-#: River's models by short names. Logistic regression knows no labels but true and false, so that
-#: there is one for each class.
-_RIVER: dict[str, Callable[[], Any]] = {
-    "arf": lambda: _river("forest.ARFClassifier", seed=0),
-    "hat": lambda: _river("tree.HoeffdingAdaptiveTreeClassifier", seed=0),
-    "ht": lambda: _river("tree.HoeffdingTreeClassifier"),
-    "knn": lambda: _behind_scaler("neighbors.KNNClassifier"),
-    "lr": lambda: _behind_scaler(
-        "multiclass.OneVsRestClassifier", classifier=_river("linear_model.LogisticRegression")
-    ),
-    "nb": lambda: _river("naive_bayes.GaussianNB"),
-    "srp": lambda: _river("ensemble.SRPClassifier", seed=0),
-}
+    return (
+        model if len({name for x, _ in stream for name in x}) > _WORDS else StandardScaler() | model
+    )

@@ -13,7 +13,7 @@ from drift.kernels import RBF, Linear, Polynomial
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MODELS", "Family", "contenders_of", "logistic", "of_drift", "plain"]
+__all__ = ["MODELS", "Family", "contenders_of"]
 
 _BUDGET = 300
 
@@ -32,7 +32,7 @@ class Family(NamedTuple):
     ensemble: bool = False
 
 
-def plain(path: str, _multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+def _plain(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: ARG001, FBT001
     """Return a model of River's for any number of classes."""
     return river(path, **parameters)
 
@@ -43,18 +43,18 @@ def _binary(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT
     return river("multiclass.OneVsRestClassifier", classifier=model) if multiclass else model
 
 
-def logistic(multiclass: bool, rate: float = 0.01) -> Any:  # noqa: FBT001
+def _logistic(multiclass: bool, rate: float = 0.01) -> Any:  # noqa: FBT001
     """Return River's logistic regression, or softmax regression."""
     name = "SoftmaxRegression" if multiclass else "LogisticRegression"
     return river(f"linear_model.{name}", optimizer=river("optim.SGD", lr=rate))
 
 
-def _bagging(path: str, _multiclass: bool) -> Any:  # noqa: FBT001
+def _bagging(path: str, multiclass: bool) -> Any:  # noqa: ARG001, FBT001
     tree = river("tree.HoeffdingTreeClassifier")
     return river(path, model=tree, n_models=10, seed=0)
 
 
-def of_drift(name: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+def _of_drift(name: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
     """Return a model of drift's; of one that is binary, for more classes one for each."""
     models = import_module("drift.models")
     model = getattr(models, name)(**parameters)
@@ -72,29 +72,31 @@ _BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10
 
 #: By name. "ADWIN" is added to those that begin afresh where it finds a change.
 MODELS: dict[str, Family] = {
-    "Tracker": Family(partial(of_drift, "Tracker", budget=_BUDGET), raw=True),
-    "Tracker 100": Family(partial(of_drift, "Tracker", budget=100), raw=True),
-    "LBP": Family(partial(of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
-    "RBP": Family(partial(of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
-    "Forgetron": Family(partial(of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
-    "PassiveAggressive": Family(partial(of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL),
-    "logistic regression": Family(logistic, _BY_RATE),
-    "logistic regression with ADWIN": Family(logistic),
+    "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
+    "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),
+    "LBP": Family(partial(_of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
+    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
+    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
+    "PassiveAggressive": Family(
+        partial(_of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL
+    ),
+    "logistic regression": Family(_logistic, _BY_RATE),
+    "logistic regression with ADWIN": Family(_logistic),
     "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
     "PA": Family(
         partial(_binary, "linear_model.PAClassifier"), tuple({"C": C} for C in (0.01, 0.1, 10.0))
     ),
     "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier")),
-    "naive Bayes": Family(partial(plain, "naive_bayes.GaussianNB"), raw=True),
-    "neighbours": Family(partial(plain, "neighbors.KNNClassifier")),
-    "Hoeffding tree": Family(partial(plain, "tree.HoeffdingTreeClassifier"), raw=True),
+    "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), raw=True),
+    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier")),
+    "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), raw=True),
     "Hoeffding adaptive tree": Family(
-        partial(plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
+        partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
     ),
-    "EFDT": Family(partial(plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
-    "ARF": Family(partial(plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
+    "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
+    "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
     "SRP": Family(
-        partial(plain, "ensemble.SRPClassifier", n_models=10, seed=0), raw=True, ensemble=True
+        partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0), raw=True, ensemble=True
     ),
     "leveraging bagging": Family(
         partial(_bagging, "ensemble.LeveragingBaggingClassifier"), raw=True, ensemble=True
