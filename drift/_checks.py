@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_address",
     "check_choice",
+    "check_instance",
     "check_integer",
     "check_names",
     "check_number",
@@ -63,6 +64,21 @@ def check_address(name: str, address: str, more: str = "") -> None:
         good = False
     if not good or "@" in parts.netloc:
         raise ParameterError(f"{name} must be http://host:port or https://host:port{more}")
+
+
+def check_instance(name: str, value: object) -> None:
+    """Refuse a class where an instance of it is meant.
+
+    Examples
+    --------
+    >>> check_instance("kernel", dict)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: kernel must be an instance, such as dict(), not the class
+    """
+    if isinstance(value, type):
+        raise ParameterError(
+            f"{name} must be an instance, such as {value.__name__}(), not the class"
+        )
 
 
 def check_names(what: str, names: Iterable[Any], known: Iterable[str]) -> None:

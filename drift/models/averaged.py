@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_instance
 from drift.errors import ParameterError
-from drift.models._store.guard import alone
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.labels import probabilities
 from drift.models._template.multiclass import MulticlassKernelClassifier, TwoOrMore, softmax
@@ -72,6 +72,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     _kept = frozenset({"_held", "_serials", "_sums", "_weights"})
 
     def __init__(self, model: KernelClassifier) -> None:
+        check_instance("model", model)
         if not issubclass(type(model), KernelClassifier):  # as which a pipeline would pass
             raise ParameterError(
                 "model must be a classifier of drift.models and not a wrapper, not "
@@ -202,23 +203,6 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         return super().__getstate__() | {"_weights": None}
 
     # --- what labels and scores mean -----------------------------------------------------------
-
-    @alone
-    def decision_function_one(self, x: Features) -> Any:
-        """Score of an example under the average, in the form in which the model gives its own.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-
-        Returns
-        -------
-        float or dict
-            Score, or score by label.
-        """
-        self._read(x)
-        return self._shown(self._score())
 
     def _shown(self, score: Any) -> Any:
         return score if self._prototypes is None else self.model._shown(score)

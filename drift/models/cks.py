@@ -16,7 +16,7 @@ __all__ = ["CKS", "VariableCachePerceptron"]
 
 
 class _CachePerceptron(LeaveOneOut):
-    """Perceptron with a margin."""
+    """Perceptron with a margin, on a budget or without one."""
 
     _wide = True
 
@@ -30,6 +30,13 @@ class _CachePerceptron(LeaveOneOut):
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         return sign * score <= self.margin + self._supports.rounding()
+
+    def _update(self, x: Features, sign: float, score: float) -> None:
+        row, budget = self._kernel_row(), self._supports.budget
+        if budget is not None and len(self._supports) >= budget:
+            self._evict_most_redundant()
+        coefficient = self._weight * sign
+        self._insert(self._supports.add(x, coefficient), row, coefficient)
 
     def _margins(self) -> Any:
         import numpy as np  # noqa: PLC0415
@@ -107,13 +114,6 @@ class CKS(_CachePerceptron):
         super().__init__(margin, kernel, budget)
         self.budget = budget
 
-    def _update(self, x: Features, sign: float, score: float) -> None:
-        row = self._kernel_row()
-        if len(self._supports) >= self.budget:
-            self._evict_most_redundant()
-        coefficient = self._weight * sign
-        self._insert(self._supports.add(x, coefficient), row, coefficient)
-
 
 class VariableCachePerceptron(_CachePerceptron):
     r"""Perceptron that drops supports as soon as the others classify them well enough.
@@ -189,9 +189,7 @@ class VariableCachePerceptron(_CachePerceptron):
         self.distill_margin = distill_margin
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        row = self._kernel_row()
-        coefficient = self._weight * sign
-        self._insert(self._supports.add(x, coefficient), row, coefficient)
+        super()._update(x, sign, score)
         least = self.margin if self.distill_margin is None else self.distill_margin
         while self._evict_most_redundant(least):
             pass

@@ -6,9 +6,9 @@ import math
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._store.class_labels import check_class, check_classes
-from drift.models._store.guard import alone
 from drift.models._store.rows import BEST, Classes
 from drift.models._template.multiclass import softmax
 from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
@@ -75,6 +75,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     """
 
     def __init__(self, model: KernelClassifier) -> None:
+        check_instance("model", model)
         # River has a pipeline pass for what its last step is.
         if not issubclass(type(model), Scored) or not model._learns_signs:
             raise ParameterError(
@@ -196,23 +197,6 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         check_classes(labels)
 
     # --- what scores mean ----------------------------------------------------------------------
-
-    @alone
-    def decision_function_one(self, x: Features) -> dict[Label, float]:
-        """Scores of an example in the kernel's own scale.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-
-        Returns
-        -------
-        dict
-            Score by label.
-        """
-        self._read(x)
-        return self._shown(self._score())
 
     def _shown(self, score: Any) -> dict[Label, float]:
         return dict(zip(self.models, score.tolist(), strict=True))

@@ -95,8 +95,8 @@ class _SecondOrder(KernelClassifier):
         supports.set_coefficients(inverse.refine(coefficients, self._signs))
 
     def _victim(self) -> int:
-        """Number of the support to evict where the budget is full."""
-        raise NotImplementedError
+        """Number of the support to evict where the budget is full: the oldest."""
+        return 0
 
 
 class SOP(_SecondOrder):
@@ -267,6 +267,3 @@ class LBSOP(_SecondOrder):
         budget = check_integer("budget", budget)
         super().__init__(ridge, kernel, budget)
         self.budget = budget
-
-    def _victim(self) -> int:
-        return 0

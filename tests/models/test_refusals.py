@@ -43,10 +43,11 @@ BAD_FEATURES = [
     ({"f0": 1.0, "town": "Rome"}, FeatureTypeError, "'town' is 'Rome', a str.*OneHotEncoder"),
     ({"town": None}, FeatureTypeError, r"'town' is None.*StatImputer\(\('town', "),
     ({"town": pd.NA}, FeatureTypeError, "'town' is <NA>.*StatImputer"),
-    ({"town": [1.0]}, FeatureTypeError, r"'town' is \[1.0\], a list"),
+    ({"town": [1.0]}, FeatureTypeError, r"'town' is \[1.0\], a list.*make a number of it"),
     ({"town": 1j}, FeatureTypeError, "'town' is 1j, a complex"),
     ([("f0", 1.0)], FeatureTypeError, "dict.*not in a list"),
     (None, FeatureTypeError, "dict.*not in a NoneType"),
+    ("cheap pills", FeatureTypeError, "not in a str: 'cheap pills'; for text .*TFIDF"),
 ]
 
 

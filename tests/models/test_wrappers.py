@@ -92,6 +92,12 @@ def test_what_is_not_binary_is_refused(bad):
         OneVsRest(bad)
 
 
+@pytest.mark.parametrize("wrapper", [OneVsRest, Averaged])
+def test_a_class_is_not_taken_for_a_model(wrapper):
+    with pytest.raises(ParameterError, match=r"model must be an instance, such as Perceptron\(\)"):
+        wrapper(Perceptron)
+
+
 @pytest.mark.parametrize("make", [Perceptron, lambda: CASES["SOP"].model(None, 9)])
 def test_a_refusal_changes_nothing(make):
     model = OneVsRest(make())

@@ -116,7 +116,7 @@ class InverseGram(Part):
             return row
         return linalg.blas.dsymv(1.0, self._inverse, row, lower=1)
 
-    def _rest(self, row: Array, weights: Array) -> Array:
+    def _residual(self, row: Array, weights: Array) -> Array:
         """What a solution leaves of the row."""
         return linalg.blas.dsymv(-1.0, self._gram, weights, beta=1.0, y=row, lower=1)
 
@@ -124,7 +124,7 @@ class InverseGram(Part):
         """Improve ``times(row)`` by two steps of iterative refinement, where that is called for."""
         if self._ill_conditioned:
             for _ in range(2):
-                weights = weights + self.times(self._rest(row, weights))
+                weights = weights + self.times(self._residual(row, weights))
         return weights
 
     def spread(self, own: float, row: Array, weights: Array, weight: float = 1.0) -> float:
@@ -142,7 +142,7 @@ class InverseGram(Part):
             Weight of the point, positive.
         """
         if self._ill_conditioned:
-            row = row + self._rest(row, weights)  # an error of the weights counts by its square
+            row = row + self._residual(row, weights)  # an error of the weights counts by its square
         # Without weights it is ridge (1 + ||weights||^2) and the squared distance from the sum.
         least = self.ridge * (1.0 / weight + float(weights @ weights) / self._heaviest)
         return max(self.ridge / weight + own - float(row @ weights), least)

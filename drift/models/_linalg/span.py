@@ -9,7 +9,7 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.models._store.features import TIE
+from drift.models._store.features import TIE, sums_of
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
@@ -117,13 +117,8 @@ class ClassProjector(Part):
 
     def absorb(self, weights: NDArray[Any], projection: Projection, coefficient: float) -> None:
         """Add ``coefficient P k`` to a hypothesis, its coefficients by slot."""
-        import numpy as np  # noqa: PLC0415
-
         more = coefficient * self._factor.weights(projection.whitened)[: len(self._slots)]
-        before = weights[self._slots]
-        after = before + more
-        after[np.abs(after) <= TIE * (np.abs(before) + np.abs(more))] = 0.0
-        weights[self._slots] = after
+        weights[self._slots] = sums_of(weights[self._slots], more)
 
     def insert(self, slot: int, projection: Projection, guard: Guard) -> None:
         """Take in a support, with a positive error, that a slot holds."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import FeatureError, FeatureTypeError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from drift.types import Features
 
 #: The largest squared norm, and value of a kernel that grows with it.
@@ -75,9 +77,16 @@ def content_of(x: Mapping[Hashable, Any]) -> Example:
     return frozenset((name, v) for name, v in values if v == v != 0.0)
 
 
-def sum_of(a: float, b: float) -> float:
+def sum_of(a: float, b: float, tie: float = TIE) -> float:
     """Sum, 0 where the terms cancel to within rounding."""
-    return 0.0 if abs(a + b) <= TIE * (abs(a) + abs(b)) else a + b
+    return 0.0 if abs(a + b) <= tie * (abs(a) + abs(b)) else a + b
+
+
+def sums_of(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
+    """Sums of arrays, each as `sum_of` has it."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.where(np.abs(a + b) <= tie * (np.abs(a) + np.abs(b)), 0.0, a + b)
 
 
 def as_dict(x: Features) -> dict[Hashable, Any]:
@@ -85,9 +94,12 @@ def as_dict(x: Features) -> dict[Hashable, Any]:
     try:
         items = x.items()
     except AttributeError:
+        remedy = ""
+        if isinstance(x, str):
+            remedy = "; for text put River's feature_extraction.TFIDF() in front of the model"
         raise FeatureTypeError(
             f"features must come in a dict from names to numbers, not in a {type(x).__name__}: "
-            f"{x!r:.80}"
+            f"{x!r:.80}{remedy}"
         ) from None
     return dict(items)
 
@@ -135,6 +147,8 @@ def _remedy(name: Hashable, value: Any) -> str:
             "leave absent features out, or fill them before this model, as with "
             f"river.preprocessing.StatImputer(({name!r}, river.stats.Mean()))"
         )
+    if not isinstance(value, (str, bytes)):
+        return "make a number of it, or leave it out"
     return (
         "encode it before this model, as River's (compose.SelectType(str) | preprocessing."
         "OneHotEncoder()) + compose.SelectType(numbers.Number) does"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._store import supports
-from drift.models._store.features import content_of
+from drift.models._store.features import content_of, sum_of
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
@@ -248,9 +248,7 @@ class SharedSupports(Part):
         if share:
             weights = self._shared.matrix[self._number]
             self.guard.keep(self._shared.matrix, target)
-            before, more = weights[target], share * weights[slot]
-            cancels = abs(before + more) <= self.tie * (abs(before) + abs(more))
-            weights[target] = 0.0 if cancels else before + more
+            weights[target] = sum_of(weights[target], share * weights[slot], self.tie)
         self.remove(self._order.index(slot))
 
     def coefficient(self, i: int) -> float:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._store.guard import alone
@@ -93,10 +94,7 @@ class KernelClassifier(BinaryLabels):
             cls._sums_up = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
-        if isinstance(kernel, type):
-            raise ParameterError(
-                f"kernel must be an instance, such as {kernel.__name__}(), not the class"
-            )
+        check_instance("kernel", kernel)
         if kernel is not None and not isinstance(kernel, Kernel):
             raise ParameterError(
                 f"kernel must be called as kernel(dot, sq_a, sq_b), as those of drift.kernels are, "
@@ -231,24 +229,6 @@ class KernelClassifier(BinaryLabels):
     def _read(self, x: Features) -> None:
         self._supports.read(x)
 
-    @alone
-    def decision_function_one(self, x: Features) -> float:
-        """Score of an example in the kernel's own scale; the prediction is positive iff it is > 0.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-
-        Returns
-        -------
-        float
-            ``f(x) = sum_i coefficient_i k(x_i, x)``.
-        """
-        self._supports.read(x)
-        shown: float = self._shown(self._score())
-        return shown
-
     def _shown(self, score: Any) -> Any:
         """Score of the point as `decision_function_one` gives it, of the same sign."""
         return score
@@ -298,8 +278,8 @@ class KernelClassifier(BinaryLabels):
 
     @property
     @alone
-    def supports(self) -> list[tuple[dict[Hashable, float], float]]:
-        """The supports and their coefficients, the oldest first.
+    def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
+        """The supports and their coefficients, of several classes by label, the oldest first.
 
         Values are those held: of unit norm where the kernel looks at an example's direction alone,
         as with ``normalize="rows"``.

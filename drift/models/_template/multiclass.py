@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError
 from drift.models._store.class_labels import check_class, check_classes
-from drift.models._store.guard import alone
 from drift.models._store.rows import BEST, Rule
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.river import OnlineClassifier
@@ -158,23 +157,6 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _score(self) -> Any:
         return self._prototypes.scores(self._supports)
 
-    @alone
-    def decision_function_one(self, x: Features) -> Any:
-        """Scores of an example in the kernel's own scale.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-
-        Returns
-        -------
-        dict
-            Score by label. A float, as of a binary model, where that is what it still is.
-        """
-        self._supports.read(x)
-        return self._shown(self._score())
-
     # --- what labels and scores mean -----------------------------------------------------------
 
     def _shown(self, scores: Any) -> Any:
@@ -199,16 +181,6 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         pairs = zip(self._supports, self._supports.slots, strict=True)
         return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
-
-    @property
-    @alone
-    def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
-        """The supports and their coefficients by label, the oldest first.
-
-        Values are those held: of unit norm where the kernel looks at an example's direction alone,
-        as with ``normalize="rows"``.
-        """
-        return self._pairs()
 
 
 def _by_mode(name: str) -> Any:

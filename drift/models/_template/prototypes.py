@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.models._store.features import sums_of
 from drift.models._store.rows import Classes
 from drift.models._store.undo import Part
 
@@ -120,8 +121,7 @@ class Prototypes(Part):
         if share:
             supports.guard.keep(self.matrix, target)
             before, more = self.matrix[:, target], share * self.matrix[:, slot]
-            cancels = np.abs(before + more) <= supports.tie * (np.abs(before) + np.abs(more))
-            self.matrix[:, target] = np.where(cancels, 0.0, before + more)
+            self.matrix[:, target] = sums_of(before, more, supports.tie)
         self.drop(slot, supports)
 
     def drop(self, slot: int, supports: SupportSet) -> None:

@@ -462,6 +462,24 @@ class Scored(OnlineClassifier):
     #: What turns scores into probabilities; it learns from the score before each update.
     _calibration: Calibration
 
+    @alone
+    def decision_function_one(self, x: Features) -> Any:
+        """Score of an example in the kernel's own scale.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+
+        Returns
+        -------
+        float or dict
+            ``f(x) = sum_i coefficient_i k(x_i, x)``: the prediction is positive iff it is above 0.
+            Of a model of several classes the score by label.
+        """
+        self._read(x)
+        return self._shown(self._score())
+
     def _shown_rows(self, table: Table) -> list[Any]:
         """Score of each row, as `decision_function_one` gives it, of classes in their order."""
         return self._score_rows(table)
