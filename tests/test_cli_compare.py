@@ -95,7 +95,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert {(one["rows"], len(one["windows"])) for one in found.values()} == {(40, 3)}
     assert {one["delay"] for one in found.values()} == {"5"}
     # Other parameters leave the budget as it is for names alone.
-    words = "LBP(kernel=Linear()),river.tree:HoeffdingTreeClassifier(max_depth=2)"
+    words = "LBP(kernel=Linear()),ht(max_depth=2),river.tree:HoeffdingTreeClassifier(max_depth=2)"
     words = ["sales.csv", "--target", "sold", "--models", words, "--rows", "9", "--jobs", "1"]
     assert drift(*words, "--output", "three").exit_code == 0
     stream = read_stream("sales.csv", "sold")
@@ -136,6 +136,7 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
         (["head.csv", "--target", "b"], "head"),
         (["own.py", "--target", "sold"], "own.py: the suffix does not say what the file holds"),
         ([], "give the file, or file in [compare] of the --config file"),
+        (["sales.csv", "--target", "sold", "--models", "arf(trees=3)"], "arf: ARFClassifier"),
         (["--config", "a.toml", "--models", "a"], "[models] a: a model needs a class: class ="),
         (["--config", "a.toml", "--models", "b"], "[models] b: budget must be an integer"),
         (["--config", "a.toml", "--models", "c"], "[models] c: no model 'trackr': did you mean"),

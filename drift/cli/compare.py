@@ -162,10 +162,10 @@ def _model(asked: Any, stream: Stream) -> Any:
     """Return a model by its name, its class with parameters, or the table of a file."""
     if not isinstance(asked, str | dict):
         raise ParameterError(f"{asked!r} names no model: write 'LBP(budget=500)'")
-    if isinstance(asked, str) and asked.lower() in _RIVER:
-        return _rival(_RIVER[asked.lower()], stream)
     table = asked if isinstance(asked, dict) else parse(asked)
     name = table.get("class", ":")  # what has no class is refused where it is built
+    if isinstance(asked, str) and name.lower() in _RIVER:
+        return _rival(stream, **table)
     if ":" in name:
         return build(table)
     known = drift_models()
@@ -197,16 +197,21 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
     return _standardised(model, stream)
 
 
-def _rival(name: str, stream: Stream) -> Any:
+def _rival(stream: Stream, **table: Any) -> Any:
     """Return one of River's models as the arena has it, for any number of classes."""
     from river.multiclass import OneVsRestClassifier  # noqa: PLC0415
 
     from drift.experiments.arena.models import MODELS  # noqa: PLC0415
 
-    model = MODELS[name].make(multiclass=False)
-    if name == "logistic regression":  # which knows no labels but true and false
+    short = table.pop("class")
+    family = MODELS[_RIVER[short.lower()]]
+    try:
+        model = family.make(multiclass=False, **table)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{short}: {error}") from None
+    if short.lower() == "lr":  # it knows no labels but true and false
         model = OneVsRestClassifier(model)
-    return model if MODELS[name].raw else _standardised(model, stream)
+    return model if family.raw else _standardised(model, stream)
 
 
 def _standardised(model: Any, stream: Stream) -> Any:
