@@ -42,8 +42,8 @@ def pytest_cmdline_main(config):
     if told or option.usepdb or hasattr(config, "workerinput"):
         return
     if all(map(os.path.isdir, config.args)):
-        # One more than cores: tests of consumers wait for brokers.
-        option.numprocesses = min((os.cpu_count() or 1) + 1, 8)
+        # Two more than cores: tests of consumers wait for brokers.
+        option.numprocesses = min((os.cpu_count() or 1) + 2, 8)
         if option.dist == "no":
             option.dist = "worksteal"  # whose workers begin with a part each, in order
 
@@ -66,7 +66,10 @@ def pytest_collection_modifyitems(items):
 
     Without the extension every model is many times as slow: there a sample has every value once,
     that of any test with parameters, and what is marked `compiled` is left out.
+
+    Notebooks take longest, and are begun first: the last thing to end should be short.
     """
+    items.sort(key=lambda item: not item.get_closest_marker("notebooks"))
     families = defaultdict(list)
     for item in items:
         if item.get_closest_marker("compiled") and not compiled:

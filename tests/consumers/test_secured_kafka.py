@@ -95,7 +95,7 @@ def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(brok
 def test_who_is_not_let_in_is_told_why_and_the_password_is_not(
     broker, tmp_path, caplog, change, reason
 ):
-    options = {**broker.secure_options, **change, "bootstrap_timeout_ms": 3000}
+    options = {**broker.secure_options, **change, "bootstrap_timeout_ms": 1500}
     if options["ssl_cafile"] is None:
         del options["ssl_cafile"]
     elif options["ssl_cafile"] == "password":

@@ -88,6 +88,7 @@ def test_models_learn(name, multiclass):
         assert model.predict_one(pairs[0][0]) in {0, 1, 2}
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     whole = arena(tmp_path / "whole", quick=True, **ARENA)
     part = tmp_path / "part"
@@ -272,6 +273,7 @@ def test_what_there_is_not_is_refused(tmp_path, monkeypatch):
         assert arena(tmp_path, streams=["weather"]).rows == []
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_command(tmp_path):
     command = ["arena", "--quick", "--streams", "phishing", "--models", "Tracker", "--jobs", "1"]
     result = CliRunner().invoke(app, [*command, "--output", str(tmp_path)])

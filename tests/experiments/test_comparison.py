@@ -27,7 +27,7 @@ from drift.experiments import ComparisonResults, Contender, compare
 from drift.experiments.comparison.measures import Outcome, measure
 from drift.models import LBP, Perceptron, Tracker
 
-PHISHING = list(islice(datasets.Phishing(), 300))
+PHISHING = list(islice(datasets.Phishing(), 150))
 MODELS = {
     "LBP": LBP(budget=20),
     "Tracker": Tracker(budget=20, seed=0),
@@ -109,7 +109,7 @@ def test_the_order_of_labels_in_sets_changes_no_bit():
 
 def test_a_drawn_delay_is_the_same_for_all_and_rivers():
     law = stats.geom(0.05)
-    drawn = iter(law.rvs(size=300, random_state=0).tolist())
+    drawn = iter(law.rvs(size=len(PHISHING), random_state=0).tolist())
     expected = theirs(LBP(budget=20), PHISHING, delay=lambda x, y: next(drawn))
     runs = compare(
         {"a": LBP(budget=20), "b": lambda: LBP(budget=20)}, PHISHING, delay=law, jobs=1
@@ -172,7 +172,7 @@ def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
     runs = compare({"bad": Failing}, PHISHING, jobs=1).runs
     assert runs["status"].tolist() == ["failed", "ok", "ok"]
     assert runs["message"][0] == "KeyError: 'what\\nit was'"
-    assert runs["rows"].tolist() == [1, 300, 300]
+    assert runs["rows"].tolist() == [1, 150, 150]
 
 
 def test_what_did_not_end_stands_behind_what_did():

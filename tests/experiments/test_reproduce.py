@@ -203,9 +203,10 @@ def test_the_quick_form_of_each_runs_on_real_data(name, drift_data, tmp_path):
 
 @pytest.mark.usefixtures("small")
 def test_models_are_chosen_by_their_own_name_or_their_curves():
-    results = reproduce("crammer-usps", quick=True, models=["fixed", "MIRA"], jobs=1)
+    few = {"rows": 60, "permutations": 1, "jobs": 1}
+    results = reproduce("crammer-usps", models=["fixed", "MIRA"], **few)
     assert len(results.records) == 11
-    results = reproduce("projectron-usps-range", quick=True, models=["MRBP 6000"], jobs=1)
+    results = reproduce("projectron-usps-range", models=["MRBP 6000"], **few)
     assert list(results.records) == ["ProjectronPlusPlus 6000", "MRBP 6000"]
 
 

@@ -26,11 +26,6 @@ GRID = {"budgets": [6, 3], "decays": [0.5], "seeds": 2, "jobs": 1}
 
 
 @pytest.fixture(scope="module")
-def results(documents):
-    return track(documents, **GRID)
-
-
-@pytest.fixture(scope="module")
 def of_the_paper(documents):
     """Stories under the names of the paper's."""
     return replace(documents, name="rcv1", topic_names=RCV1_TARGETS)
@@ -42,7 +37,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def saved(folder, of_the_paper):
+def results(folder, of_the_paper):
     """Results that are in `folder`, too."""
     return track(of_the_paper, output=folder, **GRID)
 
@@ -84,7 +79,7 @@ def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
 
 @pytest.mark.usefixtures("unrendered")
 def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, documents):
-    few = {"shifts": [7], "models": ["lbsop", "RBSOP", "sop", "RBP"], "jobs": 1}
+    few = {"shifts": [7], "models": ["lbsop", "RBSOP", "sop", "RBP"], "rows": 80, "jobs": 1}
     results = track(documents, budgets=[3, 6], output=tmp_path, **few)
     runs = [record["model"] for record in results.records]
     assert {model: runs.count(model) for model in runs} == {
@@ -125,7 +120,7 @@ def test_the_table_has_a_row_a_setting(results):
     assert len(results.summary()) == 4 * 5
 
 
-def test_it_leaves_a_folder(folder, saved, of_the_paper):
+def test_it_leaves_a_folder(folder, results, of_the_paper):
     assert {path.name for path in folder.iterdir()} == {
         "runs.jsonl",
         "table.csv",
@@ -138,7 +133,7 @@ def test_it_leaves_a_folder(folder, saved, of_the_paper):
         "error_over_time.svg",
     }
     with (folder / "table.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == len(saved.table())
+        assert len(list(csv.DictReader(file))) == len(results.table())
     with (folder / "claims.csv").open() as file:
         assert [row["claim"] for row in csv.DictReader(file)] == list("aaabbbbccccddeff")
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -155,7 +150,7 @@ def test_it_leaves_a_folder(folder, saved, of_the_paper):
     }
     assert set(manifest["versions"]) == {"python", "drift", "river", "numpy", "scipy"}
     # every run once; without shifts the only chunk is the stream itself
-    keys = {record["key"] for record in saved.records + saved.chunks}
+    keys = {record["key"] for record in results.records + results.chunks}
     assert set(RunFolder(folder).read()) == keys
     assert len((folder / "runs.jsonl").read_text().splitlines()) == len(keys)
 
@@ -183,7 +178,7 @@ def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     assert len(RunFolder(tmp_path).read()) == 4
 
 
-@pytest.mark.usefixtures("saved", "unrendered")
+@pytest.mark.usefixtures("results", "unrendered")
 def test_tables_without_rows_have_their_headings(tmp_path, folder, of_the_paper):
     few = {"shifts": [1], "models": ["LBP"], "budgets": [3], "jobs": 1}
     track(of_the_paper, output=tmp_path, **few)
@@ -204,10 +199,10 @@ def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkey
     assert names == {"runs.jsonl", "table.csv", "chunks.csv", "claims.csv", "manifest.json"}
 
 
-def test_it_prints_the_tables(saved):
+def test_it_prints_the_tables(results):
     console = Console(width=120, record=True, file=None, quiet=False)
     with console.capture() as shown:
-        console.print(saved)
+        console.print(results)
     text = " ".join(shown.get().split())  # a narrow table breaks its title
     for part in ("rcv1: each model at its best", "decay 0.5", "afresh on each chunk", "(d)"):
         assert part in text

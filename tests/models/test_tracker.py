@@ -111,6 +111,7 @@ def test_labels_flipped_later_change_no_earlier_prediction(scale):
     assert before[91:].tolist() != after[91:].tolist()
 
 
+@pytest.mark.compiled
 def test_shuffled_labels_end_at_the_rate_of_the_majority():
     X, _ = as_arrays(random_stream(1500))
     y = np.random.default_rng(0).random(1500) < 0.7
@@ -122,14 +123,14 @@ def test_shuffled_labels_end_at_the_rate_of_the_majority():
 
 
 def streams_of_rows():
-    X, y = as_arrays(drifting_stream(140))
+    X, y = as_arrays(drifting_stream(100))
     yield "dense", ("dense", X, y)
     yield "sparse", ("sparse", X, y)
-    X, y = as_arrays(clusters(["red", "green", "blue", "white"], 140))
+    X, y = as_arrays(clusters(["red", "green", "blue", "white"], 100))
     X = X.astype(np.float32).astype(float)
     yield "classes", ("dense", X, y)
-    words = np.zeros((140, 700))  # five in each row that no other has
-    words[np.arange(700) // 5, np.arange(700)] = 1.0
+    words = np.zeros((100, 500))  # five in each row that no other has
+    words[np.arange(500) // 5, np.arange(500)] = 1.0
     yield "auto", ("auto", np.hstack([X, words]), y)
 
 

@@ -145,7 +145,7 @@ MAKE["OneVsRest(Averaged)"] = lambda k, B: OneVsRest(Averaged(LBP(B, kernel=k)))
 
 def examples_of(name):
     several = "classes" in name or "OneVsRest" in name
-    return list(CLASSES["words"]() if several else drifting_stream(90))
+    return list(CLASSES["words"]() if several else drifting_stream(60))
 
 
 @pytest.mark.parametrize("name", MAKE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -118,17 +119,22 @@ def _pair(own: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
     found["median_difference"] = float(np.median(gaps))
     found["wilcoxon"] = float(wilcoxon(own, theirs).pvalue) if gaps.any() else 1.0
     try:
-        from baycomp import SignedRankTest  # noqa: PLC0415 - optional
+        shares: Iterable[float | None] = _bayesian(tuple(own.tolist()), tuple(theirs.tolist()))
     except ImportError:
-        shares: Iterable[float | None] = (None, None, None)
-    else:
-        # It has scores in mind, of which more is better: the first is p(the errors of own larger).
-        shares = map(
-            float,
-            SignedRankTest.probs(own, theirs, ROPE, nsamples=_SAMPLES, random_state=0),
-        )
+        shares = (None, None, None)
     found |= zip(("p_worse", "p_equivalent", "p_better"), shares, strict=True)
     return found
+
+
+@cache  # a table, a page and a figure ask for the same
+def _bayesian(own: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
+    from baycomp import SignedRankTest  # noqa: PLC0415 - optional
+
+    # It has scores in mind, of which more is better: the first is p(the errors of own larger).
+    shares = SignedRankTest.probs(
+        np.array(own), np.array(theirs), ROPE, nsamples=_SAMPLES, random_state=0
+    )
+    return tuple(map(float, shares))
 
 
 def holm(pvalues: list[float]) -> list[float]:
