@@ -67,9 +67,11 @@ def pytest_collection_modifyitems(items):
     Without the extension every model is many times as slow: there a sample has every value once,
     that of any test with parameters, and what is marked `compiled` is left out.
 
-    Notebooks take longest, and are begun first: the last thing to end should be short.
+    What takes longest is begun first, so that the last thing to end is short: notebooks, and tests
+    with a real broker, which so have one process, and one broker.
     """
-    items.sort(key=lambda item: not item.get_closest_marker("notebooks"))
+    for long in ("kafka", "notebooks"):
+        items.sort(key=lambda item: item.get_closest_marker(long) is None)
     families = defaultdict(list)
     for item in items:
         if item.get_closest_marker("compiled") and not compiled:

@@ -60,3 +60,11 @@ def test_a_broker_does_not_outlive_the_process_that_entered_it(tmp_path, how):
         time.sleep(0.02)
     running, _ = broker.pid, broker.stop(kill=True)
     assert running is None
+
+
+def test_no_connection_is_given_the_port_of_a_broker_that_starts():
+    given = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    first, _ = map(int, given.read_text().split()) if given.exists() else (32_768, 0)
+    ports = tool.free_ports(50)
+    assert len(set(ports)) == 50
+    assert max(ports) < first

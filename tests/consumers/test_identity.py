@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 import uuid
 
 import pytest
@@ -15,7 +14,7 @@ from drift.consumers.codec import Example, JsonCodec
 from drift.errors import CheckpointError, ConsumerError
 from drift.models import LBP
 from drift.testing import produce
-from tests.consumers.ending import run
+from tests.consumers.stepping import close, run, until
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
@@ -56,15 +55,8 @@ def name(one, topic_id):
 
 def work(one, offset):
     """Step until one partition is learnt up to an offset."""
-    until = time.monotonic() + 60
-    while offset not in [o for x in one._learners.values() for o in x.offsets.values()]:
-        assert time.monotonic() < until, [x.offsets for x in one._learners.values()]
-        one.step(0.1)
-
-
-def close(one):
-    one.stop()
-    one.run(signals=False)
+    learners = one._learners
+    until(one, lambda: offset in [n for own in learners.values() for n in own.offsets.values()])
 
 
 def adopt(folder, *more, **given):
@@ -240,10 +232,7 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path)
     assert checkpoint.leader_epochs == {(topic, 0): 0}
     admin.delete_topics([topic])
     cluster = one._consumer.consumer._cluster
-    until = time.monotonic() + 60
-    while cluster.topic_id(topic) is not None:
-        assert time.monotonic() < until
-        one.step(0.1)
+    until(one, lambda: cluster.topic_id(topic) is None)
     for _ in range(3):  # what asks for it does not make it
         one._consumer.refresh()
     assert topic not in admin.list_topics()

@@ -9,8 +9,8 @@ from drift.consumers.crash_points import CHECKPOINT_POINTS
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
 from drift.models import LBP
 from drift.testing import Abort, Aborted
-from tests.consumers.ending import run
 from tests.consumers.late_logs import JOIN, logs
+from tests.consumers.stepping import close, run, until
 from tests.consumers.twin_late import Twin, bodies
 
 pytest.importorskip("kafka")
@@ -20,7 +20,7 @@ from kafka import KafkaProducer
 
 from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
-from tests.consumers.test_worker import SESSION, SHORT, close, everything, kill
+from tests.consumers.test_worker import SESSION, SHORT, everything, kill
 
 
 def send(broker, topic, partition, log):
@@ -220,10 +220,7 @@ def test_a_decision_is_in_a_checkpoint_before_anything_follows_from_it(broker, t
     send(broker, "l", 0, [(0, b'{"id": 2, "label": true}'), (0, b'{"id": 1, "label": true}')])
     rare = {"checkpoint_every": 10**6, "checkpoint_seconds": 10**6}
     one = worker(broker, tmp_path, idle_timeout=0.01, session=SHORT, **rare)
-    for _ in range(300):
-        one.step(0.05)
-        if sum(metrics.examples for metrics in one.metrics.models):
-            break
+    until(one, lambda: sum(metrics.examples for metrics in one.metrics.models))
     newest = CheckpointFolder(tmp_path).newest(("f", 0))
     assert (newest.join["given_up"], newest.offsets["l", 0]) == ([[0, 1]], 0)
     kill(one)
@@ -289,10 +286,7 @@ def test_other_settings_are_refused_by_name(broker, tmp_path, options, message):
     for topic in ("f", "l", "out", "dead", "lost"):
         broker.create_topic(topic)
     one = worker(broker, tmp_path)
-    for _ in range(300):
-        one.step(0.05)
-        if one.metrics.partitions:
-            break
+    until(one, lambda: one.metrics.partitions)
     close(one)
     other = worker(broker, tmp_path, "later", **options)
     with pytest.raises(ConfigurationError, match=message):

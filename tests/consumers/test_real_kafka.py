@@ -13,7 +13,7 @@ from drift.consumers.assignment import Assignment
 from drift.errors import ConsumerError
 from drift.models import LBP
 from drift.testing import consume, produce
-from tests.consumers.ending import run
+from tests.consumers.stepping import close, run, until
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
@@ -97,14 +97,10 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
         WorkerOptions(topic=kafka_topic, group=kafka_topic, start="earliest"),
     )
     place = kafka_topic, 0
-    until = time.monotonic() + 60
-    while place not in one._learners or one._learners[place].offsets[place] < 18:
-        assert time.monotonic() < until
-        one.step(0.2)
+    until(one, lambda: place in one._learners and one._learners[place].offsets[place] >= 18)
     assert one._learners[place].offsets[place] == 18  # five messages and a mark, three times
     assert one._learners[place].metrics.examples == 10
-    one.stop()
-    one.run(signals=False)
+    close(one)
 
 
 def test_a_member_whose_name_is_taken_is_told(kafka_address, kafka_topic, member):
@@ -115,14 +111,14 @@ def test_a_member_whose_name_is_taken_is_told(kafka_address, kafka_topic, member
         "heartbeat_interval_ms": 200,
     }
     first, second = (member(options, kafka_topic) for _ in range(2))
-    until = time.monotonic() + 60
+    end = time.monotonic() + 60
     for one in (first, second):
         while not one.assignment.states:
-            assert time.monotonic() < until
+            assert time.monotonic() < end
             list(one.poll(0.2))
 
     def poll_on():
-        while time.monotonic() < until:
+        while time.monotonic() < end:
             list(first.poll(0.2))
 
     with pytest.raises(ConsumerError, match="another worker has joined the group as one"):
@@ -142,15 +138,15 @@ def test_kafka_python_does_not_tell_a_member_whose_name_is_taken(kafka_address, 
         )
         for _ in range(2)
     ]
-    until = time.monotonic() + 60
+    end = time.monotonic() + 60
     for one in made:
         while not one.assignment():
-            assert time.monotonic() < until
+            assert time.monotonic() < end
             join_again(one)  # without which it may wait for ever, by another fault of its client
             one.poll(timeout_ms=200)
     coordinator = made[0]._coordinator
     while coordinator._heartbeat_enabled:
-        assert time.monotonic() < until
+        assert time.monotonic() < end
         made[0].poll(timeout_ms=200)
     for _ in range(3):
         made[0].poll(timeout_ms=200)
@@ -195,13 +191,6 @@ def test_the_commands_print_where_it_answers_and_leave_nothing(tmp_path):
     assert run("status") == (1, f"no broker answers in {folder}\n")
 
 
-def step(one, done):
-    for _ in range(300):
-        one.step(0.1)
-        if done():
-            break
-
-
 @pytest.fixture
 def two_logs(kafka_address):
     """Two topics with the times of the log, and what makes workers of them."""
@@ -232,16 +221,15 @@ def test_labels_are_learnt_by_the_times_of_the_log_until_one_topic_grows(
     one = make(tmp_path)
     produce(kafka_address, topics[0], [b'{"id": %d, "features": {"a": 1.0}}' % n for n in range(9)])
     produce(kafka_address, topics[1], [b'{"id": %d, "label": true}' % n for n in (7, 3, 7)])
-    step(one, lambda: sum(metrics.late["duplicates"] for metrics in one.metrics.models))
+    until(one, lambda: sum(metrics.late["duplicates"] for metrics in one.metrics.models))
     # The features after the last id that a label had were predicted, and not looked for yet.
     assert [(m.examples, m.unlabelled, m.late["pending"]) for m in one.metrics.models] == [
         (2, 9, 6)
     ]
     admin.create_partitions({topics[1]: 2})
     with pytest.raises(ConsumerError, match=r"has 1 and .* has 2 partitions"):
-        step(one, lambda: False)
-    one.stop()
-    one.run(signals=False)
+        until(one, lambda: False)
+    close(one)
     newest = CheckpointFolder(tmp_path).newest((topics[0], 0))
     assert newest.offsets == {(topics[0], 0): 9, (topics[1], 0): 3}
     assert newest.identity.keys() == {"topic_id", "labels_topic_id", "cluster_id"}

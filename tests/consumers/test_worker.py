@@ -23,7 +23,7 @@ from drift.consumers.replay import Replay
 from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
-from tests.consumers.ending import run
+from tests.consumers.stepping import close, run, until
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -93,18 +93,9 @@ def work(one, count, limit=600):
 
 def finish(one):
     """Step until both partitions are learnt to their end."""
-    for _ in range(600):
-        one.step(0.1)
-        ends = [end for learner in one._learners.values() for end in learner.offsets.values()]
-        if ends == [200, 200]:
-            close(one)
-            return
-    raise AssertionError(f"learnt up to {ends}")
-
-
-def close(one):
-    one.stop()
-    one.run(signals=False)
+    learners = one._learners
+    until(one, lambda: [n for own in learners.values() for n in own.offsets.values()] == [200, 200])
+    close(one)
 
 
 def kill(one):
@@ -336,10 +327,7 @@ def test_any_river_model_is_learnt(topics, tmp_path):
     checkpoints, clients = CheckpointFolder(tmp_path), topics.client_args
     options = WorkerOptions(topic="t", group="h", start="latest")
     one = Worker(RBP(5, seed=1), checkpoints, clients, options)
-    for _ in range(600):
-        one.step(0.1)
-        if len(one._learners) == 2:
-            break
+    until(one, lambda: len(one._learners) == 2)
     close(one)
     assert CheckpointFolder(tmp_path).newest(("t", 1)).offsets == {("t", 1): 200}
 
@@ -470,10 +458,7 @@ def test_settings_that_cannot_work_are_refused(broker, tmp_path, options, messag
 
 def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
     one = worker(topics, tmp_path, start="latest")
-    for _ in range(600):
-        one.step(0.1)
-        if len(one._learners) == 2:
-            break
+    until(one, lambda: len(one._learners) == 2)
     close(one)
     assert "t:1 begins at its end, 200, as was asked for: 200 messages before" in caplog.text
 
@@ -604,10 +589,7 @@ def test_a_worker_knows_whether_a_broker_is_there(topics, tmp_path):
     assert one.metrics.problems() == []
     topics.down()
     for problems in (["no broker is connected"], []):
-        until = time.monotonic() + 30
-        while one.metrics.problems() != problems:
-            assert time.monotonic() < until
-            one.step(0.1)
+        until(one, lambda problems=problems: one.metrics.problems() == problems)
         topics.up()
     close(one)
 
@@ -631,10 +613,7 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     assert caplog.text.count("tried again") == 1
     claims.clear()
     idle = worker(topics, tmp_path, session=SHORT)
-    for _ in range(600):
-        idle.step(0.1)
-        if idle.metrics.partitions == 2:
-            break
+    until(idle, lambda: idle.metrics.partitions == 2)
     assert len(claims) > 4
     assert idle.metrics.problems() == []  # though there is nothing to save
     close(idle)
@@ -653,10 +632,10 @@ def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch
     produce(broker, "t", messages)
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
     assert one._consumer.consumer.config["max_poll_records"] > len(messages)
-    until = time.monotonic() + 60
+    end = time.monotonic() + 60
     while not one._learners or one._learners["t", 0].offsets["t", 0] < len(messages):
         assert one.step(0.1) <= 1
-        assert time.monotonic() < until
+        assert time.monotonic() < end
     plain, codec = LBP(budget=9), JsonCodec()
     for example in map(codec.decode, messages):
         plain.learn_one(example.features, example.label)
@@ -677,10 +656,10 @@ def test_the_patience_is_that_of_all_partitions_and_none_is_left_behind(
     monkeypatch.setattr(one, "_answer", slow)
     clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr("drift.consumers.worker.time", clock)
-    until = time.monotonic() + 60
+    end = time.monotonic() + 60
     while sum(one.metrics.models[n].examples for n in range(len(one.metrics.models))) < 40:
         assert one.step(0.1) <= 4  # of 10 s each, in 30 s
-        assert time.monotonic() < until
+        assert time.monotonic() < end
     assert all(metrics.examples > 5 for metrics in one.metrics.models)
     monkeypatch.undo()
     kill(one)

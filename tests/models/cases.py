@@ -1,11 +1,15 @@
 """Every model with the twin it must agree with; a test keeps this complete."""
 
+import io
 import math
+import pickle
 import random
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import oracles
 import oracles_margin
 import oracles_projection
@@ -45,6 +49,37 @@ KERNELS = {
     "rbf": (RBF(gamma=0.7), "rbf", dict(gamma=0.7)),
     "rbf-unit": (RBF(gamma=2.0, normalize="rows"), "rbf", dict(gamma=2.0, normalize="rows")),
 }
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """A user's kernel."""
+
+    gamma: float = 0.5
+
+    def __call__(self, dot, sq_a, sq_b):
+        return np.exp(-self.gamma * np.sqrt(np.maximum(sq_a + sq_b - 2 * dot, 0.0)))
+
+
+EVERY_KERNEL = {name: kernel for name, (kernel, _, _) in KERNELS.items()} | {"own": Laplace()}
+
+
+class Canonical(pickle.Pickler):
+    """Arrays by their content: numpy's own pickles depend on which of them share a dtype object."""
+
+    def reducer_override(self, value):
+        if isinstance(value, np.ndarray):
+            return bytes, (value.tobytes("A"),)
+        return NotImplemented
+
+
+def canonical(model, *, shared=True):
+    """Bytes of a model's values, and of which texts are one object if `shared`."""
+    buffer = io.BytesIO()
+    pickler = Canonical(buffer)
+    pickler.fast = not shared
+    pickler.dump(model)
+    return buffer.getvalue()
 
 
 @cache

@@ -1,11 +1,9 @@
 """The multiclass models against their twins on real stories of five topics."""
 
-import lzma
-
 import numpy as np
 import oracles_multiclass as oracles
 import pytest
-from scipy import sparse
+from test_twins import first_rows, matrix_of
 
 from drift.models import (
     MIRA,
@@ -50,17 +48,11 @@ def rows(request):
 @pytest.fixture(scope="module")
 def stories(drift_data, rows):
     """The first stories of RCV1 with one of five labels, and their Gram matrix."""
-    with lzma.open(drift_data / "rcv1" / "rcv1_topics.svm.xz", "rt") as file:
-        lines = [line.split() for _, line in zip(range(rows), file, strict=False)]
     examples = []
-    for labels, *pairs in lines:
-        mine = set(labels.split(","))
-        topic = next((topic for topic in TOPICS if topic in mine), "other")
-        examples.append(({int(k): float(v) for k, v in (p.split(":") for p in pairs)}, topic))
-    rows, columns, data = zip(
-        *((t, k, v) for t, (x, _) in enumerate(examples) for k, v in x.items()), strict=True
-    )
-    X = sparse.csr_array((data, (rows, columns)))
+    for x, labels in first_rows(drift_data / "rcv1" / "rcv1_topics.svm.xz", rows):
+        topic = next((topic for topic in TOPICS if topic in labels), "other")
+        examples.append((x, topic))
+    X = matrix_of(examples)
     matrix = (1.0 + (X @ X.T).toarray()) ** 4
     own = np.sqrt(matrix.diagonal())
     return examples, 16.0 * matrix / np.outer(own, own)

@@ -1,5 +1,6 @@
 """What cannot be learnt is refused by name, and leaves the model as it was, byte for byte."""
 
+import math
 import pickle
 from fractions import Fraction
 
@@ -21,9 +22,13 @@ from drift.models import (
     RBP,
     SPA,
     Averaged,
+    Forgetron,
     MulticlassKernelClassifier,
     OneVsRest,
     Perceptron,
+    Projectron,
+    ProjectronPlusPlus,
+    VariableCachePerceptron,
 )
 
 
@@ -162,6 +167,25 @@ def test_a_value_that_float32_cannot_hold_is_learnt_all_the_same():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Projectron(tolerance=-1), "tolerance must be a number of at least 0"),
+        (lambda: ProjectronPlusPlus(tolerance=math.inf), "tolerance must be"),
+        (lambda: ALMA2(tolerance=math.nan), "tolerance must be"),
+        (lambda: ALMA2(alpha=0), "alpha must be a number above 0 and up to 1, not 0"),
+        (lambda: ALMA2(B=0), "B must be a number above 0"),
+        (lambda: ALMA2(C=-1.0), "C must be a number above 0"),
+        (lambda: CKS(budget=0), "budget must be"),
+        (lambda: CKS(margin=-0.1), "margin must be a number of at least 0"),
+        (lambda: CKS(margin=float("inf")), "margin must be"),
+        (lambda: VariableCachePerceptron(margin=0.0), "margin must be a number above 0"),
+        (lambda: VariableCachePerceptron(-0.1, distill_margin=1.0), "margin must be a number of"),
+        (lambda: VariableCachePerceptron(distill_margin=0.0), "distill_margin must be .* above 0"),
+        (lambda: RBP(budget=0), "budget must be"),
+        (lambda: RBP(budget=2.5), "budget must be"),
+        (lambda: RBP(budget=True), "budget must be"),
+        (lambda: SPA(decay=0), "decay must be"),
+        (lambda: SPA(decay=float("nan")), "decay must be"),
+        (lambda: Forgetron(shrinking="slow"), "shrinking must be"),
+        (lambda: RBP(kernel="rbf"), "kernel must be"),
         (lambda: SPA(decay="1"), "decay must be a number above 0, not '1'"),
         (lambda: CKS(margin=None), "margin must be a number of at least 0, not None"),
         (lambda: ALMA2(alpha=1.5), "alpha must be a number above 0 and up to 1, not 1.5"),

@@ -1,19 +1,16 @@
 """River's own checks, over every registered class and kernel."""
 
 import copy
-import io
 import itertools
 import pickle
 import random
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from cases import CASES, KERNELS
+from cases import CASES, EVERY_KERNEL, Laplace, canonical
 from river import base, checks, compose, datasets, metrics, preprocessing
 from streams import drifting_stream, random_stream
 
-from drift.errors import ParameterError
 from drift.kernels import RBF
 from drift.models import (
     MODELS,
@@ -21,26 +18,12 @@ from drift.models import (
     SOP,
     SPA,
     Averaged,
-    Forgetron,
     OneVsRest,
     Perceptron,
     VotedPerceptron,
     compiled,
 )
 from drift.models.registry import ENTRIES
-
-
-@dataclass(frozen=True)
-class Laplace:
-    """A user's kernel."""
-
-    gamma: float = 0.5
-
-    def __call__(self, dot, sq_a, sq_b):
-        return np.exp(-self.gamma * np.sqrt(np.maximum(sq_a + sq_b - 2 * dot, 0.0)))
-
-
-EVERY_KERNEL = {name: kernel for name, (kernel, _, _) in KERNELS.items()} | {"own": Laplace()}
 
 
 def river_checks():
@@ -143,21 +126,6 @@ def test_a_copy_goes_on_as_the_original_would(case):
         assert canonical(one) == canonical(original)
 
 
-class Canonical(pickle.Pickler):
-    """Arrays by their content: numpy's own pickles depend on which of them share a dtype object."""
-
-    def reducer_override(self, value):
-        if isinstance(value, np.ndarray):
-            return bytes, (value.tobytes(),)
-        return NotImplemented
-
-
-def canonical(model):
-    buffer = io.BytesIO()
-    Canonical(buffer).dump(model)
-    return buffer.getvalue()
-
-
 def test_before_learning():
     model = RBP()
     assert model.predict_one({"a": 1.0}) is False
@@ -172,23 +140,6 @@ def test_probabilities_are_the_logistic_function_of_the_score():
     probability = model.predict_proba_one({"b": 1.0})
     assert probability[True] == pytest.approx(1 / (1 + np.exp(-1)))
     assert probability[False] == pytest.approx(1 / (1 + np.exp(1)))
-
-
-@pytest.mark.parametrize(
-    ("make", "names"),
-    [
-        (lambda: RBP(budget=0), "budget"),
-        (lambda: RBP(budget=2.5), "budget"),
-        (lambda: RBP(budget=True), "budget"),
-        (lambda: SPA(decay=0), "decay"),
-        (lambda: SPA(decay=float("nan")), "decay"),
-        (lambda: Forgetron(shrinking="slow"), "shrinking"),
-        (lambda: RBP(kernel="rbf"), "kernel"),
-    ],
-)
-def test_bad_parameters_are_refused_by_name(make, names):
-    with pytest.raises(ParameterError, match=f"{names} must be"):
-        make()
 
 
 @pytest.mark.parametrize("model_class", [Perceptron, VotedPerceptron])

@@ -15,8 +15,10 @@ script, which runs before anything is installed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -114,13 +116,17 @@ def fetch() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 on which nothing listens."""
-    holders = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [holder.getsockname()[1] for holder in holders]
-    finally:
-        for holder in holders:
-            holder.close()
+    """Ports of 127.0.0.1 on which nothing listens.
+
+    They lie below those that a system gives connections: until a broker listens on it, which takes
+    seconds, any connection might be given one of those.
+    """
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.add(port)
+    return list(found)
 
 
 def answers(port: int) -> bool:

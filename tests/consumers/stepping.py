@@ -1,0 +1,30 @@
+"""Workers that are stepped until something is true of them, or run until an error ends them."""
+
+import threading
+import time
+
+__all__ = ["close", "run", "until"]
+
+
+def until(worker, done, seconds=60):
+    """Step a worker until `done()`, for so long at most."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, [one.offsets for one in worker._learners.values()]
+        worker.step(0.1)
+
+
+def close(worker):
+    """Have a worker save what it has and let go of its clients."""
+    worker.stop()
+    worker.run(signals=False)
+
+
+def run(worker, seconds=60):
+    """Run a worker that an error is to end; one that goes on is stopped, and raises nothing."""
+    timer = threading.Timer(seconds, worker.stop)
+    timer.start()
+    try:
+        worker.run(signals=False)
+    finally:
+        timer.cancel()
