@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.cli import compare as compare_command
+from drift.cli._named import drift_models
 from drift.streams import read_stream
 
 N = 240
@@ -102,6 +103,17 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert compare_command._model("LBP(kernel=Linear())", stream)["OneVsRest"].model.budget == 300
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
     assert list(runs(tmp_path / "two")) == ["mine", "nb", "no change", "majority"]
+
+
+@pytest.mark.parametrize("name", [*drift_models(), *compare_command._RIVER])
+def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
+    stream = read_stream("sales.csv", "three")
+    for word in (name, name.upper()):
+        model = compare_command._model(word, stream)
+        for x, y in stream.examples[:9]:
+            model.predict_one(x)
+            model.learn_one(x, y)
+        assert model.predict_one(x) in {"a", "b", "c"}
 
 
 @pytest.mark.parametrize(

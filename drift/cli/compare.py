@@ -173,8 +173,8 @@ def _model(asked: Any, stream: Stream) -> Any:
     if isinstance(asked, str) and name.lower() not in by_case:
         raise ParameterError(f"no model {name!r}: {suggest(name, [*_RIVER, *known])}")
     name = by_case.get(name.lower(), name)
-    if name in known and "budget" in inspect.signature(known[name]).parameters:
-        table = {"budget": _BUDGET, **table}
+    if name in set(known) - {"MIRA"} and "budget" in inspect.signature(known[name]).parameters:
+        table = {"budget": _BUDGET, **table}  # that of MIRA is of one of its caches alone
     return _scaled(table | {"class": name}, stream)
 
 
