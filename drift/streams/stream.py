@@ -51,6 +51,8 @@ class Stream:
         What to call it in results.
     drifts
         Changes that are known: `Drift`, or numbers of rows.
+    shuffled
+        Whether it is another stream's, in another order.
 
     Raises
     ------
@@ -68,6 +70,7 @@ class Stream:
     examples: Sequence[tuple[Features, Label]]
     name: str = "stream"
     drifts: tuple[Drift, ...] = ()
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "examples", list(self.examples))
@@ -140,7 +143,8 @@ class Stream:
         examples = [
             pair for start in starts.tolist() for pair in self.examples[start : start + length]
         ]
-        return replace(self, examples=examples, name=f"{self.name}, shuffled", drifts=())
+        name = f"{self.name}, shuffled"
+        return replace(self, examples=examples, name=name, drifts=(), shuffled=True)
 
     @cached_property
     def sha256(self) -> str:

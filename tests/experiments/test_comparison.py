@@ -190,6 +190,18 @@ def test_what_did_not_end_stands_behind_what_did():
     assert table["error"].tolist()[-1] == 0.0  # of one row
 
 
+def test_a_shuffled_copy_is_no_other_stream():
+    alone = compare(naive_bayes.GaussianNB(), PHISHING, folds=2, jobs=1)
+    both = compare(naive_bayes.GaussianNB(), PHISHING, folds=2, shuffled=10, jobs=1)
+    assert len(both.run_rows) == 2 * len(alone.run_rows)
+    assert both.test_rows == alone.test_rows
+    assert {row["unit"] for row in both.test_rows} == {"fold"}
+    assert compare(naive_bayes.GaussianNB(), PHISHING, shuffled=10, jobs=1).test_rows == []
+    drawn = {name: figure.get_axes()[0].get_ylim() for name, figure in both.figures.items()}
+    assert drawn["cost"] == alone.figures["cost"].get_axes()[0].get_ylim()
+    assert drawn["ranks"] == alone.figures["ranks"].get_axes()[0].get_ylim()
+
+
 def test_the_old_form_says_where_it_went():
     with pytest.raises(ParameterError, match=r"papers\.permuted"):
         compare(PHISHING, "+1", {"LBP": "LBP"})

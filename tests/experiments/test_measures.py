@@ -348,4 +348,4 @@ def test_tables_as_html_and_on_the_terminal(folder):
     assert (best.first() == best.min()).all()
     counted = {(row["model"], row["other"]): row["n"] for _, row in results.tests.iterrows()}
     assert set(counted) == set(combinations(["LBP", "PAClassifier", "no change", "majority"], 2))
-    assert set(counted.values()) == {4}
+    assert set(counted.values()) == {2}  # the shuffled copies are no streams of their own

@@ -53,11 +53,12 @@ def against_cost(results: ComparisonResults) -> Figure:
     Parameters
     ----------
     results
-        Models that ended on every stream are drawn.
+        Models that ended on every stream, in its own order, are drawn.
     """
-    rows = costs(results.summary_rows, set(results.streams))
+    streams = [name for name, stream in results.streams.items() if not stream.shuffled]
+    rows = costs(results.summary_rows, streams)
     panels = [panel_of(rows, cost, results.records) for cost in COSTS]
-    name = ", ".join(results.streams) if len(results.streams) == 1 else "mean"
+    name = streams[0] if len(streams) == 1 else "mean"
     return error_against_cost(f"{name}: error against cost", panels, every=True)
 
 
@@ -75,7 +76,7 @@ def ranks(results: ComparisonResults) -> Figure:
     .. [1] J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
        (2006), section 3.2.2.
     """
-    means, critical = ranks_of(results.run_rows)
+    means, critical = ranks_of(results.own_rows)
     order = sorted(means, key=means.__getitem__)
     figure, [panel] = panels_of(8.2, 1.2 + 0.28 * len(order))
     for height, name in enumerate(order):

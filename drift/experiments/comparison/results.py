@@ -82,7 +82,8 @@ class ComparisonResults(JupyterMixin):
         One row a run and drift: ``model``, ``stream``, ``seed``, ``fold``, ``row``, ``before``,
         ``rows``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
     tests : pandas.DataFrame
-        One row a pair of models; see `drift.experiments.comparison.statistics.pairs_of`.
+        One row a pair of models, over the streams that are not `shuffled`; see
+        `drift.experiments.comparison.statistics.pairs_of`.
 
     Notes
     -----
@@ -106,6 +107,11 @@ class ComparisonResults(JupyterMixin):
         """Rows of `runs`, as dicts."""
         return run_rows(self.records)
 
+    @property
+    def own_rows(self) -> list[Record]:
+        """Those of `run_rows` on streams in their own order: a shuffled copy is no other stream."""
+        return [row for row in self.run_rows if not self.streams[row["stream"]].shuffled]
+
     @cached_property
     def window_rows(self) -> list[Record]:
         """Rows of `windows`, as dicts."""
@@ -119,7 +125,7 @@ class ComparisonResults(JupyterMixin):
     @cached_property
     def test_rows(self) -> list[Record]:
         """Rows of `tests`, as dicts."""
-        return pairs_of(self.run_rows)
+        return pairs_of(self.own_rows)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
