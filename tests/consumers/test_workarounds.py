@@ -54,6 +54,8 @@ def read(records, codec=0, largest=workarounds.LARGEST):
 
 
 class Latin(str):
+    """The name of a header, sent in Latin-1."""
+
     __slots__ = ()
 
     def encode(self, *_):

@@ -36,6 +36,7 @@ from drift.consumers.client.producer import (  # after the check that there is a
 )
 from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
+from tests.consumers.test_workarounds import Latin
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
 #: machine needs, and has whoever comes into a group after somebody else wait as long.
@@ -188,15 +189,6 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     finish(worker(topics, tmp_path, *(same or ("later",))))
     assert_exact(tmp_path)
     assert_published(topics)
-
-
-class Latin(str):
-    """The name of a header, sent in Latin-1."""
-
-    __slots__ = ()
-
-    def encode(self, *_):
-        return super().encode("latin-1")
 
 
 def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_path):

@@ -72,6 +72,15 @@ def in_thread(function):
     return raised[0] if raised else None
 
 
+def share_out(work, examples):
+    """Have three threads work on every third example each."""
+    threads = [threading.Thread(target=work, args=(examples[k::3],)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 @pytest.mark.parametrize(
     "make",
     [Perceptron, lambda: RBP(20, seed=1), lambda: LBP(20), lambda: Forgetron(20)],
@@ -92,11 +101,7 @@ def test_threads_that_learn_at_once_leave_a_sound_model(make):
             except BaseException as error:  # noqa: BLE001
                 others.append(error)
 
-    threads = [threading.Thread(target=work, args=(examples[k::3],)) for k in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    share_out(work, examples)
     assert not others
     assert set(refused) <= {IN_USE}
     assert len(learnt) + len(refused) == len(examples)
@@ -253,11 +258,7 @@ def test_threads_leave_what_one_thread_would_have_learnt_in_that_order(name, cla
             attempt(lambda x=x, y=y: model.learn_one(x, y))
             attempt(lambda: model.n_supports)
 
-    threads = [threading.Thread(target=work, args=(examples[k::3],)) for k in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    share_out(work, examples)
     assert not others
     assert set(refused) <= {IN_USE}
     assert learnt

@@ -16,13 +16,17 @@ from drift.errors import LabelError, ParameterError
 from drift.models import Tracker
 from drift.models._tracker.plain import TrackerCore
 
-RIVER = list(checks.yield_checks(Tracker()))
+RIVER = [
+    # Of memory there is a shorter test below.
+    pytest.param(check, marks=[pytest.mark.compiled] * ("memory" in check.__name__))
+    for check in checks.yield_checks(Tracker())
+]
 
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize("scale", ["auto", "sparse"])
-@pytest.mark.parametrize("check", RIVER, ids=[check.__name__ for check in RIVER])
+@pytest.mark.parametrize("check", RIVER, ids=lambda check: check.__name__)
 def test_river_check(check, scale, delay):
     random.seed(1)  # the checks shuffle features
     check(Tracker(30, scale=scale, delay=delay))
