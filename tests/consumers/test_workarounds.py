@@ -2,6 +2,7 @@
 
 import gzip
 import io
+from collections import deque
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -203,6 +204,39 @@ def test_kafka_python_sleeps_for_the_backoff_where_nothing_can_be_fetched(broker
     plain._poll_once(SimpleNamespace(timeout_ms=1000, expired=False), 1)
     assert slept == [plain.config["retry_backoff_ms"] / 1000]
     plain.close()
+
+
+def test_kafka_python_sleeps_where_an_answer_has_come(broker, monkeypatch):
+    slept = []
+    clock = SimpleNamespace(sleep=slept.append, monotonic=lambda: 0.0)
+    plain, mended = (KafkaConsumer(**broker.client_args) for _ in range(2))
+    for consumer in (plain, mended):
+        monkeypatch.setattr(consumer._fetcher, "fetch_records", lambda *_, **__: ({}, True))
+        monkeypatch.setattr(consumer._coordinator, "poll", lambda **_: True)
+        monkeypatch.setattr(consumer._fetcher, "_completed_fetches", deque(["one that has come"]))
+    workarounds.mend(mended)
+    monkeypatch.setattr("kafka.consumer.group.time", clock)
+    for consumer, times in ((mended, 0), (plain, 1)):
+        consumer._poll_once(SimpleNamespace(timeout_ms=1000, expired=False), 1)
+        assert len(slept) == times
+    monkeypatch.undo()
+    plain.close()
+    mended.close()
+
+
+def test_kafka_python_asks_for_no_more_where_it_has_waited(broker):
+    place = TopicPartition("t", 0)
+    produce(broker, "t", [b"%d" % n for n in range(9)])
+    for mend, times in ((lambda _: None, 1), (workarounds.mend, 2)):
+        one = KafkaConsumer(**broker.client_args)
+        mend(one)
+        one.assign([place])
+        one.seek(place, 0)
+        one._fetcher.send_fetches = asked = Mock(wraps=one._fetcher.send_fetches)
+        while not one._fetcher.fetch_records(timeout_ms=100)[0]:
+            asked.reset_mock()
+        assert asked.call_count == times
+        one.close()
 
 
 def test_kafka_python_flushes_a_producer_that_could_not_be_closed(broker):

@@ -14,11 +14,12 @@ here              what is wrong
                   for metadata as if ``allow_auto_create_topics`` had not been set.
 `mend`            After a fetch that brings nothing it forgets the leader epoch of the last message,
                   by which it can tell that the log was truncated before its position.
-`CONSUMER`        A poll sleeps for ``retry_backoff_ms`` where the answer to its fetch comes in
-                  while it is about to ask, as for a worker that is behind it often does: at
-                  100 ms, the default, that is a third of its time. Larger fetches make it rarer. A
-                  poll of 0 ms first would not sleep, but one that ends while the group forms may
-                  lose the partitions that it is given.
+`mend`            A poll that waits for its fetch asks for no more before the next one, so that the
+                  broker has nothing to do while a worker learns. And it sleeps for
+                  ``retry_backoff_ms`` where the answer comes in while it is about to ask.
+`CONSUMER`        It sleeps for as long where nothing can be fetched, as before the first partition
+                  has begun. A poll of 0 ms first would not sleep, but one that ends while the group
+                  forms may lose the partitions that it is given.
 `join_again`      A leader that looks at new metadata and whose poll ends meanwhile takes itself for
                   joined, applies nothing it is assigned and sends no more heartbeats.
 `join_again`      A member as whose ``group_instance_id`` another one has joined learns of it by a
@@ -91,7 +92,17 @@ def mend(consumer: Any, largest: int = LARGEST) -> None:
             super().__init__(offset, place, _Batches(records, largest), **options)
             self.leader_epoch = subscription.position(place).leader_epoch
 
-    consumer._fetcher.PartitionRecords = PartitionRecords  # noqa: SLF001
+    fetcher = consumer._fetcher  # noqa: SLF001
+    fetcher.PartitionRecords = PartitionRecords
+    fetch_records = fetcher.fetch_records
+
+    def fetch_ahead(*given: Any, **options: Any) -> tuple[Any, bool]:
+        records, idle = fetch_records(*given, **options)
+        if records and not fetcher._next_partition_records:  # noqa: SLF001
+            fetcher.send_fetches()
+        return records, idle and not fetcher._completed_fetches  # noqa: SLF001
+
+    fetcher.fetch_records = fetch_ahead
     coordinator = consumer._coordinator  # noqa: SLF001
     if coordinator is None:  # of no group
         return
