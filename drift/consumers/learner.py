@@ -31,6 +31,9 @@ log = logging.getLogger("drift.consumers")
 
 _, _dumps = library()
 
+#: Errors that no message is given up for.
+_NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
+
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
 
@@ -52,7 +55,7 @@ def attempt(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | Non
     """
     try:
         return step(*given), None
-    except (MemoryError, ConsumerError, UnavailableError):
+    except _NO_FAULT_OF_IT:
         raise
     except Exception as error:  # noqa: BLE001 - codecs and models of the user's may raise anything
         return None, error
@@ -166,15 +169,18 @@ class Learner:
         if message.position.offset < self.offsets.get(place, 0):
             return []
         started = perf_counter()
-        answer, error = attempt(self._learn, message)
-        if error is not None:
+        try:
+            answer = self._learn(message)
+        except _NO_FAULT_OF_IT:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call
             answer = self._give_up(message, error)
         self.metrics.learn_seconds += perf_counter() - started
         self.offsets[place] = message.position.offset + 1
         self.leader_epochs[place] = message.leader_epoch
         self.since_checkpoint += 1
         reached("message.taken")
-        return answer  # type: ignore[no-any-return]
+        return answer
 
     def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
@@ -215,8 +221,10 @@ class Learner:
         return answer
 
     def _update(self, example: Example, predicted: Any) -> None:
-        weight = {} if example.weight is None else {"w": example.weight}
-        self.model.learn_one(example.features, example.label, **weight)
+        if example.weight is None:
+            self.model.learn_one(example.features, example.label)
+        else:
+            self.model.learn_one(example.features, example.label, w=example.weight)
         self.metrics.learnt(predicted != example.label)
 
     def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:

@@ -9,6 +9,7 @@ import logging
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, State, first_offset, offset_behind_gap
@@ -26,13 +27,13 @@ from drift.consumers.records import Gap
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from drift.consumers.assignment import Key, Place
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, Outgoing
+    from drift.consumers.records import Message
 
 __all__ = ["Worker"]
 
@@ -261,16 +262,18 @@ class Worker:
             if learner is None:
                 continue  # it went while these were on their way
             learner.check(messages)
-            now = time.monotonic()
-            for message in messages:
-                if (taken and now > until) or (learner.waits and place != learner.key):
-                    break
-                self._answer(learner, learner.take, message)
-                taken += 1
-                self._served[place] = now = time.monotonic()
-                if self._stopping.is_set():
-                    return taken
-            if learner.waits and place != learner.key:
+            may_wait, now = place != learner.key, time.monotonic()
+            with self._whole(learner):
+                for message in messages:
+                    if (taken and now > until) or (may_wait and learner.waits):
+                        break
+                    for outgoing in learner.take(message):
+                        self._producer.send(outgoing)
+                    taken += 1
+                    self._served[place] = now = time.monotonic()
+                    if self._stopping.is_set():
+                        return taken
+            if may_wait and learner.waits:
                 self._consumer.block(place)
             elif learner.offsets[place] <= messages[-1].position.offset:
                 self._begin(learner, place)  # the rest comes again
@@ -279,11 +282,17 @@ class Worker:
             learner.note()
         return taken
 
-    def _answer(self, learner: Learner, step: Callable[..., list[Outgoing]], *given: Any) -> None:
-        """Take a step of a learner and send its answer; drop one that an error leaves amid it."""
-        try:
-            for outgoing in step(*given):
+    def _advance(self, learner: LateLearner) -> None:
+        """Have a learner go on with the label that was begun, and send its answer."""
+        with self._whole(learner):
+            for outgoing in learner.advance():
                 self._producer.send(outgoing)
+
+    @contextmanager
+    def _whole(self, learner: Learner) -> Iterator[None]:
+        """Drop a learner that an error leaves amid a message."""
+        try:
+            yield
         except UnsentError:
             raise
         except BaseException:
@@ -330,12 +339,12 @@ class Worker:
             if (now := time.monotonic()) < until:
                 self._served[learner.labels] = now
             for _ in learner.go_on(self._consumer, self.folder.path, until):
-                self._answer(learner, learner.advance)
+                self._advance(learner)
             if learner.waits and learner.gives_up(self._consumer):
                 if not self._save(learner.key):
                     self._drop(learner.key)
                     continue
-                self._answer(learner, learner.advance)
+                self._advance(learner)
             if not learner.waits:
                 self._begin(learner, learner.labels)
 

@@ -89,10 +89,15 @@ def test_of_what_is_given_up_at_once_the_largest_is_named(outputs):
     given_up = Mock(
         **{"succeeded.return_value": False, "get.side_effect": MessageSizeTooLargeError}
     )
-    one, large, none = (prediction(1)._replace(value=value) for value in (b"1", b"1" * 99, None))
-    outputs._unanswered.extend((given_up, other) for other in (large, none))
+    outputs._unanswered.extend((given_up, "out", size) for size in (1, 99, 0))
     with pytest.raises(ConsumerError, match="out does not take a record of 99 bytes"):
-        outputs._settle(given_up, one)
+        outputs._settle(1)
+
+
+def test_what_is_confirmed_late_is_counted_too(outputs):
+    outputs._unanswered.append((Mock(**{"succeeded.return_value": False}), "out", 1))
+    outputs._settle(1)
+    assert outputs.confirmed == 1
 
 
 @pytest.mark.parametrize(

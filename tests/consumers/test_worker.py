@@ -639,13 +639,13 @@ def test_the_patience_is_that_of_all_partitions_and_none_is_left_behind(
     topics, tmp_path, monkeypatch
 ):
     one, now = worker(topics, tmp_path), [0.0]
-    answer = one._answer
+    take = Learner.take
 
     def slow(*given):
         now[0] += 10.0
-        answer(*given)
+        return take(*given)
 
-    monkeypatch.setattr(one, "_answer", slow)
+    monkeypatch.setattr(Learner, "take", slow)
     clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr("drift.consumers.worker.time", clock)
     end = time.monotonic() + 60

@@ -57,7 +57,7 @@ class Producer:
         self, options: Mapping[str, Any], hurry: Callable[[], bool] = lambda: False
     ) -> None:
         self._hurry = hurry
-        self._unanswered: deque[tuple[Any, Outgoing]] = deque()
+        self._unanswered: deque[tuple[Any, str, int]] = deque()  # with topics and sizes
         self._counts: dict[str, int] = {}  # partitions by topic
         self.confirmed = 0
         with making_clients(options):
@@ -116,7 +116,7 @@ class Producer:
     def send(self, outgoing: Outgoing) -> None:
         """Send a record some time before the next `flush` returns; UnsentError where it cannot."""
         if len(self._unanswered) >= _UNANSWERED:
-            self._settle(*self._unanswered.popleft())
+            self._settle(_UNANSWERED // 2)
         topic, key, value, headers, lane = outgoing
         if topic not in self._counts:
             self.check([topic])
@@ -133,7 +133,7 @@ class Producer:
             self._counts.pop(topic)
             raise UnsentError(f"{topic} has other partitions than it had") from None
         else:
-            self._unanswered.append((future, outgoing))
+            self._unanswered.append((future, topic, len(value or b"")))
 
     def flush(self) -> None:
         """Wait until the broker has all that was sent.
@@ -147,9 +147,7 @@ class Producer:
         """
         if self._unanswered:
             self._wait()
-            for future, outgoing in self._unanswered:
-                self._settle(future, outgoing)
-            self._unanswered.clear()
+            self._settle(len(self._unanswered))
 
     def forget(self) -> None:
         """Wait for no answer any more: what was sent will be sent again."""
@@ -174,22 +172,25 @@ class Producer:
             else:
                 return
 
-    def _settle(self, future: Any, outgoing: Outgoing) -> None:
-        """Wait for the broker's answer to a send."""
-        if future.succeeded():  # a look costs a tenth of a wait for what is there
+    def _settle(self, count: int) -> None:
+        """Wait for the broker's answers to the oldest sends."""
+        for _ in range(count):
+            future = self._unanswered[0][0]
+            if not future.succeeded():  # a look costs a tenth of a wait for what is there
+                self._wait_for(future)
+            self._unanswered.popleft()
             self.confirmed += 1
-            return
+
+    def _wait_for(self, future: Any) -> None:
         try:
             with asking(UnsentError):
                 future.get(timeout=_PATIENCE)
         except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
             # With it kafka-python gives up all that is on its way: one of these is the culprit.
-            others = [one for _, one in self._unanswered]
-            culprit = max([outgoing, *others], key=lambda one: len(one.value or b""))
+            size, topic = max((size, topic) for _, topic, size in self._unanswered)
             raise ConsumerError(
-                f"{culprit.topic} does not take a record of {len(culprit.value or b'')} bytes "
-                f"({error}): set the producer's max_request_size to the topic's "
-                "max.message.bytes, or raise that"
+                f"{topic} does not take a record of {size} bytes ({error}): set the producer's "
+                "max_request_size to the topic's max.message.bytes, or raise that"
             ) from None
 
     def _send_shorter(self, outgoing: Outgoing, error: KafkaError) -> None:
