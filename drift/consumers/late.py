@@ -116,23 +116,28 @@ class LateLearner(Learner):
             raise CheckpointError(
                 f"checkpoint {checkpoint.id} has no state of labels: {problem!r:.80}"
             ) from problem
-        self._ahead.end, self.labels_learnt = self.join.features, self.join.labels
+        self._ahead.end = self.join.features
 
     def start(self, first: Mapping[Place, int]) -> None:
         """Begin partitions that no checkpoint knows."""
         super().start(first)
         self._ahead.end = self.join.features = first.get(self.features, self._ahead.end)
-        self.labels_learnt = self.join.labels = first.get(self.labels, self.join.labels)
+        self.join.labels = first.get(self.labels, self.join.labels)
 
     def pass_over(self, place: Place, offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
         if place == self.labels:
-            self.join.labels = self.labels_learnt = offset
+            self.join.labels = offset
         elif self._ahead.end == self.offsets[place]:
             self._ahead.end = offset
         super().pass_over(place, offset, leader_epoch)
 
     # --- messages ------------------------------------------------------------------------------
+
+    @property
+    def labels_learnt(self) -> int:
+        """Next offset of the labels."""
+        return self.join.labels
 
     @property
     def waits(self) -> bool:
@@ -216,7 +221,7 @@ class LateLearner(Learner):
     def _finish(self, message: Message, label: LabelMessage) -> list[Outgoing]:
         given_up = self.join.given_up[-1:] == [(label.offset, self.join.features)]
         outcome = self.join.finish()
-        self.offsets[self.labels] = self.labels_learnt = self.join.labels
+        self.offsets[self.labels] = self.join.labels
         self.leader_epochs[self.labels] = message.leader_epoch
         error = self._refusal
         if outcome.kind == "orphan":

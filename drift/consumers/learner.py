@@ -120,9 +120,6 @@ class Learner:
     ({('news', 0): 6}, 1, 1)
     """
 
-    #: Next offset of labels that have a topic of their own, which goes into predictions.
-    labels_learnt: int | None = None
-
     def __init__(self, model: Any, codec: Codec, metrics: Metrics, options: WorkerOptions) -> None:
         self.model = model
         self.codec = codec
@@ -200,6 +197,11 @@ class Learner:
         self.metrics.counts_of(self.model)
 
     @property
+    def labels_learnt(self) -> int | None:
+        """Next offset of labels that have a topic of their own, which goes into predictions."""
+        return None
+
+    @property
     def waits(self) -> bool:
         """Whether a label was begun whose features have not come."""
         return False
@@ -249,8 +251,8 @@ class Learner:
             "offset": offset,
             "checkpoint": self.checkpoint,
         }
-        if self.labels_learnt is not None:
-            body["labels_learnt"] = self.labels_learnt
+        if (learnt := self.labels_learnt) is not None:
+            body["labels_learnt"] = learnt
         try:
             value = _dumps(body)
         except TypeError:  # a label that JSON does not know, as numpy's
