@@ -22,6 +22,7 @@ __all__ = [
     "check_number",
     "check_numbers",
     "check_seed",
+    "in_order",
     "suggest",
     "weight_of",
 ]
@@ -94,6 +95,27 @@ def check_names(what: str, names: Iterable[Any], known: Iterable[str]) -> None:
     for name in names:
         if name not in known:
             raise ParameterError(f"{what} {name!r}: {suggest(name, known)}")
+
+
+def in_order(what: str, names: Iterable[str] | str, known: Iterable[str]) -> list[str]:
+    """Return the known names among `names`, or the one, in their order and whatever their case.
+
+    Refuses a name that there is not, and no names at all.
+
+    Examples
+    --------
+    >>> in_order("model", ["lbsop", "SPA"], ["SPA", "LBP", "LBSOP"])
+    ['SPA', 'LBSOP']
+    """
+    by_case = {one.lower(): one for one in known}
+    asked = [names] if isinstance(names, str) else list(names)
+    for name in asked:
+        if not isinstance(name, str) or name.lower() not in by_case:
+            raise ParameterError(f"no {what} {name!r}: {suggest(name, by_case.values())}")
+    if not asked:
+        raise ParameterError(f"{what}s is empty: choose among {', '.join(by_case.values())}")
+    wanted = {name.lower() for name in asked}
+    return [name for lower, name in by_case.items() if lower in wanted]
 
 
 def check_number(

@@ -268,6 +268,8 @@ def test_what_there_is_not_is_refused(tmp_path, monkeypatch):
         arena(tmp_path, streams=["spa"])
     with pytest.raises(ParameterError, match="no model 'Trackr'"):
         arena(tmp_path, models=["Trackr"])
+    with pytest.raises(ParameterError, match="models is empty: choose among Tracker, "):
+        arena(tmp_path, models=[])
     monkeypatch.delenv("DRIFT_DATA", raising=False)
     with pytest.warns(RuntimeWarning, match="weather is left out: set DRIFT_DATA"):
         assert arena(tmp_path, streams=["weather"]).rows == []

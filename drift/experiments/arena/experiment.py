@@ -6,7 +6,7 @@ import warnings
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from drift._checks import check_names
+from drift._checks import in_order
 from drift.errors import DriftError
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.results import ArenaResults
@@ -95,8 +95,10 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     """
     started = perf_counter()
     listed = [name for name, entry in STREAMS.items() if not entry.fetched]
-    wanted = _chosen("stream", streams, STREAMS, _QUICK_STREAMS if quick else listed)
-    families = _chosen("model", models, MODELS, _QUICK_MODELS if quick else MODELS)
+    wanted: Iterable[str] = _QUICK_STREAMS if quick else listed
+    families: Iterable[str] = _QUICK_MODELS if quick else MODELS
+    wanted = wanted if streams is None else in_order("stream", streams, STREAMS)
+    families = families if models is None else in_order("model", models, MODELS)
     records: list[Record] = []
     with held(output) as folder:
         for name in () if tables else wanted:
@@ -119,16 +121,6 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             results = ArenaResults(records, perf_counter() - started)
         results.save(folder)
     return results
-
-
-def _chosen(
-    kind: str, given: Iterable[str] | None, known: Iterable[str], default: Iterable[str]
-) -> list[str]:
-    if given is None:
-        return list(default)
-    wanted = set(given)
-    check_names(f"no {kind}", wanted, known)
-    return [name for name in known if name in wanted]
 
 
 def _runs(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from drift._checks import check_integer, suggest
+from drift._checks import check_integer, in_order
 from drift.errors import ParameterError
 from drift.experiments.folder import held
 from drift.experiments.runner import run_all
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from drift.kernels import Kernel
     from drift.streams import Documents, ShiftingStream
 
-__all__ = ["TRACKING_MODELS", "default_budgets", "model_names", "track"]
+__all__ = ["TRACKING_MODELS", "default_budgets", "track"]
 
 _Number = TypeVar("_Number", int, float)
 
@@ -163,7 +163,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     """
     started = time.perf_counter()
     name = stream if isinstance(stream, str) else stream.name
-    chosen = list(TRACKING_MODELS) if models is None else model_names(models)
+    chosen = list(TRACKING_MODELS) if models is None else in_order("model", models, _GRIDS)
     documents, own_targets = _documents(stream, data, rows, seed)
     counts = _ascending("shifts", shifts, _SHIFTS)
     groups = tracking_groups(documents, targets or own_targets, counts, seed=seed)
@@ -201,33 +201,6 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         if folder is not None:
             results.save(folder)
     return results
-
-
-def model_names(names: Sequence[str] | str) -> list[str]:
-    """Names of models, or one of them, as drift has them, in the order of the tables.
-
-    Case does not matter.
-
-    Raises
-    ------
-    ParameterError
-        No such model, or none at all.
-
-    Examples
-    --------
-    >>> from drift.experiments.tracking.experiment import model_names
-    >>> model_names(["lbsop", "SPA"])
-    ['SPA', 'LBSOP']
-    """
-    known = {name.lower(): name for name in _GRIDS}
-    names = [names] if isinstance(names, str) else names
-    for name in names:
-        if not isinstance(name, str) or name.lower() not in known:
-            raise ParameterError(f"no model {name!r}: {suggest(name, known.values())}")
-    if not names:
-        raise ParameterError(f"models is empty: choose among {', '.join(known.values())}")
-    wanted = {name.lower() for name in names}
-    return [name for lower, name in known.items() if lower in wanted]
 
 
 def _documents(
