@@ -8,12 +8,12 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import matplotlib as mpl
 import numpy as np
 
 from drift.errors import needing
 
 with needing("matplotlib", "plots"):
+    import matplotlib as mpl
     from matplotlib.colors import to_hex, to_rgb
     from matplotlib.figure import Figure
     from matplotlib.text import Text

@@ -102,8 +102,9 @@ def test_a_part_of_the_models_can_be_drawn(run):
         assert figure._repr_png_().startswith(b"\x89PNG")
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+@pytest.mark.parametrize("missing", ["matplotlib", "matplotlib.figure"])
+def test_without_matplotlib_the_extra_is_named(missing, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "drift.experiments.plots")
     with pytest.raises(MissingExtraError, match=r'pip install "\.\[plots\]"'):
         import drift.experiments.plots  # noqa: F401, PLC0415
