@@ -46,8 +46,8 @@ cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     return index if 0 <= index < width else -1
 
 
-cdef struct Numbers:
-    # A list of columns or slots.
+cdef struct Stack:
+    # Columns or slots; of the free ones the last is taken first.
     int32_t *items
     int size
     int room
@@ -60,30 +60,30 @@ cdef struct Gone:
     double weight
 
 
-cdef int reserve(Numbers *numbers, int more) except -1:
-    """Make room for `more` numbers, so that `push` cannot fail."""
-    cdef int room = numbers.size + more
-    if room > numbers.room:
-        room = max(room, 2 * numbers.room)
-        numbers.items = <int32_t *>grown(numbers.items, room * sizeof(int32_t))
-        numbers.room = room
+cdef int reserve(Stack *stack, int more) except -1:
+    """Make room for `more` items, so that `push` cannot fail."""
+    cdef int room = stack.size + more
+    if room > stack.room:
+        room = max(room, 2 * stack.room)
+        stack.items = <int32_t *>grown(stack.items, room * sizeof(int32_t))
+        stack.room = room
     return 0
 
 
-cdef inline void push(Numbers *numbers, int number) noexcept:
-    numbers.items[numbers.size] = number
-    numbers.size += 1
+cdef inline void push(Stack *stack, int number) noexcept:
+    stack.items[stack.size] = number
+    stack.size += 1
 
 
-cdef inline list listed(Numbers *numbers):
-    return [numbers.items[k] for k in range(numbers.size)]
+cdef inline list listed(Stack *stack):
+    return [stack.items[k] for k in range(stack.size)]
 
 
-cdef int fill(Numbers *numbers, values) except -1:
-    numbers.size = 0
-    reserve(numbers, len(values))
+cdef int fill(Stack *stack, values) except -1:
+    stack.size = 0
+    reserve(stack, len(values))
     for value in values:
-        push(numbers, value)
+        push(stack, value)
     return 0
 
 
@@ -111,7 +111,7 @@ cdef class Supports:
     cdef readonly bint numbered
     cdef int32_t *number_of
     cdef DriftNumbers numbers_held
-    cdef Numbers free_columns  # with room for all columns
+    cdef Stack free_columns  # with room for all columns
     cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
     cdef Py_ssize_t width
     # The slots: a free one has weight, scale and squared norm 0, that norm's share, and no row.
@@ -127,7 +127,7 @@ cdef class Supports:
     cdef double *row
     cdef void *work_block
     cdef void *work  # inner products by slot, in work_block behind a row of lanes
-    cdef Numbers free_slots  # with room for all slots
+    cdef Stack free_slots  # with room for all slots
     # The supports, the oldest first: their slots, and their numbers among all that ever came.
     cdef int32_t *order
     cdef int64_t *serials
@@ -135,7 +135,7 @@ cdef class Supports:
     cdef readonly int64_t n_added
     # The log of the update under way, see columns_changes.pxi.
     cdef bint logging, weights_kept
-    cdef Numbers made, turned, added
+    cdef Stack made, turned, added
     cdef Gone *gone
     cdef int n_gone, gone_room
     cdef int least_free  # fewest free columns so far

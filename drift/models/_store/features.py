@@ -86,7 +86,9 @@ def sums_of(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
     """Sums of arrays, each as `sum_of` has it."""
     import numpy as np  # noqa: PLC0415
 
-    return np.where(np.abs(a + b) <= tie * (np.abs(a) + np.abs(b)), 0.0, a + b)
+    sums: NDArray[Any] = a + b
+    sums[np.abs(sums) <= tie * (np.abs(a) + np.abs(b))] = 0.0
+    return sums
 
 
 def as_dict(x: Features) -> dict[Hashable, Any]:
