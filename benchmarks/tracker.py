@@ -168,7 +168,7 @@ def _inside(model: Any, sure: NDArray[Any], shifts: tuple[int, ...]) -> dict[str
         "log_loss": found.log_loss / len(sure),
         "bound": found.bound / len(sure),
         "switches": int(found.switches),
-        "best_member": f"{best.kernel}, {best.rate:g}{', forgets' * (best.forgetting > 0)}",
+        "best_member": f"{best.kernel}, {best.rate:g}{', forgets soon' * (best.forgetting > 1e-3)}",
         "best_member_error": 100 * best.error,
         "argmax_error": 100 * float(np.mean(sure[:, 1] == 0)),
         "differs": 100 * float(np.mean(sure[:, 2])),

@@ -50,7 +50,7 @@ class Tracker:
             for k in kernels
             for r in rates
             for f in (
-                (0, 0.75 / r / math.sqrt(budget))
+                (0.05 / budget, 0.75 / (r * math.sqrt(budget)))
                 if forgetting is None
                 else [f / budget for f in forgetting]
             )
@@ -157,8 +157,10 @@ class Tracker:
         rows = {k: kernel(k, *compared) for k in self.widths}
         scores = [a @ rows[k] for a, (k, _, _) in zip(self.alpha, self.experts, strict=True)]
         scores += [model.scores(x) for model, x in self.linear_models()]
-        self.clipped = np.clip(scores, -6.0, 6.0)
-        self.scores = np.array([*scores, *(self.gates @ self.clipped)])
+        scores = np.array(scores)
+        above = np.maximum(abs(scores) - 5, 0)  # counts a quarter
+        self.seen = np.sign(scores) * (abs(scores) - 0.75 * above)
+        self.scores = np.array([*scores, *(self.gates @ self.seen)])
         self.measure()
         self.mixed = self.weights @ self.p
         self.known = max(len(self.classes), 1)
@@ -229,6 +231,7 @@ class Tracker:
             return
         self.look(x)
         k = self.classes.index(y) if y in self.classes else len(self.classes)
+        self.last_gate = self.gates[-1].copy()
         loss = self.judge(k, w)
         if k == len(self.classes):
             self.meet(y)
@@ -278,13 +281,13 @@ class Tracker:
         rows = self.alpha.shape[1]
         residuals = self.residuals(k)[self.n_members : -1, -rows:]
         rates = w / self.n_members * np.array(GATES)
-        self.gates[:-1] += rates[:, np.newaxis] * (residuals @ self.clipped.T)
+        self.gates[:-1] += rates[:, np.newaxis] * (residuals @ self.seen.T)
         if rows == 1:
-            z = self.clipped[:, 0] * (1 if k else -1)
+            z = self.seen[:, 0] * (1 if k else -1)
         else:
             rivals = [r for r in range(rows - 1) if r != k]
             rival = max(rivals, key=self.scores[-1].__getitem__)
-            z = self.clipped[:, k] - self.clipped[:, rival]
+            z = self.seen[:, k] - self.seen[:, rival]
         self.gates[-1] += self.filter.step(self.gates[-1], w, z)
 
     def shared(self, weights):
@@ -342,7 +345,11 @@ class Tracker:
 
     def cost(self, i):
         norms = [math.sqrt(self.squares[i]) if k == 0 else 1.0 for k, _, _ in self.experts]
-        return float(self.weights[: len(norms)] @ (np.abs(self.alpha[:, :, i]).sum(axis=1) * norms))
+        parts = self.alpha[:, :, i] * np.array(norms)[:, np.newaxis]
+        lost = self.weights[: len(norms)] @ np.abs(parts).sum(axis=1)
+        for own in np.split(np.arange(len(norms)), len(self.widths)):  # a gate sees a kernel's sum
+            lost += self.weights[-1] * np.abs(self.last_gate[own] @ parts[own]).sum()
+        return float(lost)
 
     # --- what is guaranteed ---
 

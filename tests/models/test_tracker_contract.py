@@ -221,8 +221,8 @@ def test_experts_are_a_table_of_what_each_would_have_done():
         ),
     }
     assert [(row.rate, row.forgetting) for row in rows[:4]] == [
-        *((0.5, 0.0), (0.5, 0.5)),
-        *((6.0, 0.0), (6.0, pytest.approx(0.75 / 18))),
+        *((0.5, pytest.approx(0.05 / 9)), (0.5, 0.5)),
+        *((6.0, pytest.approx(0.05 / 9)), (6.0, pytest.approx(0.75 / 18))),
     ]
     text = repr(rows).splitlines()
     assert len(text) == 25

@@ -156,26 +156,32 @@ static void drift_expert_sums(double *out, const float *rows, const float *kerne
     for (; e < count; e++) drift_one_sum(out + e, rows + e * stride, kernel, stride, n);
 }
 
-/* What would be lost with each of the supports drawn: their coefficients' sizes under `weights`, which are the
-   experts'. The last row may be about to be doubled. */
+/* What would be lost with each of the supports drawn: the sizes of its coefficients under the experts' `weights`, and
+   under `trust` those of the sums that a gate makes of each kernel's. The last row may be about to be doubled. */
 DRIFT_CLONES static void drift_costs(double *__restrict cost, const float *__restrict rows, size_t stride, const int32_t *__restrict slots,
-                                    const double *__restrict squared, const double *__restrict widths, int per_kernel,
-                                    const double *__restrict weights, const double *__restrict factors, int n_experts,
-                                    int n_rows, int doubled) {
-    double root[DRIFT_DRAWS], size[DRIFT_DRAWS];
-    for (int d = 0; d < DRIFT_DRAWS; d++) {
-        root[d] = sqrt(squared[slots[d]]);
-        cost[d] = 0.0;
-    }
-    for (int e = 0; e < n_experts; e++) {
-        int linear = widths[e / per_kernel] == 0.0;
+                                    const double *__restrict squared, const double *__restrict widths, int n_kernels,
+                                    const double *__restrict factors, int n_experts, const double *__restrict weights,
+                                    const double *__restrict gate, double trust, int n_rows, int doubled) {
+    double size[DRIFT_DRAWS], sum[DRIFT_DRAWS];
+    int per_kernel = n_experts / n_kernels;
+    memset(cost, 0, sizeof size);
+    for (int k = 0; k < n_kernels; k++) {
         memset(size, 0, sizeof size);
         for (int r = 0; r < n_rows; r++) {
-            const float *__restrict row = rows + ((size_t)r * n_experts + e) * stride;
             double times = doubled && r == n_rows - 1 ? 2.0 : 1.0;
-            for (int d = 0; d < DRIFT_DRAWS; d++) size[d] += fabs((double)row[slots[d]]) * times;
+            memset(sum, 0, sizeof sum);
+            for (int e = k * per_kernel; e < (k + 1) * per_kernel; e++) {
+                const float *__restrict row = rows + ((size_t)r * n_experts + e) * stride;
+                double own = times * weights[e] * factors[e], share = gate[e] * factors[e];
+                for (int d = 0; d < DRIFT_DRAWS; d++) {
+                    double coefficient = row[slots[d]];
+                    size[d] += own * fabs(coefficient);
+                    sum[d] += share * coefficient;
+                }
+            }
+            for (int d = 0; d < DRIFT_DRAWS; d++) size[d] += times * trust * fabs(sum[d]);
         }
-        for (int d = 0; d < DRIFT_DRAWS; d++) cost[d] += weights[e] * factors[e] * size[d] * (linear ? root[d] : 1.0);
+        for (int d = 0; d < DRIFT_DRAWS; d++) cost[d] += size[d] * (widths[k] == 0.0 ? sqrt(squared[slots[d]]) : 1.0);
     }
 }
 

@@ -14,7 +14,8 @@
 #define DRIFT_VOTE 0.2 /* what a mistake takes from a logarithmic weight in the vote */
 #define DRIFT_INSERTION 0.25 /* share of the mean loss above which an example becomes a support */
 #define DRIFT_MEMORY 0.999 /* of that mean */
-#define DRIFT_SEEN 6.0 /* scores that gates see are clipped here */
+#define DRIFT_SEEN 5.0 /* of a score that gates see, what is above this */
+#define DRIFT_BEYOND 0.25 /* counts so much */
 #define DRIFT_MAP_SHARE 3e-4 /* of the weights of the maps that goes round */
 #define DRIFT_EVEN 2.5 /* log-odds that the last map keeps; larger ones grow, smaller ones shrink */
 
@@ -55,6 +56,12 @@ static int drift_first(const double *values, int n, int step, double tie) {
     return first;
 }
 
+/* A score as the gates see it: some experts' are huge, and still in order. */
+static inline double drift_seen(double score) {
+    double most = drift_clipped(score, DRIFT_SEEN);
+    return most + DRIFT_BEYOND * (score - most);
+}
+
 /* Let all members say what they think, from the scores of those but the gates. */
 static void drift_say(DriftMixture *m) {
     int n = m->members, classes = drift_classes(m), known = m->known ? m->known : 1;
@@ -63,7 +70,7 @@ static void drift_say(DriftMixture *m) {
         for (int j = 0; j < DRIFT_GATES; j++) {
             double sum = 0.0;
             for (int e = 0; e < m->scored; e++)
-                sum += m->gates[j * m->scored + e] * drift_clipped(m->score[r * n + e], DRIFT_SEEN);
+                sum += m->gates[j * m->scored + e] * drift_seen(m->score[r * n + e]);
             m->score[r * n + m->scored + j] = sum;
         }
     drift_softmax(m->softmax, m->score, m->rows, n);
@@ -237,15 +244,15 @@ static void drift_learn_gates(DriftMixture *m, int number, double w) {
     int n = m->members, scored = m->scored, rival = drift_rival(m, number);
     for (int e = 0; e < scored; e++) {
         if (m->rows == 1)
-            m->margin[e] = (number ? 1.0 : -1.0) * drift_clipped(m->score[e], DRIFT_SEEN);
+            m->margin[e] = (number ? 1.0 : -1.0) * drift_seen(m->score[e]);
         else
-            m->margin[e] = drift_clipped(m->score[number * n + e], DRIFT_SEEN) - drift_clipped(m->score[rival * n + e], DRIFT_SEEN);
+            m->margin[e] = drift_seen(m->score[number * n + e]) - drift_seen(m->score[rival * n + e]);
     }
     for (int j = 0; j < DRIFT_FIRST_ORDER; j++)
         for (int r = 0; r < m->rows; r++) {
             double step = w * drift_gate_rates[j] / scored * drift_gradient(m, scored + j, r, number);
             for (int e = 0; e < scored; e++)
-                m->gates[j * scored + e] += step * drift_clipped(m->score[r * n + e], DRIFT_SEEN);
+                m->gates[j * scored + e] += step * drift_seen(m->score[r * n + e]);
         }
     drift_filter(m->gates + DRIFT_FIRST_ORDER * scored, m->covariance, m->margin, m->gain, scored, w);
 }

@@ -462,8 +462,9 @@ cdef class TrackerCore(Scaling):
         for k in range(DRIFT_DRAWS):
             slots[k] = self.store.order[drift_draw(draws, self.store.size)]
         drift_costs(
-            costs, self.coefficients, self.stride, slots, self.store.squared, self.widths, self.per_kernel,
-            self.m.next, self.factors, self.n_experts, self.m.rows, new and self.m.rows > 1,
+            costs, self.coefficients, self.stride, slots, self.store.squared, self.widths, self.n_kernels,
+            self.factors, self.n_experts, self.m.next, self.m.gates + (DRIFT_GATES - 1) * self.m.scored,
+            self.m.next[self.m.members - 1], self.m.rows, new and self.m.rows > 1,
         )
         for k in range(1, DRIFT_DRAWS):
             if costs[k] < costs[least]:

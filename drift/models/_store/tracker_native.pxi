@@ -62,7 +62,7 @@ cdef extern from *:
     void drift_gaussians(float *, const float *, float, int) nogil
     void drift_eighths(float *, const float *, int) nogil
     void drift_expert_sums(double *, const float *, const float *, int, size_t, int) nogil
-    void drift_costs(double *, const float *, size_t, const int32_t *, const double *, const double *, int, const double *, const double *, int, int, bint) nogil
+    void drift_costs(double *, const float *, size_t, const int32_t *, const double *, const double *, int, const double *, int, const double *, const double *, double, int, bint) nogil
     void drift_project(double, const double[3][3], double *) nogil
     double drift_rounded(double) nogil
     void drift_linear_sums(double *, const float *, const int32_t *, const float *, int) nogil

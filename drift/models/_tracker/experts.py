@@ -51,7 +51,7 @@ class Experts(tuple[Expert, ...]):
     --------
     >>> Experts([Expert("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), Expert("gate", 0.1, 0, 0.25, 0, 0)])
     kernel                rate  forgetting  weight in %  error in %  log loss
-    RBF(2)                 0.5       0.040         75.0        12.5     0.300
+    RBF(2)                 0.5      0.0400         75.0        12.5     0.300
     gate                   0.1           -         25.0         0.0     0.000
     """
 
@@ -64,7 +64,7 @@ class Experts(tuple[Expert, ...]):
             (
                 expert.kernel,
                 f"{expert.rate:.4g}" if expert.rate else "-",
-                f"{expert.forgetting:.3f}" if expert.forgetting else "-",
+                f"{expert.forgetting:.4f}" if expert.forgetting else "-",
                 f"{100 * expert.weight:.1f}",
                 f"{100 * expert.error:.1f}",
                 f"{expert.log_loss:.3f}",

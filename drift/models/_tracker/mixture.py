@@ -26,6 +26,18 @@ from drift.models._tracker.plan import (
     SLOPES,
     VOTE,
 )
+from drift.models._tracker.scores import (
+    LARGEST,
+    TIE,
+    VOTE_TIE,
+    clipped,
+    first,
+    gradients,
+    reweighed,
+    seen_of,
+    shared,
+    softmax_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,12 +46,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["TIE", "Mixture", "Said", "softmax_of"]
-
-#: Scores, probabilities and votes are equal within these: rounding decides nothing.
-TIE, VOTE_TIE = 1e-6, 1e-9
-#: Scores of experts that a gate sees are clipped, and those that become probabilities.
-SEEN, LARGEST = 6.0, 30.0
+__all__ = ["Mixture", "Said"]
 
 
 class Said(NamedTuple):
@@ -87,41 +94,6 @@ class Said(NamedTuple):
         floors = np.array(FLOORS)[:, np.newaxis]
         maps = (1.0 - floors) * powers[:-1, np.newaxis] + floors / self.known
         return np.vstack([maps.reshape(-1, self.known), powers[-1]])
-
-
-def first(values: Array, tie: float) -> Any:
-    """Return the first place, along the last axis, of the largest value."""
-    return (values >= values.max(axis=-1, keepdims=True) - tie).argmax(axis=-1)
-
-
-def shared(weights: Array, share: float) -> Array:
-    """Spread a share of weights over all of them; their sum is 1."""
-    spread: Array = (1.0 - share) / weights.sum() * weights + share / len(weights)
-    return spread
-
-
-def reweighed(weights: Array, own: Array, w: float, share: float) -> Array:
-    """Multiply weights by the probabilities that were given to what came, to the power `w`."""
-    most = own[weights > 0.0].max()  # beside which they are taken, as all could underflow
-    return shared(weights * np.minimum(own / most, 1.0) ** w, share)
-
-
-def softmax_of(scores: Array) -> Array:
-    """Probability by class; of a single score it is that of the second class."""
-    if scores.shape[1] == 1:
-        one = 1.0 / (1.0 + np.exp(-np.clip(scores, -LARGEST, LARGEST)))
-        return np.hstack([1.0 - one, one])
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    probabilities: Array = powers / powers.sum(axis=1, keepdims=True)
-    return probabilities
-
-
-def clipped(probabilities: Array) -> Array:
-    """Probabilities of which none is 0."""
-    n_classes = probabilities.shape[1]
-    least = min(CLIP, 0.5 / n_classes)
-    lifted: Array = least + (1.0 - n_classes * least) * probabilities
-    return lifted
 
 
 class Mixture(Part):
@@ -177,7 +149,7 @@ class Mixture(Part):
 
     def say(self, scores: Array, known: int) -> Said:
         """Mix the experts' scores, by member and row, where so many classes were met."""
-        scores = np.vstack([scores, self.gates @ np.clip(scores, -SEEN, SEEN)])
+        scores = np.vstack([scores, self.gates @ seen_of(scores)])
         softmax = softmax_of(scores)
         p = clipped(softmax)
         mixture = self.weights @ p
@@ -261,7 +233,7 @@ class Mixture(Part):
     def _learn_gates(self, said: Said, number: int, w: float) -> None:
         """One step on the log loss in the weights that gates give the others' scores."""
         n, first_order = self.gates.shape[1], len(GATES)
-        seen = np.clip(said.scores[:n], -SEEN, SEEN)
+        seen = seen_of(said.scores[:n])
         rates = w / n * np.array(GATES)[:, np.newaxis]
         steps = rates * gradients(said.softmax[n : n + first_order], number)
         gates = self.gates.copy()
@@ -291,10 +263,3 @@ class Mixture(Part):
         self.covariance = covariance
         step: Array = w * u * gain
         return step
-
-
-def gradients(softmax: Array, number: int) -> Array:
-    """Minus the gradient of the log loss in the score of each class."""
-    result = -softmax
-    result[:, number] += 1.0
-    return result

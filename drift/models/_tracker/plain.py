@@ -17,10 +17,11 @@ from drift.models._store import supports as stores
 from drift.models._store.class_labels import check_class
 from drift.models._store.undo import Part
 from drift.models._tracker.check import check_tracker
-from drift.models._tracker.mixture import TIE, Mixture, gradients, softmax_of
+from drift.models._tracker.mixture import Mixture
 from drift.models._tracker.plan import DRAWS, KALMAN, KNOTS, LINEAR, N_LINEAR, N_SPLINES, SPLINES
 from drift.models._tracker.rows import RowByRow
 from drift.models._tracker.scaling import Scaling, values_of
+from drift.models._tracker.scores import TIE, gradients, softmax_of
 from drift.models._tracker.slots import STEP, mix
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ class TrackerCore(RowByRow, Part):
         scores, softmax = said.scores, said.softmax
         new = number < 0
         number = len(self.classes) if new else number
+        gate = self.mixture.gates[-1]
         inserts = self.mixture.learn(said, number, w)
         self.norms += point.squared + 1.0
         if new:
@@ -207,7 +209,7 @@ class TrackerCore(RowByRow, Part):
         if self.scaling.learn(point):
             self._begin(self.scaling, self.store.wide)
         elif inserts:
-            self._insert(point, steps[:n])
+            self._insert(point, steps[:n], gate[:n])
         return said.prediction
 
     def _meet(self, y: Label, scores: Array) -> Array:
@@ -258,11 +260,11 @@ class TrackerCore(RowByRow, Part):
 
     # --- the supports --------------------------------------------------------------------------
 
-    def _insert(self, point: Point, steps: Array) -> None:
+    def _insert(self, point: Point, steps: Array, gate: Array) -> None:
         """Make an example a support; on a full budget a cheap one is merged into its nearest."""
         plan = self.plan
         if self.store.n_held() == plan.budget:
-            self._evict()
+            self._evict(gate)
         self.factors = self.factors * (1.0 - np.tile(plan.lost, len(plan.kernels)))
         for e in np.flatnonzero(self.factors < 1e-6):
             self.coefficients[e] *= np.float32(self.factors[e])
@@ -278,10 +280,10 @@ class TrackerCore(RowByRow, Part):
         rates = rates / self.factors / self._by_expert(own)
         self.coefficients[:, :, slot] = rates[:, np.newaxis] * steps
 
-    def _evict(self) -> None:
+    def _evict(self, gate: Array) -> None:
         slots = self.store.slots()
         drawn = np.array([slots[self._draw(len(slots))] for _ in range(DRAWS)])
-        b = int(drawn[self._costs(drawn).argmin()])
+        b = int(drawn[self._costs(drawn, gate).argmin()])
         if len(slots) > 2:
             self._merge(b, [slot for slot in slots if slot != b])
         self.store.remove(b)
@@ -292,12 +294,16 @@ class TrackerCore(RowByRow, Part):
         self.draws = (self.draws + STEP) % 2**64
         return (mix(self.draws) >> 32) * below >> 32
 
-    def _costs(self, slots: Array) -> Array:
-        """What would be lost with each support."""
-        weights = self.mixture.weights[: self.plan.n_experts] * self.factors
-        sizes = abs(self.coefficients[:, :, slots]).sum(axis=1, dtype=float)
-        own = [self.squared[slots] ** (0.5 * (width == 0.0)) for width in self.plan.kernels]
-        costs: Array = weights @ (sizes * self._by_expert(own))
+    def _costs(self, slots: Array, gate: Array) -> Array:
+        """What would be lost with each support: of the experts, and of what the gate sums up."""
+        kernels = self.plan.kernels
+        weights, trust = self.mixture.weights[: self.plan.n_experts], self.mixture.weights[-1]
+        found = self.coefficients[:, :, slots] * self.factors[:, np.newaxis, np.newaxis]
+        found = found.reshape(len(kernels), -1, *found.shape[1:])  # kernel, expert, row, support
+        own = [self.squared[slots] ** (0.5 * (width == 0.0)) for width in kernels]
+        sizes = np.einsum("ke,kers->ks", weights.reshape(len(kernels), -1), abs(found))
+        sums = abs(np.einsum("ke,kers->krs", gate.reshape(len(kernels), -1), found)).sum(axis=1)
+        costs: Array = ((sizes + trust * sums) * own).sum(axis=0)
         return costs
 
     def _merge(self, b: int, others: list[int]) -> None:

@@ -9,7 +9,6 @@ __all__ = [
     "DRAWS",
     "EVEN",
     "FLOORS",
-    "FORGETTING",
     "GATES",
     "INSERTION",
     "KALMAN",
@@ -26,6 +25,8 @@ __all__ = [
     "N_SPLINES",
     "SECOND_ORDER",
     "SLOPES",
+    "SLOWLY",
+    "SOON",
     "SPLINED",
     "SPLINES",
     "VOTE",
@@ -35,9 +36,10 @@ __all__ = [
 #: Insertion where an example's loss is above this share of the running mean loss, which forgets
 #: at this rate.
 INSERTION, MEMORY = 0.25, 0.999
-#: Share of the coefficients that an insertion takes, times the learning rate and the budget's root:
-#: large steps write over what is wrong, so that fast experts need to forget less.
-FORGETTING = 0.75
+#: Share of the coefficients that an insertion takes: times the budget, of experts that forget
+#: slowly; times the learning rate and the budget's root, of the others: large steps write over what
+#: is wrong, so that fast experts need to forget less.
+SLOWLY, SOON = 0.05, 0.75
 #: Least probability that a member gives a class.
 CLIP = 1e-3
 #: What a mistake takes from a member's logarithmic weight in the vote.
