@@ -18,7 +18,7 @@ from drift._checks import check_names, suggest
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["Option", "check_options", "declared", "from_table", "option"]
 
@@ -217,16 +217,23 @@ def from_table(kind: type, table: Mapping[str, Any], where: str, *, flags: bool 
     Raises
     ------
     ParameterError
-        If there is no such option, its value cannot be, or one is missing.
+        If there is no such option, its value cannot be, or by all their names if some are missing.
     """
     known = {one.name: one for one in declared(kind)}
     check_names(f"{where} has no", table, known)
     for name, value in table.items():
         one = known[name]
         one.check(value, f"{one.flag} ({name} in {where})" if flags else f"{where} {name}")
-    for name, one in known.items():
-        if one.default is dataclasses.MISSING and table.get(name) in {None, ""}:
-            option = f"the {name}" if one.argument else one.flag
-            way = f"{option}, or {name} in {where} of the --config file" if flags else name
-            raise ParameterError(f"give {way}" if flags else f"{where} lacks {way}")
+    missing = [one for one in known.values() if one.required and table.get(one.name) in {None, ""}]
+    if missing:
+        names = _listed(one.name for one in missing)
+        if not flags:
+            raise ParameterError(f"{where} lacks {names}")
+        words = _listed(f"the {one.name}" if one.argument else one.flag for one in missing)
+        raise ParameterError(f"give {words}, or {names} in {where} of the --config file")
     return kind(**{known[name].field: known[name].made(value) for name, value in table.items()})
+
+
+def _listed(words: Iterable[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

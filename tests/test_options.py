@@ -58,6 +58,7 @@ def test_a_table_makes_the_dataclass_by_the_names_of_the_file():
         ({"folder": 1}, "[job] folder must be Path, not int"),
         ({"from": "latst"}, "[job] from cannot be 'latst': did you mean 'latest'?"),
         ({"group": ""}, "[job] lacks group"),
+        ({"group": "", "topic": ""}, "[job] lacks topic and group"),
     ],
 )
 def test_what_a_file_cannot_say_is_refused_by_its_name(table, message):
@@ -71,6 +72,7 @@ def test_what_a_file_cannot_say_is_refused_by_its_name(table, message):
         (GIVEN | {"every": 0}, "--every (every in [job]) must be at least 1, not 0"),
         ({"topic": "t"}, "give --group, or group in [job] of the --config file"),
         ({"group": "g"}, "give the topic, or topic in [job] of the --config file"),
+        ({}, "give the topic and --group, or topic and group in [job] of the --config file"),
     ],
 )
 def test_what_the_command_line_may_give_too_is_named_both_ways(table, message):

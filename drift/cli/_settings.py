@@ -16,7 +16,7 @@ from drift.cli._worker import ConsumeOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from drift.cli._log import Secrets
@@ -83,12 +83,27 @@ def read(  # noqa: PLR0913, PLR0917
         If the file cannot be read, or names what there is not.
     """
     tables = load(config, _TABLES)
-    kafka = kafka_options(tables, environ, bootstrap, secrets)
-    options = from_table(ConsumeOptions, tables["worker"] | dict(worker), "[worker]", flags=True)
+    options, (kafka, consumer, producer) = _at_once(
+        lambda: from_table(ConsumeOptions, tables["worker"] | dict(worker), "[worker]", flags=True),
+        lambda: kafka_options(tables, environ, bootstrap, secrets),
+    )
     codec = _codec(tables["codec"])
     model = {name: value for name, value in model.items() if value is not None}
     model = _model(tables["model"], model, options)
-    return Settings(model, options, *kafka, codec)
+    return Settings(model, options, kafka, consumer, producer, codec)
+
+
+def _at_once(*steps: Callable[[], Any]) -> list[Any]:
+    """Return what each step gives; what several of them miss or refuse is said at once."""
+    found, problems = [], []
+    for step in steps:
+        try:
+            found.append(step())
+        except ParameterError as problem:
+            problems.append(str(problem))
+    if problems:
+        raise ParameterError("; ".join(problems))
+    return found
 
 
 def _codec(table: dict[str, Any]) -> Codec:

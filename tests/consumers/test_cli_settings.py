@@ -203,10 +203,13 @@ def test_numbers_of_the_worker_that_cannot_be_are_refused(settings, name, value,
 
 
 def test_settings_that_are_missing_are_named(settings):
-    with pytest.raises(ParameterError, match="give --group, or group in"):
+    with pytest.raises(ParameterError, match="give --group and --checkpoints, or group"):
         settings(worker={"topic": "t"})
     with pytest.raises(ParameterError, match="say where the broker is"):
         settings(bootstrap=None)
+    missing = "give the topic, --group and --checkpoints, or topic, group and .*; say where the bro"
+    with pytest.raises(ParameterError, match=missing):
+        settings(worker={}, bootstrap=None)
     with pytest.raises(ParameterError, match="bootstrap_servers must be host:port or a list"):
         settings("[kafka]\nbootstrap_servers = 9092", bootstrap=None)
     with pytest.raises(ParameterError, match="bootstrap_servers must be host:port or a list"):
