@@ -23,9 +23,9 @@ __all__ = ["Replay"]
 class Replay(Client):
     """Send dead letters back to the topic that they come from, with their keys and headers.
 
-    Takes the letters that there are as it starts. One that stands twice is sent once, and what the
-    topic holds of an earlier replay is left out: after an interruption the same command sends the
-    rest. Run one at a time.
+    Takes the letters that there are as it starts. Duplicates are skipped, and so is what the topic
+    holds of an earlier replay: after an interruption the same command sends the rest. Run one at a
+    time.
     """
 
     dead_letters: str = option("The dead letters of `drift consume`.", argument=True)
@@ -48,9 +48,9 @@ class Replay(Client):
             found = Letters(letters, target, error=self.error, warn=warn)
             count = _show(found) if self.dry_run else _send(found, sending)
         click.echo(
-            f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent once more, "
-            f"{found.before:,} were before; {found.twice:,} letters stand twice, "
-            f"{found.others:,} are of other topics"
+            f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent, {found.before:,} sent by an "
+            f"earlier replay; skipped {found.twice:,} duplicate letters and {found.others:,} of "
+            "other topics"
         )
 
 

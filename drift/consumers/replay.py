@@ -25,10 +25,10 @@ _REPLAYED = "drift.replayed"
 class Replay:
     """The dead letters whose messages their topic has to be sent once more, as of now.
 
-    A letter that stands twice counts once. A message that the topic holds of an earlier replay, as
-    its header ``drift.replayed`` tells, is not sent again: a replay that was interrupted goes on,
-    and one that is run twice sends nothing. Of two at the same time each would send all. What
-    cannot be sent is left out: values that were cut off, and tombstones without a key.
+    Duplicate letters count once. A message that the topic holds of an earlier replay, as its header
+    ``drift.replayed`` tells, is not sent again: a replay that was interrupted goes on, and one that
+    is run twice sends nothing. Of two at the same time each would send all. What cannot be sent is
+    left out: values that were cut off, and tombstones without a key.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Replay:
     before : int
         Messages that the topic holds of an earlier replay.
     twice : int
-        Letters beyond the first of a message.
+        Duplicate letters: those beyond the first of a message.
     others : int
         Letters of other topics.
 
