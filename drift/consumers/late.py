@@ -135,11 +135,6 @@ class LateLearner(Learner):
     # --- messages ------------------------------------------------------------------------------
 
     @property
-    def labels_learnt(self) -> int:
-        """Next offset of the labels."""
-        return self.join.labels
-
-    @property
     def waits(self) -> bool:
         """Whether a label was begun that is not finished."""
         return self._begun is not None
@@ -192,7 +187,7 @@ class LateLearner(Learner):
         """Predict a message of the features."""
         example = identified(self.codec.decode, message)
         self._id = example.id
-        _, answer = self._predict(message, example)
+        _, answer = self._predict(message, example, labels_learnt=self.join.labels)
         self.metrics.unlabelled += 1
         return answer
 

@@ -197,11 +197,6 @@ class Learner:
         self.metrics.counts_of(self.model)
 
     @property
-    def labels_learnt(self) -> int | None:
-        """Next offset of labels that have a topic of their own, which goes into predictions."""
-        return None
-
-    @property
     def waits(self) -> bool:
         """Whether a label was begun whose features have not come."""
         return False
@@ -229,8 +224,10 @@ class Learner:
             self.model.learn_one(example.features, example.label, w=example.weight)
         self.metrics.learnt(predicted != example.label)
 
-    def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:
-        """Return the predicted label, and what is to be sent of it."""
+    def _predict(
+        self, message: Message, example: Example, **more: Any
+    ) -> tuple[Any, list[Outgoing]]:
+        """Return the predicted label, and what is to be sent of it, with `more` at its end."""
         if self.options.predictions is None:
             return self.model.predict_one(example.features), []
         predicted, score, chances = answer_of(self.model, example.features)
@@ -250,9 +247,8 @@ class Learner:
             "partition": partition,
             "offset": offset,
             "checkpoint": self.checkpoint,
+            **more,
         }
-        if (learnt := self.labels_learnt) is not None:
-            body["labels_learnt"] = learnt
         try:
             value = _dumps(body)
         except TypeError:  # a label that JSON does not know, as numpy's
