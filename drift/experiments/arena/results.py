@@ -17,7 +17,15 @@ from drift.errors import MissingExtraError
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.results import frame
-from drift.experiments.comparison.rows import BASELINES, RUNS, costs, grouped, mean_row, run_rows
+from drift.experiments.comparison.rows import (
+    BASELINES,
+    RUNS,
+    costs,
+    grouped,
+    mean,
+    mean_row,
+    run_rows,
+)
 from drift.experiments.comparison.statistics import holm, pairs_of
 
 if TYPE_CHECKING:
@@ -105,17 +113,10 @@ class ArenaResults:
         """One row a stream, model and delay."""
         groups = grouped(self.records, "stream", "model", "delay")
         means = [_mean(group) for group in groups.values()]
-        tuned: dict[tuple[str, str], list[Record]] = defaultdict(list)
-        for row in means:
-            tuned[row["stream"], row["model"].partition(" @ ")[0]].append(row)
-        best = {key: _best(key[1], settings) for key, settings in tuned.items()}
         found = []
         for row in means:
             if " @ " not in row["model"]:
-                found.append(row)
-                choice = best[row["stream"], row["model"]]
-                if row["delay"] is None and choice is not None:
-                    found.append(choice)
+                found += [row, *_tuned(row, means)]
         return found
 
     def error(self, stream: str, model: str, delay: str | None = None) -> float | None:
@@ -297,20 +298,20 @@ def _mean(group: list[Record]) -> Record:
 
 def _by_source(errors: Mapping[str, float | None]) -> float | None:
     """Mean error over the sources of streams; None where one is not known."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for stream, error in errors.items():
-        found[STREAMS[stream].source or stream].append(np.nan if error is None else error)
-    total = float(np.mean([np.mean(own) for own in found.values()])) if found else np.nan
-    return None if np.isnan(total) else total
-
-
-def _best(name: str, settings: Iterable[Record]) -> Record | None:
-    """Return the row of the setting with the smallest error; None where there is one alone."""
-    known = [
-        row
-        for row in settings
-        if row["delay"] is None and row["status"] == "ok" and row["error"] is not None
-    ]
-    if len(known) < 2:
+    rows = [{"source": STREAMS[s].source or s, "error": error} for s, error in errors.items()]
+    if None in errors.values():
         return None
-    return {**min(known, key=lambda row: row["error"]), "model": f"{name}, tuned"}
+    return mean(mean(row["error"] for row in own) for own in grouped(rows, "source").values())
+
+
+def _tuned(row: Record, means: Iterable[Record]) -> list[Record]:
+    """Return the setting of a model with the smallest error; nothing where there is one alone."""
+    known = [
+        one
+        for one in means
+        if one["stream"] == row["stream"] and one["model"].partition(" @ ")[0] == row["model"]
+        if one["delay"] is None and one["status"] == "ok" and one["error"] is not None
+    ]
+    if row["delay"] is not None or len(known) < 2:
+        return []
+    return [{**min(known, key=lambda one: one["error"]), "model": f"{row['model']}, tuned"}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -113,18 +113,16 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('Perceptron', '', 2), ('half', 'budget 20', 2)]
     """
     started = time.perf_counter()
-    settings = _Shared(
-        kernel,
-        check_integer("permutations", permutations),
-        check_integer("epochs", epochs),
-        as_stream,
-    )
-    _refuse(contenders, settings, test)
+    permutations = check_integer("permutations", permutations)
+    epochs = check_integer("epochs", epochs)
+    if as_stream and (epochs > 1 or test is not None):
+        raise ParameterError("a stream passes once and has no test part: no epochs, and no test")
+    _refuse(contenders, as_stream=as_stream)
+    contenders = {n: replace(one, kernel=one.kernel or kernel) for n, one in contenders.items()}
     problems = {
         factor: Problem(documents, target, test, factor)
         for factor in {one.factor for one in contenders.values()}
     }
-    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     with held(output) as folder:
         records: dict[str, list[Record]] = {}
         for later in (False, True):
@@ -132,11 +130,23 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
                 n: one for n, one in contenders.items() if (one.budget_of is not None) is later
             }
             runs = {
-                name: _runs(one, _parameters(one, records), problems[one.factor], settings)
+                name: _runs(
+                    *(_with_budget(one, records), problems[one.factor], permutations, epochs),
+                    as_stream=as_stream,
+                )
                 for name, one in stage.items()
             }
             queue = [run for group in runs.values() for run in group]
-            done = iter(run_all(queue, folder=folder, progress=progress, **where))
+            done = iter(
+                run_all(
+                    queue,
+                    folder=folder,
+                    jobs=jobs,
+                    backend=backend,
+                    address=address,
+                    progress=progress,
+                )
+            )
             records |= {name: [next(done) for _ in group] for name, group in runs.items()}
         results = PaperResults(
             records={name: records[name] for name in contenders},
@@ -155,21 +165,10 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     return results
 
 
-class _Shared(NamedTuple):
-    """What all contenders share."""
-
-    kernel: Kernel | None
-    permutations: int
-    epochs: int
-    as_stream: bool
-
-
-def _refuse(contenders: Mapping[str, Setting], settings: _Shared, test: Documents | None) -> None:
-    if settings.as_stream and (settings.epochs > 1 or test is not None):
-        raise ParameterError("a stream passes once and has no test part: no epochs, and no test")
-    known = [*MODELS, *RIVALS] if settings.as_stream else [*MODELS, SVM]
+def _refuse(contenders: Mapping[str, Setting], *, as_stream: bool) -> None:
+    known = [*MODELS, *RIVALS] if as_stream else [*MODELS, SVM]
     for name, one in contenders.items():
-        if one.model not in known or (one.adwin and not settings.as_stream):
+        if one.model not in known or (one.adwin and not as_stream):
             hint = "compare as_stream, or " if one.model in RIVALS or one.adwin else ""
             raise ParameterError(f"no model {one.model!r}: {hint}choose among {', '.join(known)}")
         source = one if one.budget_of is None else contenders.get(one.budget_of)
@@ -180,20 +179,20 @@ def _refuse(contenders: Mapping[str, Setting], settings: _Shared, test: Document
             )
 
 
-def _parameters(one: Setting, records: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
+def _with_budget(one: Setting, records: Mapping[str, Iterable[Record]]) -> Setting:
     if one.budget_of is None:
-        return dict(one.parameters)
+        return one
     supports = [record["supports"] for record in records[one.budget_of]]
-    return {"budget": max(1, round(float(np.mean(supports)))), **one.parameters}
+    budget = max(1, round(float(np.mean(supports))))
+    return replace(one, parameters={"budget": budget, **one.parameters})
 
 
 def _runs(
-    one: Setting, parameters: dict[str, Any], problem: Problem, settings: _Shared
+    one: Setting, problem: Problem, permutations: int, epochs: int, *, as_stream: bool
 ) -> list[Run]:
-    one = replace(one, parameters=parameters, kernel=one.kernel or settings.kernel)
     if one.model == SVM:
         return [paper_run(one, problem, 0)]
-    runs, draws = range(settings.permutations), one.draws
-    if settings.as_stream:
+    runs, draws = range(permutations), one.draws
+    if as_stream:
         return [paper_run(one, problem, None, seed) for seed in (runs if draws else [None])]
-    return [paper_run(one, problem, i, i if draws else None, settings.epochs) for i in runs]
+    return [paper_run(one, problem, i, i if draws else None, epochs) for i in runs]

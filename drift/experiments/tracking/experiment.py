@@ -184,9 +184,15 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         for index, shifting in streams
         for chunk in range(len(shifting.targets))
     ]
-    where: dict[str, Any] = {"jobs": jobs, "backend": backend, "address": address}
     with held(output) as folder:
-        records = run_all([*whole, *chunks], folder=folder, progress=progress, **where)
+        records = run_all(
+            [*whole, *chunks],
+            folder=folder,
+            jobs=jobs,
+            backend=backend,
+            address=address,
+            progress=progress,
+        )
         results = TrackingResults(
             records=records[: len(whole)],
             chunks=records[len(whole) :],
