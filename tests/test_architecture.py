@@ -24,7 +24,7 @@ ALLOWED = {
     "kernels": set(),
     "models": {"kernels"},
     "streams": set(),
-    "experiments": {"kernels", "models", "streams", "consumers"},
+    "experiments": {"kernels", "models", "streams"},
     "consumers": {"kernels", "models"},
     "testing": {"consumers"},
     "cli": {"kernels", "models", "streams", "experiments", "consumers", "testing"},

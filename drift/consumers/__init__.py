@@ -6,7 +6,9 @@ from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
 from drift.consumers.checkpoints.storable import register
 from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.join import JoinOptions
 from drift.consumers.options import WorkerOptions
+from drift.consumers.relearning import Relearnt, read_logs, relearn
 
 if TYPE_CHECKING:
     from drift.consumers.worker import Worker
@@ -16,10 +18,14 @@ __all__ = [
     "CheckpointFolder",
     "Claim",
     "Example",
+    "JoinOptions",
     "JsonCodec",
+    "Relearnt",
     "Worker",
     "WorkerOptions",
+    "read_logs",
     "register",
+    "relearn",
 ]
 
 

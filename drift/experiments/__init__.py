@@ -16,7 +16,6 @@ from drift.experiments.comparison import ComparisonResults, Contender, compare
 from drift.experiments.folder import Record, RunFolder
 from drift.experiments.jobs import Run
 from drift.experiments.papers import REPRODUCTIONS, PaperResults, Problem, reproduce
-from drift.experiments.replay import Replayed, read_logs, replay
 from drift.experiments.runner import learn, run_all
 from drift.experiments.tracking import TRACKING_MODELS, TrackingResults, default_budgets, track
 
@@ -28,15 +27,12 @@ __all__ = [
     "PaperResults",
     "Problem",
     "Record",
-    "Replayed",
     "Run",
     "RunFolder",
     "TrackingResults",
     "compare",
     "default_budgets",
     "learn",
-    "read_logs",
-    "replay",
     "reproduce",
     "run_all",
     "track",

@@ -7,17 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from drift.consumers import read_logs, relearn
 from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import JsonCodec
-from drift.consumers.join import (
-    FeatureMessage,
-    Join,
-    JoinOptions,
-    LabelMessage,
-)
+from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
 from drift.consumers.records import CutValue, Message, Position, RawName
 from drift.errors import ParameterError, UnavailableError
-from drift.experiments import read_logs, replay
 from drift.models import LBP
 
 IDS = st.one_of(st.none(), st.integers(0, 7), st.sampled_from(["a", "1", "2"]))
@@ -110,7 +105,7 @@ def learn(model, learnt):
 def test_what_is_learnt_is_what_lists_learn(given_logs):
     features, labels, options = given_logs
     model, plain = LBP(5), LBP(5)
-    join, _ = replay(model, features, labels, options=options)
+    join, _ = relearn(model, features, labels, options=options)
     kept, counts, learnt, offset = twin(features, labels, options)
     learn(plain, learnt)
     assert encode(model) == encode(plain)
@@ -129,7 +124,7 @@ def test_neither_restarts_nor_fetches_change_anything(  # noqa: C901 - a driver 
     given_logs, restarts, fetches
 ):
     features, labels, options = given_logs
-    whole, _ = replay(LBP(5), features, labels, options=options)
+    whole, _ = relearn(LBP(5), features, labels, options=options)
     join, learnt, steps = Join(options), [], 0
 
     def restarted(join):
@@ -171,7 +166,7 @@ def test_neither_restarts_nor_fetches_change_anything(  # noqa: C901 - a driver 
 
 
 @given(logs(), st.data())
-def test_a_replay_makes_the_decisions_and_predictions_of_the_worker(given_logs, data):
+def test_relearning_makes_the_decisions_and_predictions_of_the_worker(given_logs, data):
     features, labels, options = given_logs
     worker, join = LBP(5), Join(options)
     rest, predicted = list(features), {}
@@ -191,7 +186,7 @@ def test_a_replay_makes_the_decisions_and_predictions_of_the_worker(given_logs, 
         if outcome.kind == "learnt":
             learn(worker, [(outcome.features, label.label, label.weight)])
     model = LBP(5)
-    again, same = replay(
+    again, same = relearn(
         model, features, labels, predicted, options=options, given_up=join.given_up
     )
     assert again.state() == join.state()
@@ -207,7 +202,7 @@ def test_a_label_before_its_features_waits_for_the_grace():
     features = [FeatureMessage(n, 1000 * n, f"id{n}", {"x": n}) for n in range(10)]
     late = LabelMessage(0, 2000, "id7", label=True)
     for grace, kind, read in ((5, "learnt", 8), (4, "learnt", 8), (3, "orphan", 7)):
-        join, _ = replay(LBP(5), features, [late], options=JoinOptions(grace=grace))
+        join, _ = relearn(LBP(5), features, [late], options=JoinOptions(grace=grace))
         assert (+join.counts, join.features) == (Counter({kind: 1}), read)
 
 
@@ -215,7 +210,7 @@ def test_of_a_repeated_id_the_first_counts_and_its_label_once():
     features = [FeatureMessage(n, n, "a", {"x": 1.0 + n}) for n in range(3)]
     labels = [LabelMessage(n, 9, name, label=True) for n, name in enumerate("aab")]
     model = LBP(5)
-    join, _ = replay(model, features, [*labels, LabelMessage(3, 9, "z", label=True)])
+    join, _ = relearn(model, features, [*labels, LabelMessage(3, 9, "z", label=True)])
     assert [x for x, _ in model.supports] == [{"x": 1.0}]
     assert join.counts == Counter({"learnt": 1, "duplicate": 1, "repeated": 2})
     assert join.labels == 2  # where the features of "b" may still come
@@ -226,7 +221,7 @@ def test_what_a_worker_could_not_learn_is_done_and_not_learnt():
     features = [FeatureMessage(n, n, n, x) for n, x in enumerate(given)]
     labels = [LabelMessage(n, 9, n % 4, y) for n, y in enumerate([True, True, "?", False, True])]
     model, plain = LBP(5), LBP(5)
-    join, _ = replay(model, features, labels)
+    join, _ = relearn(model, features, labels)
     learn(plain, [({"x": 1.0}, True, None), ({"x": 3.0}, False, None)])
     assert encode(model) == encode(plain)
     assert +join.counts == Counter({"learnt": 4, "duplicate": 1})
@@ -273,7 +268,7 @@ def test_what_a_worker_gives_up_is_nothing_in_its_logs():
     assert [one[:4] for one in labels[1:]] == [(offset, 9, None, None) for offset in range(1, 6)]
 
 
-def test_a_registry_that_is_away_ends_a_replay_as_it_ends_a_worker():
+def test_a_registry_that_is_away_ends_relearning_as_it_ends_a_worker():
     class Away(JsonCodec):
         def decode(self, value, headers=()):
             raise UnavailableError("the registry does not answer")

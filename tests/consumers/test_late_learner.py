@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, read_logs, relearn
 from drift.consumers.checkpoints import adoption
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
@@ -21,7 +21,6 @@ from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
-from drift.experiments import read_logs, replay
 from drift.models import LBP
 from tests.consumers.late_logs import JOIN, logs
 from tests.consumers.twin_late import Twin
@@ -177,7 +176,7 @@ def test_an_id_that_a_checkpoint_would_give_back_as_another_is_refused(kind):
         assert (letter.topic, headers["drift.topic"]) == ("dead", message.position.topic.encode())
         assert headers["drift.error"].startswith(b"id is ")
     read, known = read_logs([features], [label], codec)
-    join, _ = replay(LBP(9), read, known, options=one.options)
+    join, _ = relearn(LBP(9), read, known, options=one.options)
     assert join.state() == one.join_state()
 
 

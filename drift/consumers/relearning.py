@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from drift.consumers.records import Message
     from drift.types import Features, Label
 
-__all__ = ["Replayed", "read_logs", "replay"]
+__all__ = ["Relearnt", "read_logs", "relearn"]
 
 #: What a message says that is given up.
 _NOTHING = Example(None)  # type: ignore[arg-type]
 
 
-class Replayed(NamedTuple):
+class Relearnt(NamedTuple):
     """A prediction: its label, its score where the model has one, and those of the classes."""
 
     label: Label
@@ -33,7 +33,7 @@ class Replayed(NamedTuple):
 def read_logs(
     features: Iterable[Message], labels: Iterable[Message], codec: Any = None
 ) -> tuple[list[FeatureMessage], list[LabelMessage]]:
-    """Return what `replay` takes from the messages of two partitions.
+    """Return what `relearn` takes from the messages of two partitions.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def _examples(
         yield message, found if refusal is None else _NOTHING
 
 
-def replay(  # noqa: PLR0913
+def relearn(  # noqa: PLR0913
     model: Any,
     features: Iterable[FeatureMessage],
     labels: Iterable[LabelMessage],
@@ -71,7 +71,7 @@ def replay(  # noqa: PLR0913
     *,
     options: JoinOptions | None = None,
     given_up: Iterable[tuple[int, int]] = (),
-) -> tuple[Join, dict[tuple[int, int], Replayed]]:
+) -> tuple[Join, dict[tuple[int, int], Relearnt]]:
     """Learn the two logs of a partition as a worker does, and predict what it predicted.
 
     Parameters
@@ -100,7 +100,7 @@ def replay(  # noqa: PLR0913
     >>> from drift.models import LBP
     >>> features = [FeatureMessage(n, 1000 * n, n, {"x": 1.0 + n}) for n in range(3)]
     >>> labels = [LabelMessage(0, 1_500, id=1, label=True), LabelMessage(1, 1_600, 0, False)]
-    >>> join, predicted = replay(LBP(9), features, labels, [(2, 1)])
+    >>> join, predicted = relearn(LBP(9), features, labels, [(2, 1)])
     >>> join.counts["learnt"], predicted[2, 1].label
     (2, True)
     """
@@ -108,13 +108,13 @@ def replay(  # noqa: PLR0913
     by_offset = {message.offset: message for message in log}
     wanted = sorted(set(predictions), key=lambda one: one[1], reverse=True)
     decided, join = set(given_up), Join(options or JoinOptions())
-    predicted: dict[tuple[int, int], Replayed] = {}
+    predicted: dict[tuple[int, int], Relearnt] = {}
 
     def predict(upto: float) -> None:
         while wanted and wanted[-1][1] <= upto:
             one = wanted.pop()
             if one[0] in by_offset and by_offset[one[0]].features is not None:
-                predicted[one] = Replayed(*answer_of(model, by_offset[one[0]].features))
+                predicted[one] = Relearnt(*answer_of(model, by_offset[one[0]].features))
 
     rest = iter(log)
     for label in labels:
