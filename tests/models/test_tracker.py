@@ -119,6 +119,16 @@ def test_shuffled_labels_end_at_the_rate_of_the_majority():
     assert abs(errors.mean() - (~y[500:]).mean()) < 0.04
 
 
+@pytest.mark.compiled
+def test_coefficients_that_fade_end_at_zero_before_they_are_denormal():
+    X, y = as_arrays(random_stream(200))
+    model = Tracker(30, forgetting=(0, 28))
+    model.learn_many(X, y)
+    sizes = abs(model._core.state()["coefficients"])
+    assert (sizes == 0).any()
+    assert sizes[sizes > 0].min() > 1e-20
+
+
 # --- one result in every form -------------------------------------------------------------------
 
 

@@ -99,10 +99,16 @@ DRIFT_CLONES static void drift_all_distances(double *__restrict distance, const 
     }
 }
 
-/* exp(-width * distance), to a few units in the last place; 0 below exp(-87). */
+/* Kernels below exp(-40), and coefficients too small to count, are flushed to 0: their products would be denormal, and
+   cost some processors a hundred cycles each. */
+static const float drift_far = 40.0f, drift_far_eighth = 6.73794700e-3f; /* exp(-40 / 8) */
+
+static inline float drift_flushed(double coefficient) { return fabs(coefficient) > 1e-20 ? (float)coefficient : 0.0f; }
+
+/* exp(-width * distance), to a few units in the last place. */
 DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__restrict distance, float width, int n) {
     for (int i = 0; i < n; i++) {
-        float x = -width * distance[i], bounded = x > -87.0f ? x : -87.0f;
+        float x = -width * distance[i], bounded = x > -drift_far ? x : -drift_far;
         float shifted = bounded * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f; /* rounds */
         float r = (bounded - whole * 0.693145752f) - whole * 1.42860677e-6f;
         float sum = 1.0f + r * (1.0f / 7);
@@ -115,45 +121,54 @@ DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__r
         sum = 1.0f + r * sum;
         exponent.real = shifted;
         power.bits = (int32_t)((uint32_t)(exponent.bits + 127) << 23);
-        out[i] = x > -87.0f ? sum * power.real : 0.0f;
+        out[i] = x > -drift_far ? sum * power.real : 0.0f;
     }
 }
 
 DRIFT_CLONES static void drift_eighths(float *__restrict out, const float *__restrict base, int n) {
     for (int i = 0; i < n; i++) {
-        float second = base[i] * base[i], fourth = second * second;
+        float value = base[i] > drift_far_eighth ? base[i] : 0.0f, second = value * value, fourth = second * second;
         out[i] = fourth * fourth;
     }
 }
 
-#define DRIFT_DOT(count)                                                                            \
-    do {                                                                                            \
-        float sum[count][DRIFT_LANES] = {{0}};                                                      \
-        for (int first = 0; first < n; first += DRIFT_LANES)                                        \
-            for (int c = 0; c < count; c++)                                                         \
-                for (int lane = 0; lane < DRIFT_LANES; lane++)                                      \
-                    sum[c][lane] += rows[c * stride + first + lane] * kernel[first + lane];         \
-        for (int half = DRIFT_LANES / 2; half; half /= 2)                                           \
-            for (int c = 0; c < count; c++)                                                         \
-                for (int lane = 0; lane < half; lane++) sum[c][lane] += sum[c][lane + half];        \
-        for (int c = 0; c < count; c++) out[c] = sum[c][0];                                         \
-    } while (0)
-
-/* Sums of coefficients times kernel values, for experts of the same kernel: four at a time, or one. */
+/* Sums of coefficients times kernel values, for experts of the same kernel: four at a time, or one. With an array for
+   each expert, and indices that cannot wrap, compilers keep the sums in registers. */
 DRIFT_CLONES static void drift_four_sums(double *out, const float *__restrict rows, const float *__restrict kernel,
-                                        size_t stride, int n) {
-    DRIFT_DOT(4);
+                                        size_t stride, size_t n) {
+    const float *__restrict second = rows + stride, *__restrict third = second + stride, *__restrict fourth = third + stride;
+    float a[DRIFT_LANES] = {0}, b[DRIFT_LANES] = {0}, c[DRIFT_LANES] = {0}, d[DRIFT_LANES] = {0};
+    for (size_t first = 0; first < n; first += DRIFT_LANES)
+        for (size_t lane = 0; lane < DRIFT_LANES; lane++) {
+            float value = kernel[first + lane];
+            a[lane] += rows[first + lane] * value;
+            b[lane] += second[first + lane] * value;
+            c[lane] += third[first + lane] * value;
+            d[lane] += fourth[first + lane] * value;
+        }
+    for (size_t half = DRIFT_LANES / 2; half; half /= 2)
+        for (size_t lane = 0; lane < half; lane++) {
+            a[lane] += a[lane + half];
+            b[lane] += b[lane + half];
+            c[lane] += c[lane + half];
+            d[lane] += d[lane + half];
+        }
+    out[0] = a[0], out[1] = b[0], out[2] = c[0], out[3] = d[0];
 }
 
-DRIFT_CLONES static void drift_one_sum(double *out, const float *__restrict rows, const float *__restrict kernel,
-                                      size_t stride, int n) {
-    DRIFT_DOT(1);
+DRIFT_CLONES static double drift_one_sum(const float *__restrict row, const float *__restrict kernel, int n) {
+    float sum[DRIFT_LANES] = {0};
+    for (int first = 0; first < n; first += DRIFT_LANES)
+        for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += row[first + lane] * kernel[first + lane];
+    for (int half = DRIFT_LANES / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++) sum[lane] += sum[lane + half];
+    return sum[0];
 }
 
 static void drift_expert_sums(double *out, const float *rows, const float *kernel, int count, size_t stride, int n) {
     int e = 0;
-    for (; count - e >= 4; e += 4) drift_four_sums(out + e, rows + e * stride, kernel, stride, n);
-    for (; e < count; e++) drift_one_sum(out + e, rows + e * stride, kernel, stride, n);
+    for (; count - e >= 4; e += 4) drift_four_sums(out + e, rows + e * stride, kernel, stride, (size_t)n);
+    for (; e < count; e++) out[e] = drift_one_sum(rows + e * stride, kernel, n);
 }
 
 /* What would be lost with each of the supports drawn: the sizes of its coefficients under the experts' `weights`, and

@@ -563,16 +563,16 @@ cdef class TrackerCore(Scaling):
                 row = self.coefficients_of(r, e)
                 if places[0] >= 0:
                     if places[1] >= 0:
-                        row[places[1]] = <float>(row[places[1]] + self.shares[2 * k] * row[places[0]])
-                        row[places[2]] = <float>(row[places[2]] + self.shares[2 * k + 1] * row[places[0]])
+                        row[places[1]] = drift_flushed(row[places[1]] + self.shares[2 * k] * row[places[0]])
+                        row[places[2]] = drift_flushed(row[places[2]] + self.shares[2 * k + 1] * row[places[0]])
                     row[places[0]] = 0.0
                 if self.factors[e] < 1e-6:
                     for i in range(self.stride):
-                        row[i] *= <float>self.factors[e]
+                        row[i] = drift_flushed(row[i] * <float>self.factors[e])
             if self.factors[e] < 1e-6:
                 self.factors[e] = 1.0
             for r in range(self.m.rows):
-                self.coefficients_of(r, e)[slot] = <float>(
+                self.coefficients_of(r, e)[slot] = drift_flushed(
                     w * self.rates[e] * drift_gradient(&self.m, e, r, number) / self.factors[e] / (own if self.widths[k] == 0.0 else 1.0)
                 )
 

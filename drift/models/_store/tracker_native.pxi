@@ -59,6 +59,7 @@ cdef extern from *:
     double drift_standardise(const double *, const double *, const double *, double *, double *, double *, double, int) nogil
     void drift_distances(float *, float *, const double *, const double *, double, int) nogil
     void drift_all_distances(double *, const double *, const double *, double, int) nogil
+    float drift_flushed(double) nogil
     void drift_gaussians(float *, const float *, float, int) nogil
     void drift_eighths(float *, const float *, int) nogil
     void drift_expert_sums(double *, const float *, const float *, int, size_t, int) nogil
