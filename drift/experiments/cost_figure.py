@@ -102,8 +102,10 @@ def error_against_cost(title: str, panels: Sequence[Panel], *, every: bool = Fal
     axes[0].set_ylim(0.93 * lowest, None if every else limit)
     log_errors(axes[0])
     axes[0].set_ylabel("error (%)")
-    note = "line: the front, which nothing beats in both; coloured: the six of least error"
-    note += "; hollow: River's"
+    note = (
+        "line: the front, which nothing beats in both; coloured: the six of least error; "
+        "hollow: River's"
+    )
     far = [f"{name} {error:.1f}" for name, error in least.items() if error >= limit]
     note += f"\nabove the panels (%): {', '.join(far)}" if far else ""
     finish(figure, title, axes, note=note, points=named)

@@ -159,7 +159,7 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
         missing = {run.key: run for run in runs if run.key not in done}
         queue = sorted(missing.values(), key=lambda run: -run.n_examples)
         results = closing(_results(queue, jobs, backend, address))
-        with results as arriving, _bar(queue if progress else []) as advance:
+        with results as arriving, _bar(queue, shown=progress) as advance:
             for key, result in arriving:
                 record = {**missing[key].identity, "key": key, **result}
                 if folder is not None:
@@ -170,11 +170,8 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
 
 
 @contextmanager
-def _bar(queue: Sequence[Run]) -> Iterator[Callable[[int], None]]:
+def _bar(queue: Sequence[Run], *, shown: bool) -> Iterator[Callable[[int], None]]:
     """Show a bar, and give a function that takes the number of examples just learnt."""
-    if not queue:
-        yield lambda _: None
-        return
     from rich import progress as bars  # noqa: PLC0415 - rich is for terminals
     from rich.console import Console  # noqa: PLC0415
 
@@ -187,11 +184,12 @@ def _bar(queue: Sequence[Run]) -> Iterator[Callable[[int], None]]:
     )
     streams = list(dict.fromkeys(run.identity["stream"] for run in queue))
     name = streams[0] if len(streams) == 1 else f"{len(streams)} streams"
-    with bars.Progress(*columns, console=Console(stderr=True)) as shown:
+    console, hidden = Console(stderr=True), not (shown and queue)
+    with bars.Progress(*columns, console=console, disable=hidden) as bar:
         total = sum(run.n_examples for run in queue)
-        task = shown.add_task(name, total=total, runs=0, n_runs=len(queue))
-        yield lambda examples: shown.update(
-            task, advance=examples, runs=shown.tasks[0].fields["runs"] + 1
+        task = bar.add_task(name, total=total, runs=0, n_runs=len(queue))
+        yield lambda examples: bar.update(
+            task, advance=examples, runs=bar.tasks[0].fields["runs"] + 1
         )
 
 

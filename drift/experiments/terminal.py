@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.rows import shown
+from drift.experiments.comparison.rows import grouped, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -119,15 +119,14 @@ def render(results: TrackingResults) -> RenderableType:
 
 
 def _claims(results: TrackingResults) -> Iterator[_Row]:
-    statement = None
-    for claim in results.claims():
-        own = {"statement": claim.statement, "shifts": "", "holds": ""}
-        if claim.statement != statement:
-            statement = claim.statement
-            yield own | {"model": f"({claim.claim})", "figures": Text(statement, "italic")}
-        holds = Text("true", "green") if claim.holds else Text("false", "red")
-        told = {"shifts": str(claim.shifts), "model": claim.model, "figures": claim.figures}
-        yield own | told | {"holds": holds}
+    for (letter, statement), claims in grouped(
+        [claim._asdict() for claim in results.claims()], "claim", "statement"
+    ).items():
+        said = {"model": f"({letter})", "figures": Text(statement, "italic")}
+        yield {"statement": statement, "shifts": "", "holds": ""} | said
+        for claim in claims:
+            holds = Text("true", "green") if claim["holds"] else Text("false", "red")
+            yield claim | {"shifts": str(claim["shifts"]), "holds": holds}
 
 
 #: Measures that the table of a comparison has.
@@ -135,7 +134,7 @@ _MEASURES = {"recovery": RECOVERY} | COSTS | MEASURES
 _COMPARED = ("error", "kappa", "kappa_temporal", "auc", "log_loss", "recovery", *COSTS)
 
 
-def compared(rows: Sequence[Record], runs: Sequence[_Row]) -> RenderableType:
+def compared(rows: Sequence[Record], runs: Sequence[Record]) -> RenderableType:
     """One row a stream and model, and what a reader of them has to know.
 
     Parameters
@@ -162,14 +161,11 @@ def _measured(name: str, row: _Row) -> str:
     return _MEASURES[name].text(row[name])
 
 
-def _remarks(rows: Sequence[_Row]) -> Iterator[str]:
+def _remarks(rows: Sequence[Record]) -> Iterator[str]:
     """What a reader has to know who compares these errors."""
-    counts: dict[tuple[int, int], list[str]] = {}
-    for row in rows:
-        if row["unpredicted"]:
-            counts.setdefault((row["unpredicted"], row["rows"]), []).append(row["model"])
-    for (unpredicted, n), models in counts.items():
-        who = ", ".join(dict.fromkeys(models))
+    asked = [row for row in rows if row["unpredicted"]]
+    for (unpredicted, n), own in grouped(asked, "unpredicted", "rows").items():
+        who = ", ".join(dict.fromkeys(row["model"] for row in own))
         yield f"no prediction for {unpredicted:,} of {n:,} rows, which no measure counts: {who}"
     for row in rows:
         if row["status"] != "ok":
@@ -229,9 +225,9 @@ def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:
     known
         By name.
     """
-    rows = []
-    for name, one in known.items():
-        missing = f"\nto get: {one.missing}" if one.missing else ""
-        of = f"{one.stream}, {one.kernel!r}\n{one.paper}{missing}"
-        rows.append({"experiment": name, "of": of})
+    about = {
+        name: (f"{one.stream}, {one.kernel!r}", one.paper, one.missing and f"to get: {one.missing}")
+        for name, one in known.items()
+    }
+    rows = [{"experiment": name, "of": "\n".join(filter(None, of))} for name, of in about.items()]
     return _table("Experiments of the papers", (_text("experiment"), _text("of")), rows)

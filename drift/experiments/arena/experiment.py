@@ -95,10 +95,11 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     """
     started = perf_counter()
     listed = [name for name, entry in STREAMS.items() if not entry.fetched]
-    wanted: Iterable[str] = _QUICK_STREAMS if quick else listed
-    families: Iterable[str] = _QUICK_MODELS if quick else MODELS
-    wanted = wanted if streams is None else in_order("stream", streams, STREAMS)
-    families = families if models is None else in_order("model", models, MODELS)
+    if streams is None:
+        streams = _QUICK_STREAMS if quick else listed
+    if models is None:
+        models = _QUICK_MODELS if quick else MODELS
+    wanted, families = in_order("stream", streams, STREAMS), in_order("model", models, MODELS)
     records: list[Record] = []
     with held(output) as folder:
         for name in () if tables else wanted:

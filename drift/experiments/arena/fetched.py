@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 from drift.errors import UnavailableError, needing
 from drift.experiments.river_models import river
 from drift.streams.stream import Stream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["covertype", "of_river", "sms"]
 
@@ -73,9 +70,5 @@ def covertype(rows: int) -> Stream:
             f"scikit-learn has fetched it into {get_data_home()}, or have SCIKIT_LEARN_DATA name "
             "the folder that has it"
         ) from error
-
-    def pairs() -> Iterator[tuple[dict[str, float], int]]:
-        for x, y in zip(found.data[:rows].tolist(), found.target[:rows].tolist(), strict=True):
-            yield dict(zip(found.feature_names, x, strict=True)), y
-
-    return Stream.of(pairs())
+    pairs = zip(found.data[:rows].tolist(), found.target[:rows].tolist(), strict=True)
+    return Stream([(dict(zip(found.feature_names, x, strict=True)), y) for x, y in pairs])

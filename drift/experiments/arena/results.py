@@ -183,10 +183,9 @@ class ArenaResults:
                 for s, errors in shared.items()
                 for name, error in zip((OWN, other), errors, strict=True)
             ]
-            names = {"error": OWN, "theirs": other, "no_change": BASELINES[0]}
             means = {
                 key: _by_source({s: self.error(s, name) for s in shared})
-                for key, name in names.items()
+                for key, name in (("error", OWN), ("theirs", other), ("no_change", BASELINES[0]))
             }
             found += [pair | means for pair in pairs_of(rows)]
         for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):

@@ -114,16 +114,19 @@ def _pair(own: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
     from scipy.stats import wilcoxon  # noqa: PLC0415 - scipy.stats takes half a second to import
 
     gaps = own - theirs
-    found: Record = {"n": len(gaps), "wins": int((gaps < 0).sum())}
-    found |= {"losses": int((gaps > 0).sum()), "ties": int((gaps == 0).sum())}
-    found["median_difference"] = float(np.median(gaps))
-    found["wilcoxon"] = float(wilcoxon(own, theirs).pvalue) if gaps.any() else 1.0
     try:
         shares: Iterable[float | None] = _bayesian(tuple(own.tolist()), tuple(theirs.tolist()))
     except ImportError:
         shares = (None, None, None)
-    found |= zip(("p_worse", "p_equivalent", "p_better"), shares, strict=True)
-    return found
+    return {
+        "n": len(gaps),
+        "wins": int((gaps < 0).sum()),
+        "losses": int((gaps > 0).sum()),
+        "ties": int((gaps == 0).sum()),
+        "median_difference": float(np.median(gaps)),
+        "wilcoxon": float(wilcoxon(own, theirs).pvalue) if gaps.any() else 1.0,
+        **dict(zip(("p_worse", "p_equivalent", "p_better"), shares, strict=True)),
+    }
 
 
 @cache  # a table, a page and a figure ask for the same

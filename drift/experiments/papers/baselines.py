@@ -224,15 +224,14 @@ class OnlineMaxMargin(Classifier):
         """
         if y not in {-1, 0, 1}:
             raise LabelError(f"label {y!r}: give bool, 0/1 or -1/+1")
-        sign, row = 1.0 if y == 1 else -1.0, self._row(x)
+        sign, row = 1.0 if y == 1 else -1.0, _kernel_row(self.kernel, x, [*self._examples, x])
         svc = _svc(self.C, tol=_SLACK / 10)
-        margin = sign * float(self._coefficients @ row)
         self._examples.append(dict(x))
         self._signs = np.append(self._signs, sign)
         self._coefficients = np.append(self._coefficients, 0.0)
         self._gram = np.pad(self._gram, (0, 1))
-        self._gram[-1, :-1] = self._gram[:-1, -1] = row
-        self._gram[-1, -1] = _kernel_row(self.kernel, x, [x])[0]
+        self._gram[-1] = self._gram[:, -1] = row
+        margin = sign * float(self._coefficients @ row)
         self.n_mistakes += margin <= 0.0
         if margin < 1.0 - _SLACK:
             self.n_updates += 1
@@ -246,7 +245,7 @@ class OnlineMaxMargin(Classifier):
         x
             Features by name, numbers.
         """
-        return float(self._coefficients @ self._row(x))
+        return float(self._coefficients @ _kernel_row(self.kernel, x, self._examples))
 
     def predict_one(self, x: Features, **kwargs: Any) -> bool:
         """Predict the label of one example.
@@ -259,9 +258,6 @@ class OnlineMaxMargin(Classifier):
             Ignored; River passes them on.
         """
         return self.decision_function_one(x) > 0.0
-
-    def _row(self, x: Features) -> Array:
-        return _kernel_row(self.kernel, x, self._examples)
 
     def _solve(self, svc: Any) -> None:
         n = len(self._signs)

@@ -102,12 +102,11 @@ class PaperResults(JupyterMixin):
         for name, records in self.records.items():
             row: dict[str, Any] = {"contender": name, "parameters": label(records[0])}
             for column in columns:
-                value, digits = _COLUMNS[column]
-                row |= _mean(column, records, value, digits)
+                row |= _mean(column, records, *_COLUMNS[column])
             learnt = sum(record["n_samples"] * record.get("epochs", 1) for record in records)
             row["rows_per_second"] = round(learnt / sum(record["seconds"] for record in records))
-            for column in printed:
-                row[f"paper_{column}"] = self.printed.get(name, {}).get(column, [None])[-1]
+            own = self.printed.get(name, {})
+            row |= {f"paper_{column}": own.get(column, [None])[-1] for column in printed}
             rows.append(row | {"runs": len(records)})
         return rows
 

@@ -97,12 +97,10 @@ def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
     rows = _rows(results, name)
     windows = [row for row in results.window_rows if row["stream"] == name]
     places = sorted({(row["start"], row["stop"]) for row in windows})
+    told = {row["model"] for row in rows if row["error"] is not None}
+    own = grouped((row for row in windows if row["model"] in told), "model", "start")
     models, coloured = [], iter(zip(_COLOURS, _DASHES, strict=True))
     for row in rows:
-        own: dict[int, list[Record]] = {start: [] for start, _ in places}
-        for window in windows:
-            if window["model"] == row["model"] and row["error"] is not None:
-                own[window["start"]].append(window)
         baseline = row["model"] in BASELINES
         look = None if baseline else next(coloured, None)
         models.append(
@@ -116,7 +114,10 @@ def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
                 "error": row["error"],
                 "cost": row["microseconds"],
                 "windows": {
-                    measure: [mean(one[measure] for one in some) for some in own.values()]
+                    measure: [
+                        mean(one[measure] for one in own.get((row["model"], start), ()))
+                        for start, _ in places
+                    ]
                     for measure in _MEASURES
                 },
             }
