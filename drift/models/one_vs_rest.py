@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._store.class_labels import check_class, check_classes
-from drift.models._store.rows import BEST, Classes
+from drift.models._store.rows import Classes
 from drift.models._template.multiclass import softmax
 from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
 from drift.models.perceptron import Perceptron
@@ -137,8 +137,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         signs = [1.0 if label == y else -1.0 for label in self.models]
         mine = signs.index(1.0)
         rivals = [score for k, score in enumerate(scores.tolist()) if k != mine]
-        rule = self.model._scan_rule
-        margin = math.inf if rule.wary else rule.threshold
+        margin = math.inf if self.model._wary else self.model._skip_margin
         mistake = bool(scores[mine] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
@@ -182,16 +181,15 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     def _pass_over(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
-        rule = self.model._scan_rule
-        if self._shared is None or rule.threshold == math.inf:
+        model, margin = self.model, self.model._skip_margin
+        if self._shared is None or not model._sums_up or (labels and margin == math.inf):
             return
-        rule = BEST if labels is None else rule
-        supports: Any = [model._supports for model in self.models.values()]
+        supports: Any = [one._supports for one in self.models.values()]
         factors = array("d", [one.factor for one in supports])
         numbers = {label: k for k, label in enumerate(self.models)}
         matrix = self._shared.matrix[: len(factors)]
-        classes = Classes(numbers, matrix, factors, self._calibration)
-        self._shared.store.scan_classes(rows, predictions, labels, classes, rule)
+        classes = Classes(numbers, matrix, factors, self._calibration, margin, wary=model._wary)
+        self._shared.store.scan_classes(rows, predictions, labels, classes)
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
         check_classes(labels)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
 from drift.models._store.features import in_order
-from drift.models._store.rows import Rule
 from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
@@ -117,12 +116,15 @@ class ROMMA(KernelClassifier):
 
     @property
     def _update_margin(self) -> float:  # type: ignore[override]
-        return math.inf if self.noise else self._scan_rule.threshold
+        return math.inf if self.noise else self._skip_margin
 
     @property
-    def _scan_rule(self) -> Rule:  # type: ignore[override]
-        # The noise control has its say about examples that are supports alone.
-        return Rule(1.0 if self.aggressive else 0.0, wary=bool(self.noise))
+    def _skip_margin(self) -> float:  # type: ignore[override]
+        return float(self.aggressive)
+
+    @property
+    def _wary(self) -> bool:  # type: ignore[override]
+        return bool(self.noise)  # which has its say about examples that are supports alone
 
     def __getstate__(self) -> dict[str, Any]:
         # Sets keep no order of their own; a state has to be the same for the same model.

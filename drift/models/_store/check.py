@@ -118,12 +118,10 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     _check(shared.users.dtype == np.int64 and shared.users.shape == (room,), "the users")
     counted = np.zeros(room, dtype=np.int64)
     distinct([part._number for part in parts], len(parts))  # noqa: SLF001
-    orders = {id(part._order) for part in parts}  # noqa: SLF001
-    _check(len(orders) == len(parts), "two classes that share a list of supports")
     for part in parts:
         check_budget(part.budget)
         _check(type(part._factor) is float, "a factor")  # noqa: SLF001
-        counted[list(distinct(part._order, used))] += 1  # noqa: SLF001
+        counted[list(distinct(part._order.tolist(), used))] += 1  # noqa: SLF001
     live = np.ones(used, dtype=bool)
     live[state["free_slots"]] = False
     _check((counted == shared.users).all(), "the users")

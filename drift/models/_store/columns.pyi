@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 from drift.kernels import Kernel
-from drift.models._store.rows import Classes, Rows, Rule
+from drift.models._store.rows import Classes, Rows
 from drift.models._store.undo import Part
 from drift.types import Features
 
@@ -52,12 +52,7 @@ class ColumnStore:
     ) -> tuple[float, float]: ...
     def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None: ...
     def scan_classes(
-        self,
-        rows: Rows,
-        predictions: list[Any],
-        labels: list[Any] | None,
-        classes: Classes,
-        rule: Rule,
+        self, rows: Rows, predictions: list[Any], labels: list[Any] | None, classes: Classes
     ) -> None: ...
     def self_kernel(self) -> float: ...
     def score_rows(self, rows: Rows) -> list[float]: ...

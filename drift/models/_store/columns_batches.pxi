@@ -1,7 +1,7 @@
 # What is computed in one call for many rows of a batch, or for many classes.
 
 cdef bint goes_by(
-    const double *scores, const double *errors, const double *factors, int count, int own, double threshold, bint rivals
+    const double *scores, const double *errors, const double *factors, int count, int own, double margin, bint rivals
 ) noexcept:
     """Whether an example of class `own` surely is no update; see `ColumnStore.scan_classes`."""
     cdef int c
@@ -11,12 +11,12 @@ cdef bint goes_by(
     if not rivals:
         for c in range(count):
             sign = factors[c] if c == own else -factors[c]
-            if not sign * scores[c] - fabs(factors[c]) * errors[c] > threshold:
+            if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
                 return False
         return True
     for c in range(count):
         largest = max(largest, fabs(factors[c]) * errors[c])
-    least = factors[own] * scores[own] - threshold - 4.0 * largest
+    least = factors[own] * scores[own] - margin - 4.0 * largest
     if count == 1:
         return least > 0.0
     for c in range(count):
@@ -94,7 +94,7 @@ cdef class Batches(Scores):
             finite &= rounding[c] - rounding[c] == 0.0  # of terms that are infinite the sum may be 0
         return finite
 
-    def scan_classes(self, rows, list predictions, list labels, classes, rule):
+    def scan_classes(self, rows, list predictions, list labels, classes):
         """Append what is predicted of rows up to the first that might be an update.
 
         It begins with the row whose number is that of the predictions; the classes' calibration learns
@@ -105,17 +105,16 @@ cdef class Batches(Scores):
         rows
             A `drift.models._store.rows.Rows`.
         labels
-            Label of each row; None to predict all rows whose class is beyond rounding.
+            Label of each row; None to predict all rows of which one class surely is the best.
         classes
             A `drift.models._store.rows.Classes`.
-        rule
-            A `drift.models._store.rows.Rule`.
         """
         cdef RowsView view = RowsView(rows)
         cdef Buffer weight = held(classes.weights), factor = held(classes.factors)
         cdef int i, c, own, count = <int>len(classes.factors)
-        cdef double threshold = rule.threshold
-        cdef bint rivals = rule.rivals, wary = rule.wary
+        cdef double margin = 0.0 if labels is None else classes.margin
+        cdef bint rivals = labels is None or classes.rivals
+        cdef bint wary = labels is not None and classes.wary
         cdef dict numbers = classes.numbers
         cdef list names = list(numbers)
         cdef Calibration calibration = classes.calibration
@@ -130,7 +129,7 @@ cdef class Batches(Scores):
                 break
             if own < 0:
                 own = best_class(scores, factors, count)
-            if not goes_by(scores, scores + count, factors, count, own, threshold, rivals):
+            if not goes_by(scores, scores + count, factors, count, own, margin, rivals):
                 break
             if wary and self.may_be_held():
                 break

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from drift.kernels import Kernel
-    from drift.models._store.rows import Classes, Rows, Rule
+    from drift.models._store.rows import Classes, Rows
     from drift.types import Features
 
 __all__ = ["Calibration", "ColumnStore", "Guard"]
@@ -159,15 +159,12 @@ class ColumnStore:
         return (0.0 if averaged and abs(votes) <= self.tie * most else votes), value
 
     def scan_classes(
-        self,
-        rows: Rows,
-        predictions: list[Any],
-        labels: list[Any] | None,
-        classes: Classes,
-        rule: Rule,
+        self, rows: Rows, predictions: list[Any], labels: list[Any] | None, classes: Classes
     ) -> None:
         """Append predictions of rows up to one that might be an update; see the compiled store."""
-        numbers, weights, factors, calibration = classes
+        numbers, weights, factors, calibration, margin, rivals, wary = classes
+        if labels is None:
+            margin, rivals, wary = 0.0, True, False
         names = list(numbers)
         scores, errors = [0.0] * len(factors), [0.0] * len(factors)
         for i in range(len(predictions), len(rows)):
@@ -179,7 +176,8 @@ class ColumnStore:
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             own = best if labels is None else numbers.get(labels[i], len(names))
-            if not _goes_by(pairs, own, rule) or (rule.wary and self._may_be_held()):
+            goes_by = _goes_by(pairs, own, margin, rivals=rivals)
+            if not goes_by or (wary and self._may_be_held()):
                 break
             if labels is not None:
                 calibration.learn_classes([score for score, _ in pairs], own, 1.0)
@@ -504,17 +502,13 @@ class ColumnStore:
         return self
 
 
-def _goes_by(
-    scores: list[tuple[float, float]],
-    own: int,
-    rule: Rule,
-) -> bool:
+def _goes_by(scores: list[tuple[float, float]], own: int, margin: float, *, rivals: bool) -> bool:
     """Whether an example of class `own` surely is no update, from scores and their errors."""
     if not 0 <= own < len(scores):
         return False
-    if not rule.rivals:
+    if not rivals:
         signed = ((s if c == own else -s, error) for c, (s, error) in enumerate(scores))
-        return all(s - error > rule.threshold for s, error in signed)
-    least = scores[own][0] - rule.threshold - 4.0 * max(error for _, error in scores)
+        return all(s - error > margin for s, error in signed)
+    least = scores[own][0] - margin - 4.0 * max(error for _, error in scores)
     others = [s for c, (s, _) in enumerate(scores) if c != own] or [0.0]
     return all(least > s for s in others)

@@ -1,4 +1,4 @@
-"""What a store is given of a batch: rows of an array, hypotheses, when a row changes nothing."""
+"""What a store is given of a batch: rows of an array, and the hypotheses over its slots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BEST", "INDEXED_WIDTH", "Classes", "Row", "Rows", "Rule"]
+__all__ = ["INDEXED_WIDTH", "Classes", "Row", "Rows"]
 
 #: Arrays with at most this many columns get a table from column to place in the store (4 bytes a
 #: column); wider ones, hashed to 2^31 say, are looked up by name.
@@ -86,32 +86,18 @@ class Classes(NamedTuple):
         What each one's scores are to be multiplied by; doubles.
     calibration
         What turns these scores into probabilities.
+    margin
+        At least 0: an example whose own class scores more than that, beyond rounding, is no update,
+    rivals
+        if it is that much above each other class; else if the others score less than its opposite.
+    wary
+        An example that may be a support is looked at in any case.
     """
 
     numbers: dict[Any, int]
     weights: Any
     factors: Any
     calibration: Any
-
-
-class Rule(NamedTuple):
-    """When an example of one of several classes is no update.
-
-    Parameters
-    ----------
-    threshold
-        At least 0: what its own class has to score more than, beyond rounding.
-    rivals
-        More than that above each other class; else the others have to score less than the
-        threshold's opposite.
-    wary
-        An example that may be a support is looked at in any case.
-    """
-
-    threshold: float
+    margin: float
     rivals: bool = False
     wary: bool = False
-
-
-#: A class is sure to be the one predicted if it scores above all others.
-BEST = Rule(0.0, rivals=True)

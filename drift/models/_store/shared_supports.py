@@ -103,8 +103,7 @@ class SharedSupports(Part):
         self._shared = shared
         self._number = shared.join()
         self._factor = 1.0
-        self._order: list[int] = []  # the slots, oldest first
-        self._slots = array("i")  # the same
+        self._order = array("i")  # the slots, oldest first
         self._at_support = False  # whether the point is one, instead of the example
 
     @property
@@ -169,7 +168,7 @@ class SharedSupports(Part):
         # An example is voted on when it is predicted, and again when it is learnt.
         on = self._number, len(signs), survived[-1], averaged
         if on not in shared.votes:
-            votes = shared.store.vote(shared.row, self._slots, signs, survived, averaged)
+            votes = shared.store.vote(shared.row, self._order, signs, survived, averaged)
             shared.votes[on] = votes
         return shared.votes[on]
 
@@ -211,7 +210,6 @@ class SharedSupports(Part):
         shared.users[shared.slot] += 1
         shared.matrix[self._number, shared.slot] = coefficient / self._factor
         self._order.append(shared.slot)
-        self._slots.append(shared.slot)
         return shared.slot
 
     def _keep(self, slot: int) -> None:
@@ -222,7 +220,6 @@ class SharedSupports(Part):
     def remove(self, i: int) -> int:
         """Evict support number `i`; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
-        del self._slots[i]
         self._keep(slot)
         shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
@@ -234,14 +231,14 @@ class SharedSupports(Part):
 
     def least(self) -> int:
         """Slot of the support of the smallest coefficient but the newest; of equals the oldest."""
-        slots = np.frombuffer(self._slots, np.intc)[:-1]
+        slots = np.frombuffer(self._order, np.intc)[:-1]
         sizes = np.abs(self._shared.matrix[self._number, slots])
         return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])
 
     def nearest(self, slot: int) -> tuple[int, float]:
         """Take a support as the point; slot and worth of the nearest other; see the store."""
         self._at_support = True
-        return self._shared.store.nearest(slot, self._slots)
+        return self._shared.store.nearest(slot, self._order)
 
     def merge(self, slot: int, target: int, share: float) -> None:
         """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
@@ -271,11 +268,9 @@ class SharedSupports(Part):
             yield self._shared.store.support(slot), self.coefficient(i)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__ | {"_at_support": False}
-        del state["_slots"]
-        return state
+        return self.__dict__ | {"_at_support": False, "_order": self._order.tolist()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)  # interns the name, as unpickling does by itself
-        self._slots = array("i", self._order)
+        self._order = array("i", self._order)

@@ -33,7 +33,6 @@ from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._store.guard import alone
-from drift.models._store.rows import Rule
 from drift.models._store.supports import SupportSet
 from drift.models._template.labels import SIGNS, BinaryLabels
 from drift.models._template.river import ONE
@@ -160,9 +159,8 @@ class KernelClassifier(BinaryLabels):
         return self._supports.self_kernel()
 
     @property
-    def _scan_rule(self) -> Rule:  # type: ignore[override]
-        skips = self._shares_supports and self._sums_up
-        return Rule(self._update_margin if skips else math.inf)
+    def _skip_margin(self) -> float:  # type: ignore[override]
+        return self._update_margin if self._shares_supports and self._sums_up else math.inf
 
     # --- one example ---------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift.errors import LabelError
 from drift.models._store.class_labels import check_class, check_classes
-from drift.models._store.rows import BEST, Rule
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.river import OnlineClassifier
 
@@ -150,9 +149,8 @@ class MulticlassKernelClassifier(KernelClassifier):
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
         if self._class_margin < math.inf:
-            rule = BEST if labels is None else Rule(self._class_margin, rivals=True)
-            classes = self._prototypes.classes(self._calibration)
-            self._supports.scan_classes(rows, predictions, labels, classes, rule)
+            classes = self._prototypes.classes(self._calibration, self._class_margin)
+            self._supports.scan_classes(rows, predictions, labels, classes)
 
     def _score(self) -> Any:
         return self._prototypes.scores(self._supports)

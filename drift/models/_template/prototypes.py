@@ -78,10 +78,10 @@ class Prototypes(Part):
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
 
-    def classes(self, calibration: Calibration) -> Classes:
+    def classes(self, calibration: Calibration, margin: float) -> Classes:
         """Return the hypotheses as the store takes them."""
         n = len(self.labels)
-        return Classes(self._numbers, self.matrix[:n], np.ones(n), calibration)
+        return Classes(self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True)
 
     def by_label(self, scores: Array) -> dict[Label, float]:
         """Scores with the classes' names."""

@@ -18,7 +18,6 @@ from drift.errors import DriftError, ParameterError
 from drift.models._store import supports
 from drift.models._store.class_labels import UNSEEN
 from drift.models._store.guard import alone
-from drift.models._store.rows import Rule
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
@@ -455,9 +454,11 @@ class Scored(OnlineClassifier):
     #: Whether there is a `_learn_sign`, which `OneVsRest` needs.
     _learns_signs: ClassVar[bool] = False
 
-    #: When a model of one class in `OneVsRest`, over the store of all, does not learn an example:
-    #: compiled code passes over the rows of a batch that no class learns.
-    _scan_rule: Rule = Rule(math.inf)
+    #: Margin above which a model of one class in `OneVsRest`, over the store of all, does not learn
+    #: an example: compiled code passes over the rows of a batch that no class learns.
+    _skip_margin: float = math.inf
+    #: Whether it may learn one above that which is a support.
+    _wary: bool = False
 
     #: What turns scores into probabilities; it learns from the score before each update.
     _calibration: Calibration
