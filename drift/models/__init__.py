@@ -1,7 +1,7 @@
-"""Online kernel classifiers on a budget, as River classifiers.
+"""Classifiers that follow a stream which drifts, as River's: `Tracker`, and those of the papers.
 
->>> from drift.models import RBP
->>> model = RBP(budget=2, seed=0)
+>>> from drift.models import Tracker
+>>> model = Tracker(budget=300)
 >>> model.learn_one({"rain": 1.0, "wind": 2.0}, True)
 >>> model.predict_one({"rain": 2.0, "wind": 4.0})
 True
@@ -67,7 +67,8 @@ sys.meta_path.append(OldNames())
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        problem = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(problem, name=name, obj=sys.modules[__name__])  # to suggest one
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return value
 

@@ -52,6 +52,8 @@ BAD_FEATURES = [
     ({"town": 1j}, FeatureTypeError, "'town' is 1j, a complex"),
     ([("f0", 1.0)], FeatureTypeError, "dict.*not in a list"),
     (None, FeatureTypeError, "dict.*not in a NoneType"),
+    (np.ones(2), FeatureTypeError, r"not in a numpy ndarray: array\(.*for learn_many"),
+    (pd.DataFrame({"f0": [1.0, 2.0]}), FeatureTypeError, "not in a pandas DataFrame: f0 0.*_many"),
     ("cheap pills", FeatureTypeError, "not in a str: 'cheap pills'; for text .*TFIDF"),
 ]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from drift.errors import FeatureError, FeatureTypeError
+from drift.errors import FeatureError, FeatureTypeError, one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,17 +93,19 @@ def sums_of(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
 
 def as_dict(x: Features) -> dict[Hashable, Any]:
     """Return the features as a dict, which is what the stores walk."""
-    try:
-        items = x.items()
-    except AttributeError:
-        remedy = ""
-        if isinstance(x, str):
-            remedy = "; for text put River's feature_extraction.TFIDF() in front of the model"
-        raise FeatureTypeError(
-            f"features must come in a dict from names to numbers, not in a {type(x).__name__}: "
-            f"{x!r:.80}{remedy}"
-        ) from None
-    return dict(items)
+    batch = len(getattr(x, "shape", ())) > 1
+    if hasattr(x, "items") and not batch:
+        return dict(x.items())
+    kind, remedy = type(x).__name__, ""
+    if hasattr(x, "shape"):
+        kind = f"{type(x).__module__.partition('.')[0]} {kind}"
+        remedy = "; rows of an array or a data frame are for learn_many and predict_many"
+    elif isinstance(x, str):
+        remedy = "; for text put River's feature_extraction.TFIDF() in front of the model"
+    raise FeatureTypeError(
+        f"features must come in a dict from names to numbers, not in a {kind}: "
+        f"{one_line(repr(x), 80)}{remedy}"
+    )
 
 
 def culprit(
