@@ -217,7 +217,6 @@ def _check_protocol(where: str, value: str) -> None:
 def _check_file(where: str, file: str) -> None:
     # kafka-python would try to connect for half a minute, and not say which file it lacks.
     try:
-        with Path(file).open("rb"):
-            pass
+        Path(file).read_bytes()
     except OSError as problem:
         raise ParameterError(f"{where}: {file}: {problem.strerror}") from None

@@ -6,13 +6,14 @@ Options come before the environment, and that before the file.
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._checks import check_names
-from drift._options import from_table
+from drift._options import from_table, option
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
-from drift.cli._worker import ConsumeOptions
+from drift.consumers.options import WorkerOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
@@ -22,9 +23,24 @@ if TYPE_CHECKING:
     from drift.cli._log import Secrets
     from drift.consumers.codec import Codec
 
-__all__ = ["PREFIX", "Settings", "load", "load_kafka", "read"]
+__all__ = ["PREFIX", "ConsumeOptions", "Settings", "load", "load_kafka", "read"]
 
 _TABLES = ("model", "worker", "codec", "kafka", "consumer", "producer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumeOptions(WorkerOptions):
+    """What `drift consume` is told of its worker: keys of ``[worker]`` and of the command line."""
+
+    checkpoints: str = option(
+        "Folder of the checkpoints, shared by the group's workers, or s3://bucket/prefix."
+    )
+    keep: int = option("Checkpoints kept.", 3, least=1)
+    metrics_port: int = option("Port for Prometheus; 0 for none.", 0, least=0, most=65535)
+    metrics_address: str = option("Address for Prometheus.", "127.0.0.1")
+    key_file: str | None = option("File of the key that signs checkpoints.", None)
+    allow_pickle: bool = option("Allow pickle, for models that are not drift's.", default=False)
+    log_json: bool = option("Log JSON objects.", default=False)
 
 
 class Settings(NamedTuple):

@@ -5,18 +5,20 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import option
-from drift.cli import _named, _settings
+from drift.cli import _named
 from drift.cli._client import Client, read_key
 from drift.cli._log import logging_to_stderr
-from drift.cli._worker import ConsumeOptions
+from drift.cli._settings import ConsumeOptions, Settings, read
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from drift.cli._log import Secrets
-    from drift.cli._settings import Settings
     from drift.consumers import Worker
 
 __all__ = ["Consume"]
@@ -52,9 +54,7 @@ class Consume(Client):
             "kernel": self.kernel,
             "seed": self.seed,
         }
-        settings = _settings.read(
-            self.config, os.environ, self.given, model, self.bootstrap, self.secrets
-        )
+        settings = read(self.config, os.environ, self.given, model, self.bootstrap, self.secrets)
         with logging_to_stderr(self.secrets, as_json=settings.worker.log_json):
             _run(settings, self.secrets)
 
@@ -73,17 +73,14 @@ def _run(settings: Settings, secrets: Secrets) -> None:
         worker.stop()
         worker.run(signals=False)  # leaves the group
         raise
-    try:
+    with exporter:
         worker.run()
-    finally:
-        if exporter is not None:
-            exporter.close()
     log.info("stopped")
 
 
-def _exporter(worker: Worker, options: ConsumeOptions) -> Any:
+def _exporter(worker: Worker, options: ConsumeOptions) -> AbstractContextManager[Any]:
     if not options.metrics_port:
-        return None
+        return nullcontext()
     from drift.consumers.exporter import Exporter  # noqa: PLC0415
 
     return Exporter(worker.metrics, options.metrics_port, options.metrics_address)

@@ -13,8 +13,7 @@ import click
 
 from drift._options import option
 from drift.cli._command import Command
-from drift.cli.produce import messages, pick
-from drift.consumers.records import Outgoing
+from drift.cli.produce import messages, paced, pick, rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,12 +134,12 @@ class _Show:
     def _send(self, rate: float) -> None:
         from drift.consumers.client.producer import Producer  # noqa: PLC0415
 
-        started = time.monotonic()
+        rows = rest(self.stream, _TOPIC, dict.fromkeys(range(_PARTITIONS), 0))
         with Producer(self.broker.client_args) as producer:
-            for row, value in enumerate(messages(self.stream)):
-                if self._stopping.wait(max(0.0, started + row / rate - time.monotonic())):
+            for outgoing in paced(rows, rate, self._stopping.wait):
+                if self._stopping.is_set():
                     return
-                producer.send(Outgoing(_TOPIC, None, value, [], row % _PARTITIONS))
+                producer.send(outgoing)
             producer.flush()
         self._say(f"producer done, {producer.confirmed:,} examples confirmed")
 

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - options are read off their types
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,12 +16,12 @@ from drift.consumers.records import Outgoing
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.client.topics import Reader
     from drift.streams import ShiftingStream
 
-__all__ = ["Produce", "messages", "pick"]
+__all__ = ["Produce", "messages", "paced", "pick", "rest"]
 
 
 @dataclass(kw_only=True)
@@ -68,10 +68,7 @@ class Produce(Client):
             _refuse_others(reader, ends, stream)
         before, started = sum(ends.values()), time.monotonic()
         with Producer(sending) as producer, _bar(stream.n_samples, before) as advance:
-            ready = time.monotonic()
-            for sent, outgoing in enumerate(_rest(stream, self.topic, ends)):
-                if self.rate is not None:
-                    time.sleep(max(0.0, ready + sent / self.rate - time.monotonic()))
+            for outgoing in paced(rest(stream, self.topic, ends), self.rate):
                 producer.send(outgoing)
                 advance()
             producer.flush()
@@ -119,7 +116,18 @@ def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream)
         )
 
 
-def _rest(stream: ShiftingStream, topic: str, ends: dict[int, int]) -> Iterator[Outgoing]:
+def paced(
+    rows: Iterable[Outgoing], rate: float | None, wait: Callable[[float], Any] = time.sleep
+) -> Iterator[Outgoing]:
+    """Yield so many rows a second; None: as fast as they are taken."""
+    began = time.monotonic()
+    for number, row in enumerate(rows):
+        if rate is not None:
+            wait(max(0.0, began + number / rate - time.monotonic()))
+        yield row
+
+
+def rest(stream: ShiftingStream, topic: str, ends: Mapping[int, int]) -> Iterator[Outgoing]:
     """Yield the rows that the partitions lack."""
     for row, value in enumerate(messages(stream)):
         turn, number = divmod(row, len(ends))

@@ -7,7 +7,7 @@ import pytest
 
 from drift.cli import _kafka, _named, _settings
 from drift.cli._log import Secrets
-from drift.cli._worker import ConsumeOptions
+from drift.cli._settings import ConsumeOptions
 from drift.consumers import CheckpointFolder
 from drift.errors import ParameterError
 from drift.kernels import RBF
