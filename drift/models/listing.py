@@ -12,8 +12,8 @@ from drift.models.registry import ENTRIES
 __all__ = ["listing"]
 
 _FIRST = (
-    "Take Tracker(budget=300): it has the lowest error on streams that drift, with nothing to "
-    "tune. LBP(budget=300) where every microsecond counts, PassiveAggressive(budget=300) for fewer "
+    "Take Tracker(budget=300): it errs least on most streams that drift, with nothing to tune. "
+    "LBP(budget=300) where every microsecond counts, PassiveAggressive(budget=300) for fewer "
     "errors with one kernel of your choice. The others are those of their papers. More in "
     "docs/which_model.md."
 )

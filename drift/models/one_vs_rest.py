@@ -74,6 +74,8 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     Accuracy: 78.16%
     """
 
+    _multiclass = True
+
     def __init__(self, model: KernelClassifier) -> None:
         check_instance("model", model)
         # River has a pipeline pass for what its last step is.
@@ -88,10 +90,6 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         self.models: dict[Label, KernelClassifier] = {}
         self.n_mistakes = 0
         self._shared: SharedStore | None = None
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -98,6 +98,7 @@ class Tracker(OnlineClassifier):
     """
 
     delay, splines = 0, False  # of those stored before there were any
+    _multiclass = True
 
     def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
         self,
@@ -146,10 +147,6 @@ class Tracker(OnlineClassifier):
         return [min(share, 0.9) for share in lost]
 
     @property
-    def _multiclass(self) -> bool:
-        return True
-
-    @property
     def _guard(self) -> Guard:  # type: ignore[override]
         guard: Guard = self._core.guard
         return guard
@@ -185,8 +182,8 @@ class Tracker(OnlineClassifier):
 
         Raises
         ------
-        LabelError, FeatureError, FeatureTypeError
-            If the label or a value cannot be learnt; ParameterError for such a weight.
+        LabelError, FeatureError, FeatureTypeError, ParameterError
+            If the label, a value or the weight cannot be learnt.
         """
         if w is ONE:
             self._core.learn(x, y, 1.0)

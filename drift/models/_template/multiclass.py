@@ -64,6 +64,7 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     _class_margin: float = 0.0  # see `drift.models._template.binary`
     _learns_signs: ClassVar[bool] = False
+    _multiclass = True
     _prototypes: Prototypes
 
     def __init_subclass__(cls) -> None:
@@ -84,10 +85,6 @@ class MulticlassKernelClassifier(KernelClassifier):
         from drift.models._template.prototypes import Prototypes  # noqa: PLC0415
 
         self._prototypes = Prototypes()
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
 
     # --- hooks ---------------------------------------------------------------------------------
 
