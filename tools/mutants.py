@@ -151,15 +151,15 @@ def draw(seed: int, count: int, among: Iterable[Path]) -> tuple[list[MutationSpe
 
 
 class Tests:
-    """Which tests execute which lines, and how long they take; found by running them all."""
+    """Which tests of some parts execute which lines, and how long they take; found by a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, parts: Iterable[str]) -> None:
         command = [sys.executable, "-m", "pytest", *FAST, "-vv", "--durations=0", "--tb=no", "-rfE"]
         # pytest-cov has to be told here of the processes that tests/conftest.py would choose later.
         cover = [f"-n{os.cpu_count() or 1}", "--cov=drift", "--cov-context=test", "--cov-report="]
         # Where a signal interrupts Coverage it waits for its own lock.
         cover.append("--ignore=tests/models/test_interrupts.py")
-        tests = chain(*(folders(part.name) for part in PARTS))
+        tests = chain(*map(folders, sorted(set(parts))))
         run = subprocess.run(
             [*command, "--durations-min=0", *cover, *tests],
             capture_output=True,
@@ -328,8 +328,8 @@ def main() -> None:
         os.environ["PYTHONPATH"] = folder
         mutants, places = draw(arguments.seed, arguments.count, arguments.among or PARTS)
         rows = known(path, mutants)
-        if any(row.get("fate", "open") == "open" for row in rows):
-            tests = Tests()
+        if left := [row for row in rows if row.get("fate", "open") == "open"]:
+            tests = Tests(Path(row["module"]).parts[1] for row in left)
             print(f"{len(tests.failing)} tests fail without a mutant and are left out")
             for before, tried in ((None, nearest), ("open", part)):
                 for mutant, row in zip(mutants, rows, strict=True):

@@ -207,18 +207,21 @@ def test_kafka_python_sleeps_for_the_backoff_where_nothing_can_be_fetched(broker
 
 
 def test_kafka_python_sleeps_where_an_answer_has_come(broker, monkeypatch):
-    slept = []
+    slept, idle = [], True
     clock = SimpleNamespace(sleep=slept.append, monotonic=lambda: 0.0)
     plain, mended = (KafkaConsumer(**broker.client_args) for _ in range(2))
     for consumer in (plain, mended):
-        monkeypatch.setattr(consumer._fetcher, "fetch_records", lambda *_, **__: ({}, True))
+        monkeypatch.setattr(consumer._fetcher, "fetch_records", lambda *_, **__: ({}, idle))
         monkeypatch.setattr(consumer._coordinator, "poll", lambda **_: True)
-        monkeypatch.setattr(consumer._fetcher, "_completed_fetches", deque(["one that has come"]))
     workarounds.mend(mended)
     monkeypatch.setattr("kafka.consumer.group.time", clock)
-    for consumer, times in ((mended, 0), (plain, 1)):
-        consumer._poll_once(SimpleNamespace(timeout_ms=1000, expired=False), 1)
-        assert len(slept) == times
+    cases = [(True, ["one that has come"], 1, 0), (True, [], 1, 1), (False, [], 0, 0)]
+    for idle, come, *times in cases:  # noqa: B007 - which the consumers are told
+        for consumer, expected in zip((plain, mended), times, strict=True):
+            consumer._fetcher._completed_fetches = deque(come)
+            consumer._poll_once(SimpleNamespace(timeout_ms=1000, expired=False), 1)
+            assert len(slept) == expected
+            slept.clear()
     monkeypatch.undo()
     plain.close()
     mended.close()
@@ -227,13 +230,14 @@ def test_kafka_python_sleeps_where_an_answer_has_come(broker, monkeypatch):
 def test_kafka_python_asks_for_no_more_where_it_has_waited(broker):
     place = TopicPartition("t", 0)
     produce(broker, "t", [b"%d" % n for n in range(9)])
-    for mend, times in ((lambda _: None, 1), (workarounds.mend, 2)):
+    cases = [(id, None, 1), (workarounds.mend, None, 2), (workarounds.mend, 5, 1)]
+    for mend, most, times in cases:  # the last leaves some to be read
         one = KafkaConsumer(**broker.client_args)
         mend(one)
         one.assign([place])
         one.seek(place, 0)
         one._fetcher.send_fetches = asked = Mock(wraps=one._fetcher.send_fetches)
-        while not one._fetcher.fetch_records(timeout_ms=100)[0]:
+        while not one._fetcher.fetch_records(most, timeout_ms=100)[0]:
             asked.reset_mock()
         assert asked.call_count == times
         one.close()
