@@ -12,6 +12,7 @@ import pytest
 
 import drift
 from drift.cli import app
+from drift.experiments.arena.streams import STREAMS
 from drift.models import MODELS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -113,6 +114,20 @@ def test_the_readme_has_the_errors_and_times_of_the_arena():
         half = 0.5 * 10.0 ** -len(cell.partition(".")[2])  # of the last digit shown; exact has two
         if (cell, exact) != ("", "-"):
             assert abs(float(cell.replace(",", "")) - float(exact)) <= half + 0.005 + 1e-9
+
+
+def test_the_arena_has_the_errors_of_its_runs_and_no_others():
+    pytest.importorskip("pyarrow")
+    runs = pytest.importorskip("pandas").read_parquet(ROOT / "docs" / "arena-runs.parquet")
+    ended = runs[runs["delay"].isna() & (runs["status"] == "ok")]
+    errors = 100 * ended.groupby(["model", "stream"])["error"].mean()
+    shown = {
+        place: float(cell)
+        for place, cell in cells("docs/arena.md")
+        if place[1] in STREAMS and cell != "-" and not place[0].endswith(", tuned")
+    }
+    wanted = {place: error for place, error in errors.items() if " @ " not in place[0]}
+    assert shown == pytest.approx(wanted, abs=0.005 + 1e-9)
 
 
 def test_the_gallery_has_every_figure():
