@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Option", "check_options", "declared", "from_table", "option"]
 
 _META = "drift.option"
+_T = typing.TypeVar("_T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,7 +201,7 @@ def check_options(options: Any) -> None:
         one.check(getattr(options, one.field), one.field)
 
 
-def from_table(kind: type, table: Mapping[str, Any], where: str, *, flags: bool = False) -> Any:
+def from_table(kind: type[_T], table: Mapping[str, Any], where: str, *, flags: bool = False) -> _T:
     """Make the dataclass of a file's table, or refuse a key or value by its name.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, fields
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import Any
@@ -28,9 +29,9 @@ class Experiment(Command):
     output: Path | None = option("Folder of the results; default: one in results.", None)
 
     @property
+    @abstractmethod
     def folder(self) -> Path:
         """Where the results go."""
-        raise NotImplementedError
 
     @property
     def interrupted(self) -> str:

@@ -67,14 +67,13 @@ def logging_to_stderr(secrets: Secrets, *, as_json: bool = False) -> Iterator[No
     handler = logging.StreamHandler()
     handler.setFormatter(_Json(secrets) if as_json else _Plain(secrets))
     levels = {"drift": logging.INFO, "kafka": logging.WARNING}
-    loggers = {logging.getLogger(name): level for name, level in levels.items()}
-    before = {logger: logger.level for logger in loggers}
-    for logger, level in loggers.items():
-        logger.addHandler(handler)
-        logger.setLevel(level)
+    before = {name: logging.getLogger(name).level for name in levels}
+    for name, level in levels.items():
+        logging.getLogger(name).addHandler(handler)
+        logging.getLogger(name).setLevel(level)
     try:
         yield
     finally:
-        for logger, level in before.items():
-            logger.removeHandler(handler)
-            logger.setLevel(level)
+        for name, level in before.items():
+            logging.getLogger(name).removeHandler(handler)
+            logging.getLogger(name).setLevel(level)

@@ -129,8 +129,7 @@ def _codec(table: dict[str, Any]) -> Codec:
 
     if "class" not in table:
         kind = SchemaCodec if "registry" in table else JsonCodec
-        made: JsonCodec = from_table(kind, table, "[codec]")
-        return made
+        return from_table(kind, table, "[codec]")
     own: Codec = imported(str(table.pop("class")))(**table)
     return own
 

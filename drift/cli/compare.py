@@ -96,7 +96,7 @@ class Compare(Experiment):
         given = tables["compare"] | self.given
         if type(given.get("delay")) in {int, float}:  # in a file; on the command line all is text
             given["delay"] = str(given["delay"])
-        options: _Options = from_table(_Options, given, "[compare]", flags=True)
+        options = from_table(_Options, given, "[compare]", flags=True)
         own = tables["models"]
         names = options.models if "models" in given or not own else own
         return options, {name: own.get(name, name) for name in names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import TYPE_CHECKING, Any
 
@@ -101,14 +102,12 @@ def messages(stream: ShiftingStream) -> Iterator[bytes]:
 def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream) -> None:
     """Refuse a topic that does not hold a beginning of this stream, by its last messages."""
     wanted = {(end - 1) * len(ends) + number: number for number, end in ends.items() if end}
-    foreign = any(row >= stream.n_samples for row in wanted)
-    if wanted and not foreign:
-        for row, value in enumerate(messages(stream)):
-            if row in wanted:
-                found = reader.at(wanted[row], row // len(ends))
-                foreign |= found is not None and found.value != value
-            if row >= max(wanted):
-                break
+    last = max(wanted, default=-1)
+    foreign = last >= stream.n_samples
+    for row, value in enumerate(islice(messages(stream), last + 1)):
+        if row in wanted and not foreign:
+            found = reader.at(wanted[row], row // len(ends))
+            foreign = found is not None and found.value != value
     if foreign:
         raise ConsumerError(
             f"{reader.topic} holds something else than this stream: give the options that it was "
