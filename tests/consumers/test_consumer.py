@@ -34,6 +34,11 @@ def test_a_poll_sleeps_only_while_there_is_no_topic(broker, member, monkeypatch)
     assert len(slept) == 2
 
 
+def test_a_member_knows_the_partitions_before_it_joins(client):
+    assert client._subscribe()
+    assert client.consumer._coordinator._metadata_snapshot == {"t": {0}}
+
+
 def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):
     coordinator = client.consumer._coordinator
     give_up = time.monotonic() + 60

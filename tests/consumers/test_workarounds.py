@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import time
 from collections import deque
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -240,6 +241,31 @@ def test_kafka_python_asks_for_no_more_where_it_has_waited(broker):
         while not one._fetcher.fetch_records(most, timeout_ms=100)[0]:
             asked.reset_mock()
         assert asked.call_count == times
+        one.close()
+
+
+def test_kafka_python_joins_again_where_a_join_ended_between_two_polls(broker):
+    broker.create_topic("t")
+    for mend, again in ((lambda _: None, True), (workarounds.mend, False)):
+        one = KafkaConsumer(
+            **broker.client_args,
+            group_id=f"g{again}",
+            session_timeout_ms=2000,
+            heartbeat_interval_ms=200,
+        )
+        mend(one)
+        one.subscribe(["t"])
+        end = time.monotonic() + 60
+        while (joining := one._coordinator._join_task) is None:
+            one.poll(timeout_ms=10)
+        while not joining.is_done:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        joined = one._coordinator._generation.generation_id
+        while not one.assignment():
+            assert time.monotonic() < end
+            one.poll(timeout_ms=100)
+        assert (one._coordinator._generation.generation_id > joined) is again
         one.close()
 
 

@@ -203,6 +203,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                 return False
         self.check_counts()
         self.consumer.subscribe(list(self.topics), listener=self)
+        self.refresh()  # or a leader may assign what it knew before, and have all join once more
         self._subscribed = True
         return True
 

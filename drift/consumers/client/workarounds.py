@@ -17,6 +17,8 @@ here              what is wrong
 `mend`            A poll that waits for its fetch asks for no more before the next one, so that the
                   broker has nothing to do while a worker learns. And it sleeps for
                   ``retry_backoff_ms`` where the answer comes in while it is about to ask.
+`mend`            A join that comes to its end between two polls is thrown away, and another one
+                  begun, for which the whole group has to agree once more.
 `CONSUMER`        It sleeps for as long where nothing can be fetched, as before the first partition
                   has begun. A poll of 0 ms first would not sleep, but one that ends while the group
                   forms may lose the partitions that it is given.
@@ -41,6 +43,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafka import TopicPartition, codec
@@ -103,9 +106,11 @@ def mend(consumer: Any, largest: int = LARGEST) -> None:
         return records, idle and not fetcher._completed_fetches  # noqa: SLF001
 
     fetcher.fetch_records = fetch_ahead
-    coordinator = consumer._coordinator  # noqa: SLF001
-    if coordinator is None:  # of no group
-        return
+    if consumer._coordinator is not None:  # else it is of no group  # noqa: SLF001
+        _mend_coordinator(consumer._coordinator)  # noqa: SLF001
+
+
+def _mend_coordinator(coordinator: Any) -> None:
     handle = coordinator._handle_heartbeat_response  # noqa: SLF001
 
     def handle_and_remember(response: Any, sent: float) -> None:
@@ -116,6 +121,27 @@ def mend(consumer: Any, largest: int = LARGEST) -> None:
             raise
 
     coordinator._handle_heartbeat_response = handle_and_remember  # noqa: SLF001
+    join, complete = coordinator._do_join_and_sync_async, coordinator._on_join_complete_async  # noqa: SLF001
+    session = coordinator.config["session_timeout_ms"] / 1000
+    joined: Any = None  # generation, time and assignment, until a poll takes it
+
+    async def join_once() -> Any:
+        nonlocal joined
+        # For so long the group has a member without a heartbeat, which comes back with that poll.
+        if joined and joined[0] == coordinator._generation and monotonic() < joined[1] + session:  # noqa: SLF001
+            return joined[2]
+        joined = None
+        assigned = await join()
+        joined = coordinator._generation, monotonic(), assigned  # noqa: SLF001
+        return assigned
+
+    async def take_assignment(*given: Any) -> None:
+        nonlocal joined
+        joined = None
+        await complete(*given)
+
+    coordinator._do_join_and_sync_async = join_once  # noqa: SLF001
+    coordinator._on_join_complete_async = take_assignment  # noqa: SLF001
 
 
 def join_again(consumer: Any) -> None:
