@@ -25,6 +25,12 @@
 #else
 #define DRIFT_CLONES
 #endif
+/* Before a loop of few rounds, which GCC would unroll before it can make vectors of it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define DRIFT_ROLLED _Pragma("GCC unroll 1")
+#else
+#define DRIFT_ROLLED
+#endif
 #if defined(__GNUC__)
 #define DRIFT_INLINE inline __attribute__((always_inline))
 #define DRIFT_PREFETCH(p) __builtin_prefetch(p)
@@ -131,7 +137,7 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
         for (int first = 0; first < n; first += DRIFT_LANES) {                                      \
             const double *__restrict w = weight + first;                                            \
             ROW;                                                                                    \
-            for (int lane = 0; lane < DRIFT_LANES; lane++) {                                        \
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {                           \
                 double term = w[lane] * (KERNEL);                                                   \
                 sum[lane] += term;                                                                  \
                 size[lane] += fabs(term);                                                           \

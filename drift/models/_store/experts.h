@@ -159,7 +159,7 @@ DRIFT_CLONES static void drift_four_sums(double *out, const float *__restrict ro
 DRIFT_CLONES static double drift_one_sum(const float *__restrict row, const float *__restrict kernel, int n) {
     float sum[DRIFT_LANES] = {0};
     for (int first = 0; first < n; first += DRIFT_LANES)
-        for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += row[first + lane] * kernel[first + lane];
+        DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += row[first + lane] * kernel[first + lane];
     for (int half = DRIFT_LANES / 2; half; half /= 2)
         for (int lane = 0; lane < half; lane++) sum[lane] += sum[lane + half];
     return sum[0];
