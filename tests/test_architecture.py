@@ -321,7 +321,7 @@ def test_workers_do_not_repeat_what_running_without_the_extension_costs(tmp_path
         "from joblib import Parallel, delayed\n"
         "from drift.models import LBP\n"
         "models = Parallel(n_jobs=2)(delayed(LBP.clone)(LBP(budget=b)) for b in (1, 2))\n"
-        "print([type(model._supports._store).__module__ for model in models])",
+        "print([type(model._supports.store).__module__ for model in models])",
         PYTHONPATH=f"{tmp_path}{os.pathsep}{PACKAGE.parent}",
     )
     assert result.stdout.strip() == str(["drift.models._store.plain"] * 2)
@@ -329,6 +329,6 @@ def test_workers_do_not_repeat_what_running_without_the_extension_costs(tmp_path
 
 
 def test_the_type_of_columns_can_come_from_the_environment():
-    code = "from drift.models import RBP; print(RBP()._supports._store.wide)"
+    code = "from drift.models import RBP; print(RBP()._supports.store.wide)"
     assert run(code, DRIFT_COLUMNS="float64").stdout.strip() == "True"
     assert run(code, DRIFT_COLUMNS="").stdout.strip() == "False"

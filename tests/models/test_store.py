@@ -369,7 +369,7 @@ def test_memory_follows_what_is_held_and_not_what_was_seen():
         if len(supports) > 20:
             supports.remove(0)
         if t >= 1000:
-            sizes.append(sys.getsizeof(supports._store) + len(supports._store.state()["names"]))
+            sizes.append(sys.getsizeof(supports.store) + len(supports.store.state()["names"]))
     assert max(sizes) <= 1.02 * sizes[0]
 
 

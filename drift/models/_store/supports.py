@@ -119,7 +119,8 @@ class SupportSet:
 
     def _bind(self, store: ColumnStore) -> None:
         """Take over the store's own methods: a detour would cost a tenth of a prediction."""
-        self._store = store
+        #: The column store itself, for what has no method here.
+        self.store = store
         #: Take an example as the point; FeatureError and FeatureTypeError change nothing.
         self.read = store.read
         #: Score f(x) of the point read last.
@@ -173,41 +174,36 @@ class SupportSet:
     @property
     def guard(self) -> Guard:
         """What keeps other threads out, and takes back an update that fails."""
-        return self._store.guard
+        return self.store.guard
 
     @guard.setter
     def guard(self, guard: Any) -> None:
-        self._store.guard = guard
+        self.store.guard = guard
 
     @property
     def calibration(self) -> Calibration:
         """What turns the scores of the model into probabilities."""
-        return self._store.calibration
-
-    @property
-    def store(self) -> ColumnStore:
-        """The column store itself, for what has no method here."""
-        return self._store
+        return self.store.calibration
 
     @property
     def tie(self) -> float:
         """Share of the sum of its terms' sizes within which a score is rounding error."""
-        return self._store.tie
+        return self.store.tie
 
     @property
     def capacity(self) -> int:
         """Number of slots that there is room for."""
-        return self._store.capacity
+        return self.store.capacity
 
     @property
     def slots(self) -> list[int]:
         """The supports' slots, the oldest first."""
-        return self._store.slots()
+        return self.store.slots()
 
     @property
     def serials(self) -> list[int]:
         """Number of each support among all that ever came, the oldest first."""
-        return self._store.serials_held()
+        return self.store.serials_held()
 
     def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
         """Vote of all prefixes of the expansion, and the last one's score; see the store.
@@ -215,8 +211,8 @@ class SupportSet:
         Of an expansion from which nothing was ever evicted.
         """
         row = array("d", bytes(8 * len(signs)))
-        self._store.fill_row(row)
-        return self._store.vote(row, None, signs, survived, averaged)
+        self.store.fill_row(row)
+        return self.store.vote(row, None, signs, survived, averaged)
 
     def content(self, x: Features) -> Example:
         """Return the content of the example read last."""
@@ -224,16 +220,16 @@ class SupportSet:
 
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""
-        return self._store.coefficient(self._store.slot(i))
+        return self.store.coefficient(self.store.slot(i))
 
     def read_support(self, i: int) -> None:
         """Take support number `i` as the point."""
-        self._store.read_support(self._store.slot(i))
+        self.store.read_support(self.store.slot(i))
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
         for slot in self.slots:
-            yield self._store.support(slot), self._store.coefficient(slot)
+            yield self.store.support(slot), self.store.coefficient(slot)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -241,8 +237,8 @@ class SupportSet:
             "budget": self.budget,
             "order": self.slots,
             "serials": self.serials,
-            "n_added": self._store.n_added,
-            "store": self._store.state(),
+            "n_added": self.store.n_added,
+            "store": self.store.state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
