@@ -311,7 +311,7 @@ def test_an_extension_of_another_version_is_refused_with_the_remedy(version):
         "    print(error)"
     )
     assert f"columns.so is that of drift {version or 'before 0.2.0'}, " in result.stdout
-    assert "pip install --force-reinstall" in result.stdout
+    assert "pip install -e ." in result.stdout
 
 
 def test_workers_do_not_repeat_what_running_without_the_extension_costs(tmp_path):

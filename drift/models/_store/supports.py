@@ -25,8 +25,8 @@ try:
     if (found := getattr(columns, "__version__", "before 0.2.0")) != __version__:
         raise RuntimeError(
             f"the compiled extension {columns.__file__} is that of drift {found}, the Python code "
-            f"that of drift {__version__}. Install drift again, from its source folder by: "
-            "pip install --force-reinstall --no-deps ."
+            f"that of drift {__version__}. Install drift again, in its source folder: "
+            "pip install -e ."
         )
     from drift.models._store.columns import Calibration, ColumnStore, Guard
 except ImportError:  # built without a C compiler
@@ -37,8 +37,8 @@ except ImportError:  # built without a C compiler
     if multiprocessing.parent_process() is None:  # workers leave it to the process that has them
         warnings.warn(
             "drift.models runs without its compiled extension: the same results, but 8 to 60 times "
-            "more slowly. Install a C compiler, and then drift again from its source folder: "
-            "pip install --force-reinstall --no-deps .",
+            "more slowly. Install a C compiler, and then drift again, in its source folder: "
+            "pip install -e .",
             RuntimeWarning,
             stacklevel=2,
         )
