@@ -225,17 +225,24 @@ DRIFT_CLONES static void drift_rbf_exact(double *row, const double *squared, dou
     DRIFT_EXP(14)
 }
 
+/* Sort few keys, all different, by how many are smaller: no branch depends on their order. */
+DRIFT_CLONES static void drift_rank(uint64_t *__restrict keys, uint64_t *__restrict spare, int n) {
+    for (int i = 0; i < n; i++) {
+        uint64_t key = keys[i], rank = 0;
+        for (int j = 0; j < n; j++) rank += keys[j] < key;
+        spare[rank] = key;
+    }
+    memcpy(keys, spare, (size_t)n * sizeof *keys);
+}
+
 /* Sort keys, whose upper halves are no larger than `largest` and whose lower ones ascend. Few are
-   inserted one by one; many go by digits from the lowest, back and forth between two arrays. */
+   ranked, if need be; many go by digits from the lowest, back and forth between two arrays. */
 static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest) {
     int bits = 2, digit;
     if (n <= 32) {
-        for (int i = 1; i < n; i++) {
-            uint64_t key = keys[i];
-            int j = i;
-            for (; j && keys[j - 1] > key; j--) keys[j] = keys[j - 1];
-            keys[j] = key;
-        }
+        int sorted = 1;
+        for (int i = 1; i < n; i++) sorted &= keys[i - 1] < keys[i];
+        if (!sorted) drift_rank(keys, spare, n);
         return;
     }
     while (bits < 32 && largest >> bits) bits += 2;
