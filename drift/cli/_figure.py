@@ -15,7 +15,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from drift.consumers.codec import Message
+    from drift.consumers.records import Message
 
 __all__ = ["ErrorFigure", "drawn"]
 
@@ -71,7 +71,7 @@ class ErrorFigure:
 
     Examples
     --------
-    >>> from drift.consumers.codec import Message, Position
+    >>> from drift.consumers.records import Message, Position
     >>> figure = ErrorFigure()
     >>> body = b'{"topic": "t", "partition": 0, "offset": 7, "predicted": 1, "label": 0}'
     >>> figure.add(2 * [Message(Position("out", 0, 0), None, body)])

@@ -19,7 +19,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.checkpoints.checkpoint import Description
+    from drift.consumers.checkpoints.file_format import Description
 
 __all__ = ["Adopt", "Show", "Verify"]
 
@@ -38,7 +38,8 @@ class Show(Command):
     file: str = option("The file of a checkpoint, or a folder of them.", argument=True)
 
     def _run(self) -> None:
-        from drift.consumers.checkpoints import adoption, checkpoint  # noqa: PLC0415
+        from drift.consumers.checkpoints import adoption  # noqa: PLC0415
+        from drift.consumers.checkpoints.file_format import describe, load, naming  # noqa: PLC0415
         from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
 
         folder = place(self.file)
@@ -46,8 +47,8 @@ class Show(Command):
             for _, header in adoption.newest(folder, _warn):
                 click.echo(_line(header))
             return
-        with checkpoint.naming(self.file):
-            description = checkpoint.describe(checkpoint.load(self.file))
+        with naming(self.file):
+            description = describe(load(self.file))
         for line in _lines(description):
             click.echo(line)
 
@@ -64,11 +65,12 @@ class Verify(_Signed):
     file: str = option("The file of a checkpoint.", argument=True)
 
     def _run(self) -> None:
-        from drift.consumers.checkpoints import checkpoint  # noqa: PLC0415
+        from drift.consumers.checkpoints.checkpoint import verify  # noqa: PLC0415
+        from drift.consumers.checkpoints.file_format import load, naming  # noqa: PLC0415
 
         key = read_key(self.key_file)
-        with checkpoint.naming(self.file):
-            description = checkpoint.verify(checkpoint.load(self.file), key=key)
+        with naming(self.file):
+            description = verify(load(self.file), key=key)
         kind = description.header["payload"]
         unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
         signed = "" if key is None else ", signed with this key"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from drift.cli._figure import ErrorFigure
     from drift.consumers.client.topics import Reader
-    from drift.consumers.codec import Message
+    from drift.consumers.records import Message
     from drift.streams import ShiftingStream
     from drift.testing import MockKafka
 

@@ -13,7 +13,7 @@ from drift.cli._command import warn
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from drift.consumers.codec import Message, Outgoing
+    from drift.consumers.records import Message, Outgoing
     from drift.consumers.replay import Replay as Letters
 
 __all__ = ["Replay"]

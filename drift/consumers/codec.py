@@ -61,15 +61,15 @@ from drift.consumers._json import (
     quoted,
     stated,
 )
-from drift.consumers.records import Headers, Message, Outgoing, Position
 from drift.errors import MessageError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from drift.consumers.records import Headers
     from drift.types import Features, Label
 
-__all__ = ["Codec", "Example", "Headers", "JsonCodec", "Message", "Outgoing", "Position"]
+__all__ = ["Codec", "Example", "JsonCodec"]
 
 MAX_DEPTH = 64
 _NUMBERS = {float, int, bool}

@@ -106,7 +106,8 @@ class Learner:
 
     Examples
     --------
-    >>> from drift.consumers.codec import JsonCodec, Message, Position
+    >>> from drift.consumers.codec import JsonCodec
+    >>> from drift.consumers.records import Message, Position
     >>> from drift.consumers.metrics import Metrics
     >>> from drift.consumers.options import WorkerOptions
     >>> from drift.models import LBP

@@ -18,16 +18,8 @@ from streams import drifting_stream
 from drift import __version__
 from drift.cli import app
 from drift.consumers import CheckpointFolder
-from drift.consumers.checkpoints.checkpoint import (
-    VERSION,
-    Checkpoint,
-    describe,
-    from_bytes,
-    load,
-    to_bytes,
-    verify,
-)
-from drift.consumers.checkpoints.file_format import seal
+from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes, verify
+from drift.consumers.checkpoints.file_format import VERSION, describe, load, seal
 from drift.errors import CheckpointError, DamagedCheckpointError
 from drift.kernels import Polynomial
 from drift.models import LBP, RBP, Forgetron, OneVsRest, compiled

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drift.consumers.codec import Codec, Example, JsonCodec, Message, Position
+from drift.consumers.codec import Codec, Example, JsonCodec
+from drift.consumers.records import Message, Position
 from drift.errors import DriftError, MessageError, ParameterError
 
 LIBRARIES = ("orjson", "json")

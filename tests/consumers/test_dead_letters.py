@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.consumers.codec import Message, Outgoing, Position
 from drift.consumers.dead_letters import _HEADERS, dead_letter, original, shortened
+from drift.consumers.records import Message, Outgoing, Position
 from drift.consumers.replay import Replay
 from drift.errors import MessageError
 

@@ -18,7 +18,8 @@ import pytest
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
-from drift.consumers.checkpoints.checkpoint import describe, from_bytes, load, naming
+from drift.consumers.checkpoints.checkpoint import from_bytes
+from drift.consumers.checkpoints.file_format import describe, load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.errors import (
     CheckpointError,

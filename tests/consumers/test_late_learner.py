@@ -14,12 +14,13 @@ from drift.consumers.checkpoints import adoption
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
 from drift.consumers.checkpoints.state import encode
-from drift.consumers.codec import Example, JsonCodec, Message, Position
+from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.exporter import Exporter
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
+from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP
 from tests.consumers.late_logs import JOIN, logs

@@ -14,10 +14,11 @@ import pytest
 
 from drift.cli import _settings
 from drift.cli._log import Secrets
-from drift.consumers.codec import Example, Message, Position
+from drift.consumers.codec import Example
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions
+from drift.consumers.records import Message, Position
 from drift.consumers.registry import SchemaCodec
 from drift.errors import (
     ConsumerError,

@@ -11,14 +11,15 @@ from unittest.mock import Mock
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.checkpoint import from_bytes, load
+from drift.consumers.checkpoints.checkpoint import from_bytes
+from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.state import encode
-from drift.consumers.codec import Example, JsonCodec, Message, Position
+from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.records import Outgoing
+from drift.consumers.records import Message, Outgoing, Position
 from drift.consumers.replay import Replay
 from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
 from drift.models import LBP, RBP

@@ -14,7 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.checkpoints import checkpoint
+from drift.consumers.checkpoints.checkpoint import verify
+from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import files_in
 from drift.errors import CheckpointError
 from tests.faults.runner import STEPS, folder
@@ -298,7 +299,7 @@ class Group:
 
 def _whole(path: Path) -> bool:
     try:
-        checkpoint.verify(checkpoint.load(path))
+        verify(load(path))
     except (CheckpointError, OSError):
         return False
     return True

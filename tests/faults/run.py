@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.checkpoints import checkpoint
+from drift.consumers.checkpoints.file_format import describe, load
 from drift.consumers.checkpoints.files import files_in
 from drift.errors import CheckpointError
 from tests.consumers.s3 import Store
@@ -336,7 +336,7 @@ class _Test:
             files = files_in(self.folder.folder(place))
             for which in reversed(files.listing().checkpoints):
                 try:
-                    said = checkpoint.describe(checkpoint.load(files.file(*which)))
+                    said = describe(load(files.file(*which)))
                     yield said.header["offsets"]
                 except (CheckpointError, OSError):
                     continue

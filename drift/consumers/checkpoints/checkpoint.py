@@ -2,7 +2,7 @@
 
 A checksum tells accidents, not forgeries: loading drift's own models runs nothing that is in the
 file, and a pickle is loaded only where that is allowed, after its HMAC was verified if a key is
-given. More than 300 lines, as what is written and what reads it stand together.
+given.
 """
 
 from __future__ import annotations
@@ -17,30 +17,17 @@ from drift import __version__
 from drift.consumers._json import library
 from drift.consumers.checkpoints import state
 from drift.consumers.checkpoints.file_format import (
-    VERSION,
     Description,
     check_signature,
     describe,
-    load,
-    naming,
     seal,
 )
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-__all__ = [
-    "VERSION",
-    "Checkpoint",
-    "Description",
-    "build",
-    "describe",
-    "from_bytes",
-    "load",
-    "naming",
-    "to_bytes",
-    "verify",
-]
+
+__all__ = ["Checkpoint", "build", "from_bytes", "to_bytes", "verify"]
 
 #: Kernels whose `normalize` was True, in version 1, for what is "rows" since.
 _KERNELS = ("Linear", "Polynomial", "RBF")

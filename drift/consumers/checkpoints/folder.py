@@ -17,9 +17,9 @@ import platform
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from drift.consumers.checkpoints import checkpoint as container
 from drift.consumers.checkpoints.agreement import check_configuration, check_identity
-from drift.consumers.checkpoints.checkpoint import Checkpoint
+from drift.consumers.checkpoints.checkpoint import Checkpoint, build, to_bytes
+from drift.consumers.checkpoints.file_format import describe, load, naming
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.crash_points import reached
@@ -195,11 +195,9 @@ class CheckpointFolder:
         for which in reversed(checkpoints):
             path = self._files(partition).file(*which)
             try:
-                with container.naming(path):
-                    description = container.describe(container.load(path))
-                    checkpoint = container.build(
-                        description, key=self.key, allow_pickle=self.allow_pickle
-                    )
+                with naming(path):
+                    description = describe(load(path))
+                    checkpoint = build(description, key=self.key, allow_pickle=self.allow_pickle)
                     _check_offsets(partition, checkpoint)
             except DamagedCheckpointError as problem:
                 damaged.append(str(problem))
@@ -233,7 +231,7 @@ class CheckpointFolder:
     def check(self, model: Any) -> None:
         """Raise CheckpointError if a model cannot be stored: better before it learns than after."""
         checkpoint = Checkpoint(model, {}, configuration=self.configuration or {})
-        container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
+        to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
 
     def claim(self, partition: Partition, identity: Mapping[str, str] | None = None) -> Claim:
         """Take a partition over: from now on nobody who claimed it before can save.
@@ -326,7 +324,7 @@ class CheckpointFolder:
             leader_epochs=leader_epochs or {},
             join=join,
         )
-        data = container.to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
+        data = to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
         reached("checkpoint.encoded")
         files.write(epoch, sequence, data)
         reached("checkpoint.recorded")
