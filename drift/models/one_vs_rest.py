@@ -108,7 +108,14 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     def _score(self) -> Any:
         import numpy as np  # noqa: PLC0415
 
+        if self._shared is not None and self.model._sums_up:
+            return self._shared.example_scores()[0] * self._factors()
         return np.array([one._shown(one._score()) for one in self.models.values()])
+
+    def _factors(self) -> array[float]:
+        """What each class's row of the shared store is to be multiplied by."""
+        models: Any = self.models.values()
+        return array("d", [one._supports.factor for one in models])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -182,8 +189,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         model, margin = self.model, self.model._skip_margin
         if self._shared is None or not model._sums_up or (labels and margin == math.inf):
             return
-        supports: Any = [one._supports for one in self.models.values()]
-        factors = array("d", [one.factor for one in supports])
+        factors = self._factors()
         numbers = {label: k for k, label in enumerate(self.models)}
         matrix = self._shared.matrix[: len(factors)]
         classes = Classes(numbers, matrix, factors, self._calibration, margin, wary=model._wary)

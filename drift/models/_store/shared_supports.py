@@ -73,6 +73,12 @@ class SharedStore(Part):
         self.own = self.store.self_kernel()
         self.example = x
 
+    def example_scores(self) -> tuple[Any, Any]:
+        """Scores of the example, but for the hypotheses' factors, and bounds on their errors."""
+        if self.scores is None:
+            self.scores = self.score(self.matrix)
+        return self.scores  # type: ignore[no-any-return]
+
     def score(self, matrix: Any) -> tuple[Any, Any]:
         """Scores of the store's point, and bounds on their rounding errors."""
         scores, roundings = np.zeros(len(matrix)), np.zeros(len(matrix))
@@ -127,9 +133,7 @@ class SharedSupports(Part):
         if self._at_support:
             scores, roundings = shared.score(shared.matrix[k : k + 1])
             return float(scores[0]), float(roundings[0])
-        if shared.scores is None:
-            shared.scores = shared.score(shared.matrix)
-        scores, roundings = shared.scores
+        scores, roundings = shared.example_scores()
         return float(scores[k]), float(roundings[k])
 
     def score(self) -> float:
