@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.live import Live
@@ -72,9 +72,10 @@ class ErrorFigure:
     Examples
     --------
     >>> from drift.consumers.records import Message, Position
-    >>> figure = ErrorFigure()
+    >>> figure, position = ErrorFigure(), Position("out", 0, 0)
     >>> body = b'{"topic": "t", "partition": 0, "offset": 7, "predicted": 1, "label": 0}'
-    >>> figure.add(2 * [Message(Position("out", 0, 0), None, body)])
+    >>> [prediction["offset"] for prediction in figure.add(2 * [Message(position, None, body)])]
+    [7]
     >>> figure.examples, figure.partitions["t", 0].again
     (1, 1)
     """
@@ -85,8 +86,12 @@ class ErrorFigure:
         self._size = 20  # examples in a column; doubled when they do not fit any more
         self._columns: list[list[int]] = []
 
-    def add(self, predictions: Iterable[Message]) -> None:
-        """Count messages of a topic of predictions; what is none of these is passed over."""
+    def add(self, predictions: Iterable[Message]) -> list[dict[str, Any]]:
+        """Count messages of a topic of predictions, and return those that are counted.
+
+        What is no prediction is passed over.
+        """
+        found = []
         for message in predictions:
             try:
                 body = json.loads(message.value or b"")
@@ -99,6 +104,8 @@ class ErrorFigure:
                 continue
             partition.checkpoint = body.get("checkpoint")
             self._count(partition, predicted != label)
+            found.append(body)
+        return found
 
     def _count(self, partition: _Partition, mistake: bool) -> None:  # noqa: FBT001
         partition.examples += 1

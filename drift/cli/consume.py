@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import option
-from drift.cli import _named
+from drift.cli import _named, _settings
 from drift.cli._client import Client, read_key
 from drift.cli._log import logging_to_stderr
-from drift.cli._settings import ConsumeOptions, Settings, read
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -36,7 +35,7 @@ class Consume(Client):
     share the partitions.
     """
 
-    shared = ConsumeOptions
+    shared = _settings.ConsumeOptions
 
     model: str | None = option(
         "Tracker, 'RBP(budget=500)', or module:function for your own; default: the one in the "
@@ -54,18 +53,19 @@ class Consume(Client):
             "kernel": self.kernel,
             "seed": self.seed,
         }
-        settings = read(self.config, os.environ, self.given, model, self.bootstrap, self.secrets)
+        settings = _settings.read(
+            self.config, os.environ, self.given, model, self.bootstrap, self.secrets
+        )
         with logging_to_stderr(self.secrets, as_json=settings.worker.log_json):
             _run(settings, self.secrets)
 
 
-def _run(settings: Settings, secrets: Secrets) -> None:
+def _run(settings: _settings.Settings, secrets: Secrets) -> None:
     # Until the worker listens to them: nothing is begun, and clients that connect would complain.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
     options = settings.worker
-    configuration = {"topic": options.topic, **_named.configuration(settings.model)}
-    worker = _worker(settings, configuration, secrets)
+    worker = _worker(settings, secrets)
     log.info("learning %s as one of %s", options.topic, options.group)
     try:
         exporter = _exporter(worker, options)
@@ -78,7 +78,7 @@ def _run(settings: Settings, secrets: Secrets) -> None:
     log.info("stopped")
 
 
-def _exporter(worker: Worker, options: ConsumeOptions) -> AbstractContextManager[Any]:
+def _exporter(worker: Worker, options: _settings.ConsumeOptions) -> AbstractContextManager[Any]:
     if not options.metrics_port:
         return nullcontext()
     from drift.consumers.exporter import Exporter  # noqa: PLC0415
@@ -86,7 +86,7 @@ def _exporter(worker: Worker, options: ConsumeOptions) -> AbstractContextManager
     return Exporter(worker.metrics, options.metrics_port, options.metrics_address)
 
 
-def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets) -> Worker:
+def _worker(settings: _settings.Settings, secrets: Secrets) -> Worker:
     from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
 
     options = settings.worker
@@ -98,7 +98,7 @@ def _worker(settings: Settings, configuration: dict[str, Any], secrets: Secrets)
         )
     folder = CheckpointFolder(
         options.checkpoints,
-        configuration,
+        {"topic": options.topic, **_named.configuration(settings.model)},
         keep=options.keep,
         key=read_key(options.key_file, secrets),
         allow_pickle=options.allow_pickle,

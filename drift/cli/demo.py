@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
 import time
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from drift.cli._figure import ErrorFigure
     from drift.consumers.client.topics import Reader
-    from drift.consumers.records import Message
     from drift.streams import ShiftingStream
     from drift.testing import MockKafka
 
@@ -149,9 +147,8 @@ class _Show:
         end = time.monotonic() + _PATIENCE
         while figure.examples < self.stream.n_samples and time.monotonic() < end:
             before = figure.examples
-            predictions = list(reader.poll(0.25))
-            figure.add(predictions)
-            self._note(predictions)
+            for body in figure.add(reader.poll(0.25)):
+                self.mistakes[body["id"]] = body["predicted"] != body["label"]
             if figure.examples > before:
                 end = time.monotonic() + _PATIENCE
             if len(self.workers) == 2 and figure.examples >= start_at:
@@ -172,11 +169,6 @@ class _Show:
         click.echo("error by target:")
         for line in self._errors():
             click.echo(line)
-
-    def _note(self, predictions: list[Message]) -> None:
-        for message in predictions:
-            body = json.loads(message.value or b"")
-            self.mistakes[body["id"]] = body["predicted"] != body["label"]
 
     def _errors(self) -> Iterator[str]:
         """Yield a line for each chunk of the stream: its error as a whole, and when it began."""
