@@ -6,7 +6,9 @@ cdef extern from "Python.h":
 cdef extern from *:
     """
     #include "late.h"
+    #include "scaling.h"
     #include "experts.h"
+    #include "linear.h"
     #define FEW_NAMES 256
     #define DENSE_NAMES 4096
     #define SPARSE_SHARE 0.25
