@@ -50,7 +50,6 @@ class Contender(NamedTuple):
     workers: int = 1
     publishes: bool = True
     checkpoints: bool = True
-    labels: str | None = None
 
 
 class Meeting(NamedTuple):
@@ -67,7 +66,6 @@ CONTENDERS = {
     "one worker, nothing published": Contender("one", publishes=False),
     "one worker, two partitions": Contender("two", partitions=2),
     "two workers, two partitions": Contender("two", partitions=2, workers=2),
-    "one worker, labels of a second topic": Contender("features", labels="labels"),
 }
 
 
@@ -91,7 +89,6 @@ def work(
             group=where["group"],
             start="earliest",
             predictions="out" if contender.publishes else None,
-            labels=contender.labels,
             **rarely,
         ),
         consumer={"heartbeat_interval_ms": 300},
@@ -197,7 +194,7 @@ def report(
 
 
 def fill(broker: Broker, count: int) -> str:
-    """Make the topics; return the name of the stream that is in them."""
+    """Make the topics, those of `consumer_pairs` too; return the name of the stream in them."""
     stream, codec = stories(), JsonCodec()
     examples = list(islice(cycle(stream), count))
     repeated = [codec.encode(Example(x, y)) for x, y in examples]
@@ -222,11 +219,6 @@ def fill(broker: Broker, count: int) -> str:
     return stream.name
 
 
-def ratio(above: list[dict[str, Any]], below: list[dict[str, Any]]) -> float:
-    """Median of the ratios of rates within a round."""
-    return statistics.median(a["rate"] / b["rate"] for a, b in zip(above, below, strict=True))
-
-
 def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> dict[str, Any]:
     """Print the figures; return them."""
     keys = ("rate", "cpu", "broker", "others")
@@ -241,13 +233,12 @@ def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> d
     ]
     show_table("medians of the rounds", table)
     one, two = "one worker, two partitions", "two workers, two partitions"
-    times = ratio(rounds[two], rounds[one])
+    pairs = zip(rounds[two], rounds[one], strict=True)
+    times = statistics.median(above["rate"] / below["rate"] for above, below in pairs)
     # A worker has the GIL and so one core; the broker takes its share of those that there are.
     each = middle[two]["cpu"]
     cores = min(2, (os.cpu_count() or 1) * each / (each + middle[two]["broker"]))
     allowed = cores * middle[one]["cpu"] / each
-    late = ratio(rounds["one worker, labels of a second topic"], rounds["one worker"])
-    print(f"labels of a second topic: {late:.2f} of the rate of one")
     print(f"two workers on two partitions: {times:.2f} times one, {allowed:.2f} by their CPU time")
     print("CPU time of one worker by step:")
     for step, share in shares.items():
