@@ -11,7 +11,7 @@ from drift import __version__, cli
 from drift.cli import app
 from drift.cli._command import say
 from drift.cli._figure import ErrorFigure, drawn
-from drift.cli.produce import pick
+from drift.cli.produce import paced, pick
 from drift.experiments import RunFolder
 from drift.models import MODELS
 
@@ -264,3 +264,20 @@ def test_a_mistake_is_a_message_and_exit_code_2(drift, arguments, message):
     assert shown.stderr.startswith("error: ")
     assert message in shown.stderr
     assert "Traceback" not in shown.stderr
+
+
+def test_rows_are_sent_at_their_rate_and_what_a_wait_lost_is_made_up_for(monkeypatch):
+    now, waits = [7.0], []
+    monkeypatch.setattr("drift.cli.produce.time.monotonic", lambda: now[0])
+
+    def wait(seconds):
+        waits.append(seconds)
+        now[0] += seconds + 0.25
+
+    assert list(paced("abcd", 4.0, wait)) == [*"abcd"]
+    assert waits == [0.0, 0.0, 0.0, 0.0]  # as late as that, each row is due already
+    now, waits = [7.0], []
+    assert list(paced("abc", 2.0, wait)) == [*"abc"]
+    assert waits == [0.0, 0.25, 0.25]
+    assert list(paced("abc", None, wait)) == [*"abc"]
+    assert len(waits) == 3
