@@ -20,7 +20,7 @@ from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Ahead, Join, LabelMessage
 from drift.consumers.learner import Learner, attempt, decoded
-from drift.consumers.records import Gap, Message, Outgoing, Position
+from drift.consumers.records import Gap, Message, Outgoing, Position, from_json
 from drift.errors import CheckpointError, ConsumerError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
@@ -228,9 +228,7 @@ class LateLearner(Learner):
 
     def _learn_by(self, stored: Any, label: LabelMessage) -> None:
         """Learn features, as they were kept, by their label."""
-        text, headers = (stored, ()) if isinstance(stored, str) else stored
-        given = [(name, value and value.encode("latin-1")) for name, value in headers]
-        features, *_ = self.codec.decode(text.encode("latin-1"), given)
+        features, *_ = self.codec.decode(*from_json(stored))
         example = Example(features, label.label, weight=label.weight)
         self._update(example, self.model.predict_one(features))
 
