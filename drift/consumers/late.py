@@ -13,7 +13,7 @@ import logging
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._json import check_kind, plain
+from drift.consumers._json import check_kind, is_text, plain
 from drift.consumers.assignment import Place, offset_behind_gap
 from drift.consumers.codec import Example
 from drift.consumers.crash_points import reached
@@ -47,6 +47,8 @@ def identified(decode: Callable[..., Example], message: Message) -> Example:
     name = plain(example.id)
     if name is not None:
         check_kind(name, "id", (str, int), "a string or an integer of 64 bits")
+        if type(name) is str and not is_text(name):
+            raise MessageError("id", "holds half of a surrogate pair: mend the text")
     return example if name is example.id else example._replace(id=name)
 
 

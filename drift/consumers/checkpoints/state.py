@@ -39,6 +39,7 @@ from array import array
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers._json import is_text
 from drift.consumers.checkpoints import storable
 from drift.consumers.checkpoints.file_format import VERSION
 from drift.errors import CheckpointError
@@ -139,21 +140,10 @@ def _no_constant(name: str) -> None:
 # --- from a model to nodes ---------------------------------------------------------------------
 
 
-def _is_text(value: str) -> bool:
-    """Whether JSON gives it back: two lone surrogates in a row come back as one character."""
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _is_scalar(value: Any) -> bool:
     kind = type(value)
     if kind is str:
-        return _is_text(value)
+        return is_text(value)
     if kind is float:
         return math.isfinite(value)
     if kind is int:
@@ -167,7 +157,7 @@ def _all_scalars(values: Iterable[Any]) -> bool:
     if kinds <= {int, bool, type(None)}:
         return all(value is None or -_WORD <= value < _WORD for value in values)
     if kinds == {str}:
-        return _is_text("".join(values))
+        return is_text("".join(values))
     return kinds <= _SCALARS and all(map(_is_scalar, values))
 
 
