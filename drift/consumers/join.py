@@ -90,7 +90,7 @@ class JoinOptions:
     pending
         Number of ids that are kept, waiting or done.
     pending_bytes
-        Bytes that features take while they wait.
+        Bytes that features take while they wait, their headers too.
     """
 
     max_age: float = option("Seconds for which features wait for a label.", 86_400.0, least=0)
@@ -304,7 +304,7 @@ class Ahead:
 
     def keep(self, message: Message, id: str | int | None) -> bool:  # noqa: A002
         """Have features wait for the learning cursor; say whether there is room."""
-        size, options = len(message.value or b""), self.options
+        size, options = message.size, self.options
         if self._entries and (
             len(self) >= options.pending or self._bytes + size > options.pending_bytes
         ):

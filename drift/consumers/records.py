@@ -138,6 +138,11 @@ class Message(NamedTuple):
         """Its timestamp for a join; -1 where it has none."""
         return -1 if self.timestamp is None else self.timestamp
 
+    @property
+    def size(self) -> int:
+        """Bytes of its value and its headers."""
+        return len(self.value or b"") + sum(len(n) + len(v or b"") for n, v in self.headers)
+
 
 def as_json(message: Message) -> Any:
     r"""Return value and headers of a message in JSON's own types, for a checkpoint.

@@ -44,7 +44,7 @@ def read_logs(
     """
     codec = JsonCodec() if codec is None else codec
     read = [
-        FeatureMessage(m.position.offset, m.time, one.id, one.features, len(m.value or b""))
+        FeatureMessage(m.position.offset, m.time, one.id, one.features, m.size)
         for m, one in _examples(codec.decode, features)
     ]
     known = [

@@ -65,8 +65,11 @@ def supply(one, features, count):
 def test_any_order_and_any_restart_give_what_lists_give(seed, pending, data):  # noqa: C901
     log = logs(25, seed)
     features, labels = messages("f", log[0]), messages("l", log[1])
+    headers = {n: 5 + 40 * (n % 3) for n in range(1, len(features), 2)}  # their bytes by offset
+    for n, size in headers.items():
+        features[n] = features[n]._replace(headers=[("trace", bytes(size - 5))])
     codec = JsonCodec(weight="weight")
-    one, sent = learner(codec, pending=pending), []
+    one, sent = learner(codec, pending=pending, pending_bytes=1000), []
     steps = st.sampled_from(["features", "features", "labels", "restart", "again"])
     upto = {"f": 0, "l": 0}  # as far as the logs have come
     for step in [*data.draw(st.lists(steps, max_size=40)), "all"]:
@@ -87,7 +90,7 @@ def test_any_order_and_any_restart_give_what_lists_give(seed, pending, data):  #
                 supply(one, features, 5)
                 sent += one.advance()
     parts = [[(n, *entry) for n, entry in enumerate(entries)] for entries in log]
-    twin = Twin(*parts, one.options, codec=codec)
+    twin = Twin(*parts, one.options, codec=codec, headers=headers)
     twin.assert_joined(json.loads(json.dumps(one.join_state())))
     assert encode(one.model) == encode(twin.model(LBP(9)))
     made = [json.loads(out.value) for out in sent if out.topic == "out"]

@@ -19,15 +19,17 @@ def decoded(log, decode):
 class Twin:
     """What becomes of two logs.
 
-    `learnt_by` has, after each label, the number of examples that had been learnt.
+    `learnt_by` has, after each label, the number of examples that had been learnt. `headers` are
+    the bytes of those of features by offset.
     """
 
-    def __init__(self, features, labels, options, given_up=(), codec=None):
+    def __init__(self, features, labels, options, given_up=(), *, codec=None, headers=None):
         self.codec = codec or JsonCodec()
         self.features = list(decoded(features, self.codec.decode))
         self.options, self.given_up = options, set(given_up)
         self.kept = {}  # [offset, time, value or None] by id, as they came
-        self.size = 0  # of all values
+        self.headers = headers or {}
+        self.size = 0  # of all values and their headers
         self.counts, self.orphans, self.refused = Counter(), [], []
         self.learnt, self.learnt_by = [], []
         self.read, self.at = 0, -1
@@ -48,9 +50,12 @@ class Twin:
         return next(iter(self.kept.values()))
 
     def drop(self, why):
-        _, _, value = self.kept.pop(next(iter(self.kept)))
-        self.size -= len(value or b"")
+        offset, _, value = self.kept.pop(next(iter(self.kept)))
+        self.size -= 0 if value is None else self.size_of(offset, value)
         self.counts[why] += value is not None
+
+    def size_of(self, offset, value):
+        return len(value) + self.headers.get(offset, 0)
 
     def wait(self, offset, time, name):
         """Read features until they have an id, or their log is beyond the label's grace."""
@@ -73,7 +78,7 @@ class Twin:
             self.counts["repeated"] += 1
             return
         self.kept[example.id] = [offset, self.at, value]
-        self.size += len(value)
+        self.size += self.size_of(offset, value)
         while len(self.kept) > self.options.pending or self.size > self.options.pending_bytes:
             self.drop("evicted")
 
@@ -92,7 +97,7 @@ class Twin:
             self.counts["learnt"] += 1
             x = self.codec.decode(found[2]).features
             self.learnt.append((x, example.label, example.weight))
-            self.size -= len(found[2])
+            self.size -= self.size_of(found[0], found[2])
             found[2] = None
 
     def models(self, model, after):

@@ -201,7 +201,12 @@ def check_late(
             [(r.offset, r.timestamp, r.value) for r in records if r.partition == partition]
             for records in (log, labels)
         ]
-        twin = Twin(*parts, options, codec=codec())
+        headers = {
+            r.offset: sum(len(name) + len(value) for name, value in r.headers)
+            for r in log
+            if r.partition == partition
+        }
+        twin = Twin(*parts, options, codec=codec(), headers=headers)
         findings.labels += twin.counts
         findings.examples += len(twin.learnt)
         place = topic, partition
