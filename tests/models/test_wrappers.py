@@ -86,6 +86,31 @@ def test_the_example_read_last_is_not_mistaken_for_a_changed_one():
     assert model.models["up"].supports == [({"a": 1.0}, 1.0), ({"a": -2.0}, 1.0)]
 
 
+class Changing(Perceptron):
+    """Perceptron that changes its coefficients without a new support at two of three mistakes."""
+
+    def _update(self, x, sign, score):
+        if self.n_updates % 3 == 1:
+            self._supports.add(x, sign)
+        elif self.n_updates % 3 == 2:
+            self._supports.scale(-1e-101)
+        else:
+            self._supports.remove(0)
+
+
+@pytest.mark.parametrize("labels", ["cacbc", "baabaabacacc"])
+def test_an_example_that_is_read_again_is_scored_anew_where_a_class_changed(labels, monkeypatch):
+    def scores():
+        model = OneVsRest(Changing(kernel=Linear()))
+        for label in labels:
+            model.learn_one({"a": 1.0}, label)
+            yield model.decision_function_one({"a": 1.0})
+
+    shared = list(scores())
+    monkeypatch.setattr(Changing, "_shares_supports", False)
+    assert shared == list(scores())
+
+
 @pytest.mark.parametrize("bad", [MIRA(), "RBP", OneVsRest(Perceptron())])
 def test_what_is_not_binary_is_refused(bad):
     with pytest.raises(ParameterError, match="model must be a binary classifier"):

@@ -32,6 +32,7 @@ class ColumnStore:
     guard: Guard
     calibration: Calibration
     n_added: int
+    serial: int
     kernel: Kernel
     wide: bool
     tie: float

@@ -52,7 +52,7 @@ cdef class Point(Supports):
     cdef uint64_t *spare_keys
     cdef int count, last_count, point_room
     cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
-    cdef long serial  # number of points read
+    cdef readonly long serial  # number of points read
     cdef double divisor, point_scale, point_squared, point_share
     cdef bint ordered  # whether sorted_ids are its
     cdef bint was_scored, was_filled  # for the point read before

@@ -66,6 +66,7 @@ class ColumnStore:
         self.free_slots: list[int] = []
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
         self.unknown = 0.0  # squared norm of the point's features that no support has
+        self.serial = 0  # number of points read
         self.guard = Guard()  # that of the model which has the store
         self.calibration = Calibration()  # of the scores of that model
         self.order: list[int] = []  # slots of the supports, the oldest first
@@ -84,6 +85,7 @@ class ColumnStore:
 
     def read(self, x: Features) -> None:
         """Take an example as the point that `score` and `self_kernel` are about."""
+        self.serial += 1
         features = as_dict(x)
         try:
             values = {name: number(value) for name, value in features.items()}
@@ -105,6 +107,7 @@ class ColumnStore:
 
     def read_support(self, slot: int) -> None:
         """Take a support as the point."""
+        self.serial += 1
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.rows[slot]),
             self.squared[slot],

@@ -46,6 +46,8 @@ class SharedStore(Part):
         self._forget_example()
 
     def _forget_example(self) -> None:
+        #: Of the point that the following is about; -1 where that has other scores by now.
+        self.serial = -1
         self.example: Any = None
         self.slot = -1  # of the example, once a hypothesis holds it
         self.own = 0.0
@@ -64,13 +66,17 @@ class SharedStore(Part):
     def join(self) -> int:
         """Make room for one more hypothesis; return its number."""
         self.matrix = np.pad(self.matrix, ((0, 1), (0, 0)))
+        self.serial = -1
         return len(self.matrix) - 1
 
     def read(self, x: Features) -> None:
         """Take an example as the point of all hypotheses; they score it before any learns it."""
-        self._forget_example()
+        self.example = None
         self.store.read(x)
-        self.own = self.store.self_kernel()
+        if self.store.serial != self.serial:
+            self._forget_example()
+            self.serial = self.store.serial
+            self.own = self.store.self_kernel()
         self.example = x
 
     def example_scores(self) -> tuple[Any, Any]:
@@ -202,6 +208,7 @@ class SharedSupports(Part):
         if abs(self._factor) < 1e-100:  # before the weights lose their meaning
             self.guard.keep(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
+            self._shared.serial = -1
             self._factor = 1.0
 
     def add(self, x: Features, coefficient: float) -> int:
@@ -220,6 +227,7 @@ class SharedSupports(Part):
         guard = self._shared.store.guard
         guard.keep(self._shared.users, slot)
         guard.keep(self._shared.matrix, slot)
+        self._shared.serial = -1
 
     def remove(self, i: int) -> int:
         """Evict support number `i`; return its slot."""
