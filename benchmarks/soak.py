@@ -7,25 +7,32 @@ to the end. Memory is the resident set of the worker's process.
 
     python -m benchmarks.soak --folder results/soak --figure results/soak.svg
 
-The same command again goes on where it was interrupted, and draws the figure anew.
+The same command again goes on where it was interrupted, and draws the figure anew. With `--late`
+labels are on a topic of their own, in another order, one to two thousand messages behind. At the
+end the model is compared with that of a plain loop.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import multiprocessing
 import random
 import statistics
 import sys
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka import KafkaAdminClient
+
 from benchmarks.machine import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints.state import encode
 from drift.consumers.client.producer import Producer
-from drift.consumers.client.topics import Reader, create
+from drift.consumers.client.topics import Reader
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.records import Outgoing
 from drift.consumers.worker import Worker
@@ -35,7 +42,7 @@ from tools.kafka.broker import Broker
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-TOPIC, GROUP = "soak", "soak"
+TOPIC, LABELS, GROUP = "soak", "soak.labels", "soak"
 BUDGET = 500
 WORDS = 20
 SUBJECTS = 8
@@ -53,15 +60,26 @@ FIELDS = ("run", "examples", "seconds", "rss_mb", "names_held", "supports", "err
 # --- the stream ----------------------------------------------------------------------------------
 
 
-def stories(start: int, stop: int) -> Iterator[bytes]:
-    """Messages `start` to `stop` of the stream, which is the same wherever it starts."""
-    encode = JsonCodec().encode
-    for block in range(start // _BLOCK, -(-stop // _BLOCK)):
-        rng = random.Random(block)
-        for number in range(block * _BLOCK, (block + 1) * _BLOCK):
-            story = _story(number, rng)
-            if start <= number < stop:
-                yield encode(story)
+@lru_cache(maxsize=2)
+def block_of(number: int) -> list[Example]:
+    """A block of the stream, which is the same wherever it is taken up."""
+    rng = random.Random(number)
+    return [_story(n, rng) for n in range(number * _BLOCK, (number + 1) * _BLOCK)]
+
+
+def in_order(number: int, *, late: bool) -> list[Example]:
+    """A block in the order in which its labels come."""
+    block = block_of(number)
+    return random.Random(f"labels {number}").sample(block, len(block)) if late else block
+
+
+def messages(number: int, *, late: bool) -> Iterator[tuple[str, bytes]]:
+    """Topics and values of a block, and with late labels those of the block before."""
+    write = JsonCodec().encode
+    for example in block_of(number):
+        yield TOPIC, write(example._replace(label=None) if late else example)
+    for example in in_order(number - 1, late=late) if late and number else ():
+        yield LABELS, json.dumps({"id": example.id, "label": example.label}).encode()
 
 
 def _story(number: int, rng: random.Random) -> Example:
@@ -76,14 +94,35 @@ def _story(number: int, rng: random.Random) -> Example:
     return Example(features, subject in {era % SUBJECTS, (era + 3) % SUBJECTS}, number)
 
 
-def fill(address: str, stop: int) -> None:
-    """Send what the topic lacks of the stream."""
+def make(topics: list[str], address: str) -> None:
+    """Make the topics that there are not; their times are those of the log."""
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    wanted = {
+        "num_partitions": 1,
+        "replication_factor": 1,
+        "configs": {"message.timestamp.type": "LogAppendTime"},
+    }
+    missing = set(topics) - set(admin.list_topics())
+    if missing:
+        admin.create_topics(dict.fromkeys(missing, wanted), wait_for_metadata=True)
+    admin.close()
+
+
+def fill(address: str, stop: int, topics: list[str]) -> None:
+    """Send what the topics lack of the stream, up to the block behind so many examples."""
     options = {"bootstrap_servers": address}
-    with Reader(TOPIC, options) as reader:
-        there = sum(reader.ends().values())
+    there = {}
+    for topic in topics:
+        with Reader(topic, options) as reader:
+            there[topic] = sum(reader.ends().values())
+    first = min(there.values()) // _BLOCK
+    sent = {topic: max(0, first - (topic == LABELS)) * _BLOCK for topic in topics}
     with Producer(options) as producer:
-        for message in stories(there, stop):
-            producer.send(Outgoing(TOPIC, None, message, []))
+        for number in range(first, stop // _BLOCK + 1):
+            for topic, value in messages(number, late=LABELS in topics):
+                if sent[topic] >= there[topic]:
+                    producer.send(Outgoing(topic, None, value, []))
+                sent[topic] += 1
         producer.flush()
 
 
@@ -107,14 +146,20 @@ def sample(worker: Worker, folder: Path) -> dict[str, Any]:
     }
 
 
-def soak(address: str, folder: Path, count: int) -> None:
+def soak(address: str, folder: Path, count: int, *, late: bool) -> None:
     """Learn the topic up to so many examples, and add samples to the table."""
     checkpoints, table = folder / "checkpoints", folder / "soak.csv"
     worker = Worker(
         RBP(budget=BUDGET, seed=0),
         CheckpointFolder(checkpoints),
         {"bootstrap_servers": address},
-        WorkerOptions(topic=TOPIC, group=GROUP, start="earliest", predictions="soak.predicted"),
+        WorkerOptions(
+            topic=TOPIC,
+            group=GROUP,
+            start="earliest",
+            predictions="soak.predicted",
+            labels=LABELS if late else None,
+        ),
     )
     while not worker.metrics.models:
         worker.step(0.1)
@@ -146,6 +191,19 @@ def soak(address: str, folder: Path, count: int) -> None:
     worker.run(signals=False)
 
 
+def is_sound(folder: Path, *, late: bool) -> bool:
+    """Say whether the newest model is that of a plain loop over as many examples."""
+    newest = CheckpointFolder(folder / "checkpoints").newest((TOPIC, 0))
+    assert newest is not None
+    learnt = newest.metrics["examples"]
+    model = RBP(budget=BUDGET, seed=0)
+    for number in range(-(-learnt // _BLOCK)):
+        for example in in_order(number, late=late)[: learnt - number * _BLOCK]:
+            model.predict_one(example.features)
+            model.learn_one(example.features, example.label)
+    return encode(model) == encode(newest.model)
+
+
 # --- what comes of it ----------------------------------------------------------------------------
 
 
@@ -157,17 +215,17 @@ def read(table: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def growth(rows: list[dict[str, str]]) -> tuple[float, float, float]:
-    """Memory after a tenth of the longest run and at its end, medians of a tenth each; bytes each.
+def growth(rows: list[dict[str, str]], full: int) -> tuple[float, float, float]:
+    """Memory of the longest run, medians behind so many tenths and at its end; bytes an example.
 
-    Up to there a worker fills its buffers and its budget.
+    Up to there a worker fills its buffers, its budget and what waits for labels.
     """
     by_run: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         by_run.setdefault(row["run"], []).append(row)
     run = max(by_run.values(), key=len)
     tenth = max(1, len(run) // 10)
-    early, late = run[tenth : 2 * tenth], run[-tenth:]
+    early, late = run[full * tenth : (full + 1) * tenth], run[-tenth:]
     before, after = (statistics.median(float(r["rss_mb"]) for r in part) for part in (early, late))
     examples = int(late[-1]["examples"]) - int(early[0]["examples"])
     return before, after, (after - before) * 1e6 / max(1, examples)
@@ -197,32 +255,35 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
 
 
 def main() -> int:
-    """Run the soak; 0 if memory is flat."""
+    """Run the soak; 0 if memory is flat and the model sound."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--examples", type=int, default=2_000_000)
+    parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--folder", type=Path, default=Path("results/soak"))
     parser.add_argument("--figure", type=Path, help="draw the curve to this file")
     arguments = parser.parse_args()
     folder = arguments.folder
+    topics = [TOPIC, *([LABELS] if arguments.late else [])]
     with Broker(folder / "kafka") as broker:
-        options = {"bootstrap_servers": broker.address}
-        with Reader(TOPIC, options) as reader:
-            there = bool(reader.partitions)
-        if not there:
-            create(TOPIC, 1, options)
+        make(topics, broker.address)
         processes = multiprocessing.get_context("spawn")
         feed = processes.Process(
-            target=fill, args=(broker.address, arguments.examples), daemon=True
+            target=fill, args=(broker.address, arguments.examples, topics), daemon=True
         )
         feed.start()
-        soak(broker.address, folder, arguments.examples)
+        soak(broker.address, folder, arguments.examples, late=arguments.late)
         feed.join()
     rows = read(folder / "soak.csv")
-    before, after, each = growth(rows)
+    full = 2 if arguments.late else 1
+    before, after, each = growth(rows, full)
     if arguments.figure:
         draw(rows, arguments.figure)
-    print(f"{before:.1f} MB after a tenth, {after:.1f} MB at the end: {each:+.2f} bytes an example")
-    return 0 if each <= FLAT else 1
+    print(
+        f"{before:.1f} MB behind {full} tenths, {after:.1f} MB at the end: {each:+.2f} bytes each"
+    )
+    sound = is_sound(folder, late=arguments.late)
+    print(f"the model is {'' if sound else 'NOT '}that of a plain loop")
+    return 0 if each <= FLAT and sound else 1
 
 
 if __name__ == "__main__":
