@@ -7,18 +7,22 @@
 
 enum { DRIFT_USUAL_MEMBERS = 24 }; /* of a tracker by default, for which there are loops of known length */
 
-/* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series. */
+/* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series, summed in pairs, and in
+   pairs of those, so that few wait for another one. */
+#define DRIFT_TERMS(k, factorial) (1.0 / (factorial) + r * (1.0 / ((factorial) * ((k) + 1.0))))
 static inline double drift_power_of_e(double x) {
     double shifted = x * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */
     double whole = shifted - 6755399441055744.0;
     double r = (x - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10;
-    double sum = 1.0;
+    double second = r * r, fourth = second * second;
+    double low = (1.0 + r + DRIFT_TERMS(2, 2.0) * second) + (DRIFT_TERMS(4, 24.0) + DRIFT_TERMS(6, 720.0) * second) * fourth;
+    double high = (DRIFT_TERMS(8, 40320.0) + DRIFT_TERMS(10, 3628800.0) * second) + DRIFT_TERMS(12, 479001600.0) * fourth;
     union { double real; int64_t bits; } power, exponent;
-    for (int k = 13; k > 0; k--) sum = 1.0 + sum * r * inverse[k];
     exponent.real = shifted;
     power.bits = (int64_t)((uint64_t)(exponent.bits + 1023) << 52);
-    return sum * power.real;
+    return (low + high * (fourth * fourth)) * power.real;
 }
+#undef DRIFT_TERMS
 
 /* log(x) for a normal x > 0: x = 2**n m with m about 1, and 11 terms of the series of the inverse tangent. */
 static inline double drift_log(double x) {
