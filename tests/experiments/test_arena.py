@@ -180,6 +180,13 @@ def rows(errors, delay=None):
     ]
 
 
+def test_models_are_in_the_arenas_order_wherever_they_ran():
+    errors = {"PA": {"weather": 0.3}, "no change": {"weather": 0.5}, "ARF": {"weather": 0.2}}
+    errors |= {"Tracker": {"weather": 0.1}, "PA @ 0": {"weather": 0.2}}
+    found = ArenaResults(rows(errors), 1.0)
+    assert found.models == ["Tracker", "PA", "PA, tuned", "ARF", "no change"]
+
+
 def test_losses_by_hand():
     errors = {
         "Tracker": {"a9a": 0.2, "spam": 0.1, "weather": 0.3},

@@ -161,7 +161,9 @@ class ArenaResults:
     @cached_property
     def models(self) -> list[str]:
         """Names of the models, in the arena's order."""
-        return list(dict.fromkeys(row["model"] for row in self.rows))
+        there = {row["model"] for row in self.rows}
+        names = [name for model in (*MODELS, *BASELINES) for name in (model, f"{model}, tuned")]
+        return [name for name in names if name in there]
 
     def pairs(self, *, real: bool) -> list[Record]:
         """Compare `OWN` with each model, on real streams or on generated ones.
