@@ -33,7 +33,7 @@ class Span:
             return np.zeros(len(self.held)), own
         white = self.whiten(t)
         d = dtpsv(len(self.held), self.factor, white)  # for a unit vector
-        d[np.abs(d) <= 1.5e-11] = 0.0  # no part of the projection
+        d[np.abs(d) <= 2.0**-36 * np.linalg.norm(white)] = 0.0  # no part of the projection
         left = 1.0 - white @ white
         return d * self.lengths[t] / self.lengths[self.held], own * left if left > 1e-12 else 0.0
 

@@ -163,7 +163,7 @@ class Multiclass(Rules):
         gram = np.array([self.row(r, z) for z in self.held[r]])
         length = np.sqrt(np.diag(gram))
         d = np.linalg.solve(gram / np.outer(length, length), row / length) / length
-        d[abs(d) * length <= 1.5e-11 * math.sqrt(own)] = 0.0
+        d[abs(d) * length <= 2.0**-36 * math.sqrt(max(row @ d, 0.0))] = 0.0
         left = own - row @ d
         return d, float(row @ d), left if left > 1e-12 * own else 0.0
 
