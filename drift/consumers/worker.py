@@ -240,8 +240,8 @@ class Worker:
         if self.assignment.states:
             if waited > _LONG:
                 log.warning(
-                    "%d partitions of %s after %.0f s without any, in which the group rebalanced",
-                    *(len(self.assignment.states), self.options.topic, waited),
+                    "partitions of %s: %d, after %.0f s without any, in which the group rebalanced",
+                    *(self.options.topic, len(self.assignment.states), waited),
                 )
             self._empty, self._complained = now, False
         elif waited > _PATIENCE and not self._complained:

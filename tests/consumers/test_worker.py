@@ -572,7 +572,7 @@ def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch
     monkeypatch.setattr("drift.consumers.worker._LONG", -1.0)
     work(one, 1)
     assert one.metrics.polled > polled
-    assert "2 partitions of t after " in caplog.text
+    assert "partitions of t: 2, after " in caplog.text
     kill(one)
 
 
