@@ -194,7 +194,7 @@ class _Test:
 
     def _wait_for_all(self, group: Group) -> None:
         """Let the group form, so that the faults find it at work."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while sum(len(offsets) for offsets in self._offsets()) < PARTITIONS:
             if time.monotonic() > end:
                 raise TimeoutError(f"the group does not form: see the logs in {self.root}")
