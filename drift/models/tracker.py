@@ -33,10 +33,11 @@ class Tracker(OnlineClassifier):
     Inner products with the supports are what a kernel classifier costs, and every kernel is a
     function of them: so one list of supports carries 16 kernel logistic regressions (four kernels,
     two learning rates, each forgetting slowly and soon). Beside them stand four linear models over
-    the features, two sums of a curve for each dense feature, and two gates, which weigh the scores
-    of all these. The 24 members are one list with exponential weights on the log loss; a small
-    share of the weights goes round, so that another member may lead at any time. Their mixture, put
-    right where it was too timid or too bold, is the probability; the prediction is a vote.
+    the features, two sums of a curve for each dense feature and a surface for each pair of them,
+    and two gates, which weigh the scores of all these. The 24 members are one list with exponential
+    weights on the log loss; a small share of the weights goes round, so that another member may
+    lead at any time. Their mixture, put right where it was too timid or too bold, is the
+    probability; the prediction is a vote.
 
     Labels are whatever has a hash; classes may appear at any time. Before anything is learnt the
     prediction is None; in a data frame's Series it is what the library has for it, so that `isna`
@@ -74,8 +75,8 @@ class Tracker(OnlineClassifier):
         Number of examples, about, that are predicted between one and its label. Members are then
         weighed by what they predicted without the labels in between. For that the model keeps so
         many examples and a second one, so many behind: twice the memory, some 2.3 times the time.
-    splines
-        Have the curves; without them dense examples take less time.
+    splines, pairs
+        Have curves, and with them surfaces of the pairs of at most 16 features.
 
     Raises
     ------
@@ -97,7 +98,7 @@ class Tracker(OnlineClassifier):
     Accuracy: 84.77%
     """
 
-    delay, splines = 0, False  # of those stored before there were any
+    delay, splines, pairs = 0, False, False  # of those stored before there were any
     _multiclass = True
 
     def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
@@ -112,6 +113,7 @@ class Tracker(OnlineClassifier):
         seed: int | None = 0,
         delay: int = 0,
         splines: bool = True,  # noqa: FBT001, FBT002 - River passes parameters by name
+        pairs: bool = True,  # noqa: FBT001, FBT002
     ) -> None:
         self.budget = check_integer("budget", budget)
         self.kernels = kernels
@@ -122,7 +124,7 @@ class Tracker(OnlineClassifier):
         self.decide = decide
         self.seed = check_seed(seed)
         self.delay = check_integer("delay", delay, least=0)
-        self.splines = splines
+        self.splines, self.pairs = splines, pairs
         start = secrets.randbits(64) if self.seed is None else self.seed
         self._core = new_core(self._plan(), scale, start, self.delay)
 
@@ -136,7 +138,8 @@ class Tracker(OnlineClassifier):
         check_choice("scale", self.scale, ("auto", "dense", "sparse"))
         check_choice("decide", self.decide, ("vote", "probability"))
         share, vote = float(self.share), self.decide == "vote"
-        return Plan(self.budget, kernels, by_rate, by_lost, share, vote, bool(self.splines))
+        splines, pairs = bool(self.splines), bool(self.splines and self.pairs)
+        return Plan(self.budget, kernels, by_rate, by_lost, share, vote, splines, pairs)
 
     def _lost(self, rate: float) -> list[float]:
         """Shares of the coefficients that an insertion takes from the experts of a rate."""

@@ -10,15 +10,16 @@ from oracles_tracker_parts import (
     dot,
     first,
     hashed,
-    hats,
     kernel,
     mix,
+    splined,
 )
 
 LINEAR = [("sgd", 0.3), ("sgd", 3.0), ("adagrad", 0.25), ("kalman", 0.003)]
 SPLINES = [("spline", 1e-4), ("spline", 0.01)]
 GATES = [0.1]
 SURPRISE, CLIP, VOTE, DRAWN, NAMES = 0.25, 1e-3, 0.2, 16, 4096
+PAIRED = 16
 MAPS = [(slope, floor) for slope in (1, 2, 4) for floor in (0.0, 0.1, 0.2, 0.4)]
 
 
@@ -40,9 +41,11 @@ class Tracker:
         decide="vote",
         seed=0,
         splines=True,
+        pairs=True,
     ):
         self.budget, self.share, self.scale, self.decide = budget, share, scale, decide
         self.state = seed % 2**64
+        self.pairs = pairs
         self.linear_rules = LINEAR + SPLINES if splines else LINEAR
         self.widths = kernels
         self.experts = [
@@ -90,7 +93,7 @@ class Tracker:
     def read(self, x):
         """Take an example as `self.x`, and its features for the linear models as `self.phi`.
 
-        Those of the splines are `self.knots`.
+        Those of the splines are `self.knots`, and `self.near` what they are before division.
         """
         x = {name: float(v) for name, v in x.items() if v == v and v != 0}
         self.values = x
@@ -100,7 +103,7 @@ class Tracker:
             return
         norm = math.sqrt(dot(x, x))  # 0, as of an empty row, where the squares are no numbers
         self.x, self.phi = {name: v / norm for name, v in x.items()} if norm else {}, {}
-        self.knots = {}
+        self.knots = self.near = {}
         self.square = float(norm > 0)
         for name, v in self.x.items():
             slot = hashed(name) >> 50
@@ -119,7 +122,8 @@ class Tracker:
             self.new_spreads[name] = s = (1 - r) * (s + r * e**2)
             wide = math.sqrt(s) > 1e-12 * abs(m)
             z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -5.0), 5.0) if wide else 0.0
-        self.knots = hats(dict(list(z.items())[:256]))
+        pairs = self.pairs and len(z) <= PAIRED
+        self.knots, self.near = splined(dict(list(z.items())[:256]), pairs)
         self.new_sum = self.sum_z + dot(z, z)
         size = math.sqrt(self.new_sum / n + 1e-9)
         return {name: float(np.float32(v / size)) for name, v in z.items()}
@@ -156,7 +160,7 @@ class Tracker:
         compared = self.compare(self.x, self.square, self.supports, self.squares)
         rows = {k: kernel(k, *compared) for k in self.widths}
         scores = [a @ rows[k] for a, (k, _, _) in zip(self.alpha, self.experts, strict=True)]
-        scores += [model.scores(x) for model, x in self.linear_models()]
+        scores += [model.scores(x) for model, x, _ in self.linear_models()]
         scores = np.array(scores)
         above = np.maximum(abs(scores) - 5, 0)  # counts a quarter
         self.seen = np.sign(scores) * (abs(scores) - 0.75 * above)
@@ -168,7 +172,7 @@ class Tracker:
         sizes = [
             abs(a) @ abs(rows[k]) for a, (k, _, _) in zip(self.alpha, self.experts, strict=True)
         ]
-        sizes += [model.sizes(x) for model, x in self.linear_models()]
+        sizes += [model.sizes(x) for model, x, _ in self.linear_models()]
         sizes += [*(abs(self.gates) @ np.minimum(sizes, 6.0))]
         self.doubt_choices(np.max(sizes, axis=1, keepdims=True))
         ballots = [self.votes[self.choices == k].sum() for k in range(self.known)]
@@ -177,8 +181,9 @@ class Tracker:
         self.prediction = self.candidates[int(vote)]
 
     def linear_models(self):
-        """Models that are linear, and what of the example each is linear in."""
-        return [(m, self.phi if e < len(LINEAR) else self.knots) for e, m in enumerate(self.linear)]
+        """Models that are linear, what of the example each is linear in, and how near that is."""
+        parts = [(self.phi, {})] * len(LINEAR) + [(self.knots, self.near)] * len(SPLINES)
+        return [(model, *part) for model, part in zip(self.linear, parts, strict=False)]
 
     def measure(self):
         """Probabilities of all members from their scores."""
@@ -240,10 +245,10 @@ class Tracker:
         chances = self.raw[:, -n_scores:]
         self.sum_squares += self.square + 1.0
         self.n_squares += 1
-        for e, (model, phi) in enumerate(self.linear_models(), first_linear):
+        for e, (model, phi, near) in enumerate(self.linear_models(), first_linear):
             mean_square = self.sum_squares / self.n_squares
             if not self.sparse or phi is self.phi:
-                model.learn(phi, w, residuals[e], chances[e], mean_square)
+                model.learn(phi, w, residuals[e], chances[e], mean_square, near=near)
         turns = self.keep_scale()
         surprise = w * loss / (self.mean_loss / self.mean_count)
         self.doubtful |= abs(surprise - SURPRISE) < 1e-5

@@ -1,6 +1,7 @@
 """Parts of the Tracker's naive twin: names' hashes, kernels, linear members, hats, a gate."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def chained(words, length):
 
 
 def dot(a, b):
-    return sum(a[name] * b[name] for name in a.keys() & b.keys())
+    return math.fsum(a[name] * b[name] for name in a.keys() & b.keys())  # in any order
 
 
 def kernel(width, dots, distances):
@@ -45,15 +46,27 @@ def first(values, tolerance):
     return int(np.argmax(np.asarray(values) >= max(values) - tolerance))
 
 
-def hats(z):
-    """Nine hat functions of each feature, whose peaks are half a deviation apart."""
-    peaks = np.linspace(-2.0, 2.0, 9)
-    return {
-        (name, peak): hat / math.sqrt(len(z))
-        for name, v in z.items()
-        for peak in peaks
-        if (hat := 1.0 - abs(min(max(v, -2.0), 2.0) - peak) / 0.5) > 0.0
+def hats(v, n):
+    """Hat functions of a value that are not 0, by their number: so many, evenly from -2 to 2."""
+    place = (min(max(v, -2.0), 2.0) + 2.0) * (n - 1) / 4.0
+    return {k: 1.0 - abs(place - k) for k in range(n) if abs(place - k) < 1.0}
+
+
+def splined(z, pairs):
+    """What splines are linear in, and the same before it is divided: hats, products of two."""
+    curves = {(name, k): hat for name, v in z.items() for k, hat in hats(v, 9).items()}
+    coarse = [(name, hats(v, 5).items()) for name, v in z.items()]
+    surfaces = {
+        (a, b, k, m): f * g
+        for (a, fs), (b, gs) in combinations(coarse, 2)
+        if pairs
+        for k, f in fs
+        for m, g in gs
     }
+    d = len(z)
+    divided = {key: hat / math.sqrt(d) for key, hat in curves.items()}
+    divided |= {key: hat / math.sqrt(d * (d - 1) / 2) for key, hat in surfaces.items()}
+    return divided, curves | surfaces
 
 
 class Linear:
@@ -61,8 +74,7 @@ class Linear:
 
     `rows` are its weights by feature, a row for each score, and `known` is what each weight's rule
     keeps: AdaGrad's sum of squares, or by how much a Kalman filter's variance is below `PRIOR`. The
-    `rate` of a filter is what an example adds to that variance, of a spline in proportion to the
-    hats.
+    `rate` of a filter is what an example adds to that variance, times what `near` has of a feature.
     """
 
     PRIOR = 10.0
@@ -80,9 +92,8 @@ class Linear:
             sum(abs(v * row.get(n, 0.0)) for n, v in (x | {BIAS: 1.0}).items()) for row in self.rows
         ]
 
-    def learn(self, x, w, residuals, chances, mean_square):
+    def learn(self, x, w, residuals, chances, mean_square, *, near):
         """One step for each row, of which `chances` are the probabilities."""
-        root = sum(x.values())  # of the number of features, where these are hats, which it divides
         x = x | {BIAS: 1.0}
         for row, known, u, s in zip(self.rows, self.known, w * residuals, chances, strict=True):
             if self.rule == "sgd":
@@ -97,9 +108,7 @@ class Linear:
                 total = 1 + spread * dot(gains, x)
                 for name, gain in gains.items():
                     told = known.get(name, 0.0) + spread * gain**2 / total
-                    whole = self.rule == "kalman" or name is BIAS
-                    told -= self.rate * (1.0 if whole else x[name] * root)
-                    known[name] = max(0.0, told)
+                    known[name] = max(0.0, told - self.rate * near.get(name, 1.0))
                 steps = {name: gain * u / total for name, gain in gains.items()}
             for name, step in steps.items():
                 rate = self.rate if self.rule in {"sgd", "adagrad"} else 1.0

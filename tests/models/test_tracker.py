@@ -15,6 +15,7 @@ from oracles_tracker import Tracker as Twin
 from streams import as_arrays, degenerate_stream, drifting_stream, random_stream
 from test_batches import FORMS, loop
 from test_multiclass import clusters
+from test_tracker_twin import paired
 
 from drift.consumers.checkpoints.state import decode, encode
 from drift.models import Tracker, compiled
@@ -139,6 +140,8 @@ def streams_of_rows():
     X, y = as_arrays(clusters(["red", "green", "blue", "white"], 100))
     X = X.astype(np.float32).astype(float)
     yield "classes", ("dense", X, y)
+    few, labels = as_arrays(paired(1, 18, 50, n=100))  # the 17th name comes with example 80
+    yield "growing", ("auto", few.astype(np.float32).astype(float), labels)
     words = np.zeros((100, 500))  # five in each row that no other has
     words[np.arange(500) // 5, np.arange(500)] = 1.0
     yield "auto", ("auto", np.hstack([X, words]), y)
@@ -203,12 +206,17 @@ def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
 
 
 @pytest.mark.parametrize(
-    ("scale", "delay"), [("dense", 0), ("sparse", 0), ("auto", 0), ("auto", 5), ("auto", 200)]
+    ("stream", "scale", "delay", "n"),
+    [
+        *(("auto", scale, 0, 70) for scale in ("dense", "sparse", "auto")),
+        *(("auto", "auto", delay, 70) for delay in (5, 200)),
+        *(("growing", "auto", delay, n) for delay in (0, 5) for n in (75, 83)),
+    ],
 )
-def test_copies_go_on_bit_for_bit(scale, delay):
-    _, rows, y = ROWS["auto"]
+def test_copies_go_on_bit_for_bit(stream, scale, delay, n):
+    _, rows, y = ROWS[stream]
     one = Tracker(9, scale=scale, seed=3, delay=delay)
-    one.learn_many(rows[:70], y[:70])
+    one.learn_many(rows[:n], y[:n])
     copies = [
         pickle.loads(pickle.dumps(one)),
         copy.copy(one),
@@ -216,9 +224,9 @@ def test_copies_go_on_bit_for_bit(scale, delay):
         one.clone(include_attributes=True),
         decode(encode(one)),
     ]
-    expected = one.predict_learn_many(rows[70:], y[70:]).tolist()
+    expected = one.predict_learn_many(rows[n:], y[n:]).tolist()
     for other in copies:
-        assert other.predict_learn_many(rows[70:], y[70:]).tolist() == expected
+        assert other.predict_learn_many(rows[n:], y[n:]).tolist() == expected
         assert encode(other) == encode(one)
 
 

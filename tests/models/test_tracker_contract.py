@@ -4,6 +4,7 @@ import math
 import pickle
 import random
 
+import numpy as np
 import pandas as pd
 import pytest
 from oracles_tracker import Tracker as Twin
@@ -134,6 +135,66 @@ def test_a_state_of_twelve_maps_goes_on_with_those(delay):
         shown.append(model.predict_proba_one(x))
     assert shown[0] == shown[1]
     assert len(pickle.loads(pickle.dumps(model))._core.state()[core if delay else "maps"]) > 12
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+def test_one_stored_before_there_were_surfaces_goes_on_without(delay):
+    model, other = Tracker(5, pairs=False, delay=delay), Tracker.__new__(Tracker)
+    stream = list(clusters(list("abc"), 60))
+    for x, y in stream[:30]:
+        model.learn_one(x, y)
+    state = model.__getstate__()
+    del state["pairs"]
+    other.__setstate__(state)
+    for x, y in stream[30:]:
+        assert other.predict_proba_one(x) == model.predict_proba_one(x)
+        model.learn_one(x, y)
+        other.learn_one(x, y)
+    assert not other.pairs
+
+
+#: Cells of a row of the splines by the number of names: a bias, curves, surfaces.
+CELLS = {0: 1, 1: 145, 2: 145 + 25, 3: 145 + 75, 16: 145 + 25 * 120, 17: 1 + 9 * 17}
+
+
+@pytest.mark.parametrize("names", CELLS)
+@pytest.mark.usefixtures("tolerance")
+def test_splines_of_other_sizes_are_refused(names):
+    for pairs, cells in ((True, CELLS[names]), (False, 1 + 9 * names)):
+        model = Tracker(3, pairs=pairs)
+        model.learn_one(dict.fromkeys(range(names), 1.0), "a")
+        state = model.__getstate__()
+        splines = state["_core"]["splines"]
+        assert splines.shape == (1, cells, 4)
+        for wrong in (splines[:, :-1], np.pad(splines, ((0, 0), (0, 1), (0, 0)))):
+            state["_core"]["splines"] = wrong
+            with pytest.raises(ValueError, match="splines"):
+                Tracker.__new__(Tracker).__setstate__(state)
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_what_splines_learn_of_an_example_by_hand():
+    """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a.
+
+    An example of next to no weight lets features be scaled, and splines know nothing.
+    """
+    model, r = Tracker(3), math.sqrt(3 / 7)  # which is half a deviation: r (1 - 1/3) = sqrt(s) / 2
+    for a, c, w in ((1.0, 3.0, 1e-9), (3.0, 1.0, 1e-9), (2.0 + r, 2.0 - r, 1.0)):
+        model.learn_one({"a": a, "b": 2.0, "c": c}, "only", w)
+    third = 1 / math.sqrt(3)  # three curves, three surfaces
+    ab, ac, bc = 145, 170, 195
+    values = {0: 1.0} | dict.fromkeys((1 + 5, 1 + 9 + 4, 1 + 18 + 3), third)
+    values |= dict.fromkeys((ab + 10 + 2, ab + 10 + 3, bc + 5 + 2, bc + 10 + 2), third / 2)
+    values |= dict.fromkeys((ac + 5 + 2, ac + 5 + 3, ac + 10 + 2, ac + 10 + 3), third / 4)
+    # Their squares are 1 + 1 + 5/12, of variance 10; p (1 - p) is 1/4, the gradient -1/2.
+    total = 1 + 10 * (29 / 12) / 4
+    [cells] = model._core.state()["splines"]
+    expected = np.zeros((220, 4))
+    for cell, v in values.items():
+        near = v if cell == 0 else v / third
+        known = 100 * v * v / 4 / total
+        expected[cell] = [*[-5 * v / total] * 2, known - 1e-4 * near, known - 0.01 * near]
+    assert cells == pytest.approx(expected, abs=1e-6)
 
 
 def test_what_fails_once_rows_are_sparse_leaves_the_members_their_weights(monkeypatch):

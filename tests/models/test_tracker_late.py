@@ -64,7 +64,7 @@ class Late:
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("delay", [1, 7, 40])
-@pytest.mark.parametrize("stream", ["drifting", "checkerboard", "text", "late classes"])
+@pytest.mark.parametrize("stream", ["drifting", "checkerboard", "text", "late classes", "growing"])
 @pytest.mark.usefixtures("tolerance")
 def test_agrees_with_its_twin(stream, delay):
     model, twin, waiting = Tracker(12, seed=9, delay=delay), Late(delay, 12, seed=9), []

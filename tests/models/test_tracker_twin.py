@@ -6,7 +6,7 @@ loss lies at the threshold of insertion, the comparison ends.
 """
 
 import random
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 
 import numpy as np
@@ -53,8 +53,28 @@ def text(n=150, seed=8):
         yield {w: float(words.count(w)) for w in words}, topic == (t < 90)
 
 
+def paired(first, most, third=None, n=120, seed=10):
+    """Pairs' products tell. Names join one by one from `first` to `most`, a third class late."""
+    rng = random.Random(seed)
+    for t in range(n):
+        names = range(min(first + t // 5, most))
+        x = {f"f{j}": rng.gauss(0.0, 1.0) for j in names if rng.random() < 0.9}
+        late = third is not None and t >= third and rng.random() < 0.3
+        yield x, 2 if late else int(x.get("f0", 0.5) * x.get("f1", 1.0) > 0.0)
+
+
 LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), seed=2)}
 OWN = {"checkerboard": checkerboard, "constant": constant, "one class": one_class, "text": text}
+OWN["growing"] = partial(paired, 1, 18, 50)
+#: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on.
+FEW = {
+    **{f"{n} names": partial(paired, n, n) for n in (1, 2, 3, 16, 17)},
+    "3 names, classes": partial(paired, 3, 3, 0),
+    "16 names, late class": partial(paired, 16, 16, 40),
+    "growing": partial(paired, 1, 18),
+    "growing, classes": partial(paired, 1, 18, 0),
+    "growing, late class": partial(paired, 1, 18, 95),
+}
 ALL = STREAMS | LATE | OWN
 
 
@@ -101,6 +121,39 @@ def test_agrees_with_its_twin(stream, scale, budget, traces):
     assert [e.error for e in experts] == pytest.approx(twin.errors / len(steps))
 
 
+@cache
+def said_of_few_names(stream, **parts):
+    """What the twin says of each example, and of it with a name that is never learnt."""
+    twin, steps = Twin(5, seed=9, **parts), []
+    for x, y in FEW[stream]():
+        steps.append([(z, twin.predict(z), twin.proba(z)) for z in (x | {"unmet": 2.0}, x)])
+        if twin.doubtful:
+            steps.pop()
+            break
+        twin.learn(x, y)
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("stream", "parts"),
+    [
+        *((stream, {}) for stream in FEW),
+        *(("growing, classes", {part: False}) for part in ("splines", "pairs")),
+    ],
+)
+@pytest.mark.usefixtures("tolerance")
+def test_agrees_with_its_twin_on_few_names(stream, parts):
+    """A 17th name that is learnt ends surfaces; one that is only predicted does without."""
+    steps = said_of_few_names(stream, **parts)
+    assert len(steps) > 100
+    model = Tracker(5, seed=9, **parts)
+    for t, (said, (_, y)) in enumerate(zip(steps, FEW[stream](), strict=False)):
+        for x, prediction, chances in said:
+            assert model.predict_proba_one(x) == pytest.approx(chances, abs=1e-4), f"example {t}"
+            assert model.predict_one(x) == prediction, f"example {t}"
+        model.learn_one(x, y)
+
+
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -108,6 +161,7 @@ def test_agrees_with_its_twin(stream, scale, budget, traces):
         dict(kernels=(3.0, 0.0, 24.0), rates=(0.1, 2.0, 20.0), forgetting=(0.0,), share=0.05),
         dict(kernels=(0.0,), forgetting=(0.0, 100.0), share=0.0, decide="probability"),
         dict(splines=False),
+        dict(pairs=False),
     ],
 )
 @pytest.mark.usefixtures("tolerance")

@@ -3,12 +3,12 @@
 #ifndef DRIFT_LINEAR_H
 #define DRIFT_LINEAR_H
 
-enum { DRIFT_SLOTS = 16384, DRIFT_CELL_SIZE = 6, DRIFT_SPLINED = 256, DRIFT_SPLINE_CELL = 2 * DRIFT_SPLINES };
+enum { DRIFT_SLOTS = 16384, DRIFT_CELL_SIZE = 6 };
 /* A cell of the linear experts, one for the bias and each slot: two weights by gradient descent, one by
    AdaGrad and one by a diagonal Kalman filter, AdaGrad's sum of squares, and what the filter knows. */
 static const double drift_linear_rates[3] = {0.3, 3.0, 0.25}; /* of the former three */
 static const float drift_prior = 10.0f, drift_walk = 0.003f; /* the filter's variance at first, what an example adds */
-/* A cell of the splines, one for the bias and each knot: weights, and what their filters know. */
+/* Of the splines, bias first, the weights of each knot lie together, and what their filters know elsewhere. */
 static const float drift_spline_walks[DRIFT_SPLINES] = {1e-4f, 0.01f};
 
 /* The step of a diagonal Kalman filter in one weight, whose variance is what was `told` below the prior. */
@@ -59,39 +59,75 @@ DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int
 
 /* --- splines ------------------------------------------------------------------------------------- */
 
-/* Scores of the splines under the weights of a row, bias first. */
-DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const int32_t *__restrict knots,
-                                          const float *__restrict hats, int n) {
-    double sum[DRIFT_SPLINES];
-    for (int c = 0; c < DRIFT_SPLINES; c++) sum[c] = (double)weights[c];
-    for (int i = 0; i < n; i++) {
-        const float *__restrict cell = weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
-        for (int c = 0; c < DRIFT_SPLINES; c++) sum[c] += (double)cell[c] * (double)hats[i];
+/* Copy what the sides around a point have together, so that all knots are in one row of vectors; zeros behind. */
+static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__restrict numbers, const int32_t *__restrict knots, size_t first,
+                                      size_t last) {
+    for (size_t i = first; i < last; i++)
+        memcpy(found + DRIFT_SIDE * i, numbers + DRIFT_SPLINES * (1 + (size_t)knots[i]), DRIFT_SIDE * sizeof *found);
+    memset(found + DRIFT_SIDE * last, 0, DRIFT_LANES * sizeof *found);
+}
+
+/* Scores of the splines under the weights of a row, bias first, of which so many names have weights. */
+DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats, int names) {
+    float found[DRIFT_SIDE * DRIFT_SIDES];
+    size_t known[2] = {names, names > DRIFT_PAIRED ? 0 : names * (names - 1)}; /* sides of names that have weights */
+    for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
+    for (int part = 0; part < 2; part++) {
+        size_t first = hats->first[part], last = hats->last[part];
+        double sum[DRIFT_LANES] = {0};
+        if (last - first > known[part]) last = first + known[part];
+        drift_gather(found, weights, hats->knots, first, last);
+        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)found[i + lane] * (double)hats->heights[i + lane];
+        for (int lane = DRIFT_SPLINES; lane < DRIFT_LANES; lane++) sum[lane % DRIFT_SPLINES] += sum[lane];
+        for (int c = 0; c < DRIFT_SPLINES; c++) out[c] += hats->scale[part] * sum[c];
     }
-    for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = sum[c];
 }
 
 /* One step of each: minus the gradient of the loss in its score, and the second derivative. Variances grow with how
    near a value is to a knot, so that it does not matter on which side of one rounding leaves it. */
-DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, const int32_t *__restrict knots, const float *__restrict hats,
-                                           int n, const double *gradient, const double *known) {
-    double spread[DRIFT_SPLINES] = {0};
-    float step[DRIFT_SPLINES], told[DRIFT_SPLINES], root = (float)sqrt(n > 2 ? n / 2 : 1); /* hats are divided by it */
-    for (int i = -1; i < n; i++) {
-        const float *__restrict cell = i < 0 ? weights : weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
-        double value = i < 0 ? 1.0 : (double)hats[i];
-        for (int c = 0; c < DRIFT_SPLINES; c++) spread[c] += (double)(drift_prior - cell[DRIFT_SPLINES + c]) * value * value;
+DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__restrict told, const DriftHats *__restrict hats,
+                                           const double *gradient, const double *known) {
+    float w[DRIFT_SIDE * DRIFT_SIDES], t[DRIFT_SIDE * DRIFT_SIDES], share[DRIFT_SIDE * DRIFT_SIDES];
+    float step[DRIFT_LANES], tells[DRIFT_LANES], walk[DRIFT_LANES];
+    const float *__restrict heights = hats->heights;
+    double spread[DRIFT_SPLINES];
+    for (int c = 0; c < DRIFT_SPLINES; c++) spread[c] = (double)(drift_prior - told[c]);
+    for (int part = 0; part < 2; part++) {
+        size_t first = hats->first[part], last = hats->last[part];
+        float scale = (float)hats->scale[part];
+        double sum[DRIFT_LANES] = {0};
+        drift_gather(w, weights, hats->knots, first, last);
+        drift_gather(t, told, hats->knots, first, last);
+        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
+                float value = heights[i + lane] * scale;
+                share[i + lane] = (drift_prior - t[i + lane]) * value;
+                sum[lane] += (double)share[i + lane] * (double)value;
+            }
+        for (int lane = 0; lane < DRIFT_LANES; lane++) spread[lane % DRIFT_SPLINES] += sum[lane];
     }
-    for (int c = 0; c < DRIFT_SPLINES; c++) {
+    for (int lane = 0; lane < DRIFT_LANES; lane++) {
+        int c = lane % DRIFT_SPLINES;
         double divisor = 1.0 + known[c] * spread[c];
-        step[c] = (float)(gradient[c] / divisor);
-        told[c] = (float)(known[c] / divisor);
+        step[lane] = (float)(gradient[c] / divisor);
+        tells[lane] = (float)(known[c] / divisor);
+        walk[lane] = drift_spline_walks[c];
     }
-    for (int i = -1; i < n; i++) {
-        float *cell = i < 0 ? weights : weights + DRIFT_SPLINE_CELL * (1 + (size_t)knots[i]);
-        float value = i < 0 ? 1.0f : hats[i], near = i < 0 ? 1.0f : root * value;
-        for (int c = 0; c < DRIFT_SPLINES; c++)
-            drift_filter_weight(cell + c, cell + DRIFT_SPLINES + c, value, step[c], told[c], near * drift_spline_walks[c]);
+    for (int c = 0; c < DRIFT_SPLINES; c++) drift_filter_weight(weights + c, told + c, 1.0f, step[c], tells[c], walk[c]);
+    for (int part = 0; part < 2; part++) {
+        size_t first = hats->first[part], last = hats->last[part];
+        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
+                float now = t[i + lane] + (tells[lane] * share[i + lane] * share[i + lane] - heights[i + lane] * walk[lane]);
+                w[i + lane] += step[lane] * share[i + lane];
+                t[i + lane] = now > 0.0f ? now : 0.0f;
+            }
+        for (size_t i = first; i < last; i++) {
+            size_t knot = DRIFT_SPLINES * (1 + (size_t)hats->knots[i]);
+            memcpy(weights + knot, w + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *w);
+            memcpy(told + knot, t + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *t);
+        }
     }
 }
 

@@ -3,7 +3,19 @@
 #ifndef DRIFT_SCALING_H
 #define DRIFT_SCALING_H
 
-enum { DRIFT_KNOTS = 9 };
+enum { DRIFT_KNOTS = 9, DRIFT_SPLINED = 256, DRIFT_PAIR_KNOTS = 5, DRIFT_PAIRED = 16 };
+/* A side of a point: two knots next to each other, with a number for each spline at either. */
+enum { DRIFT_SIDES = DRIFT_SPLINED + DRIFT_PAIRED * (DRIFT_PAIRED - 1) + 8, DRIFT_SIDE = 2 * DRIFT_SPLINES };
+
+/* An example to the splines: its sides, one in the curve of each feature and, from the next full vector on, two in the
+   surface of each pair; heights, which are how near each knot is, for all splines; and one over the root of the number of
+   curves, and of surfaces, by which they are multiplied. */
+typedef struct {
+    int32_t knots[DRIFT_SIDES];
+    float heights[DRIFT_SIDE * DRIFT_SIDES];
+    double scale[2];
+    int first[2], last[2];
+} DriftHats;
 
 static const uint64_t drift_step = 0x9E3779B97F4A7C15u;
 
@@ -52,17 +64,56 @@ DRIFT_CLONES static double drift_standardise(const double *__restrict raw, const
     return sum;
 }
 
-/* Of each standardised value the knots on either side of it, half a deviation apart, and how near they are. */
-DRIFT_CLONES static void drift_hats(int32_t *__restrict knots, float *__restrict hats, const double *__restrict z, int d) {
-    double scale = 1.0 / sqrt(d > 1 ? d : 1);
-    for (int j = 0; j < d; j++) {
-        double place = 2.0 * (z[j] > 2.0 ? 2.0 : z[j] < -2.0 ? -2.0 : z[j]) + 4.0;
-        int below = place < DRIFT_KNOTS - 2 ? (int)place : DRIFT_KNOTS - 2;
-        knots[2 * j] = DRIFT_KNOTS * j + below;
-        knots[2 * j + 1] = DRIFT_KNOTS * j + below + 1;
-        hats[2 * j] = (float)((below + 1 - place) * scale);
-        hats[2 * j + 1] = (float)((place - below) * scale);
+/* Number of the weights of a spline but its bias: where there are surfaces, behind room for all their features' curves. */
+static inline int drift_n_knots(int names, int pairs) {
+    if (!pairs || !names || names > DRIFT_PAIRED) return DRIFT_KNOTS * (names < DRIFT_SPLINED ? names : DRIFT_SPLINED);
+    return DRIFT_KNOTS * DRIFT_PAIRED + DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS * (names * (names - 1) / 2);
+}
+
+/* The knot below a standardised value, of those from -2 to 2, and how far behind it the value is. */
+static DRIFT_INLINE int drift_knot(double z, int knots, double *behind) {
+    double most = 0.25 * (knots - 1), place = most * (z > 2.0 ? 2.0 : z < -2.0 ? -2.0 : z) + 2.0 * most;
+    int below = place < knots - 2 ? (int)place : knots - 2;
+    *behind = place - below;
+    return below;
+}
+
+static DRIFT_INLINE void drift_side(DriftHats *__restrict hats, int i, int knot, double left, double right) {
+    float *heights = hats->heights + DRIFT_SIDE * i;
+    hats->knots[i] = knot;
+    for (int c = 0; c < DRIFT_SPLINES; c++) {
+        heights[c] = (float)left;
+        heights[DRIFT_SPLINES + c] = (float)right;
     }
+}
+
+/* Hats of `d` standardised values, with surfaces or without. */
+DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__restrict z, int d, int pairs) {
+    int curves = d < DRIFT_SPLINED ? d : DRIFT_SPLINED, below[DRIFT_PAIRED], n;
+    double behind[DRIFT_PAIRED];
+    for (int j = 0; j < curves; j++) {
+        double right;
+        int knot = drift_knot(z[j], DRIFT_KNOTS, &right);
+        drift_side(hats, j, DRIFT_KNOTS * j + knot, 1.0 - right, right);
+    }
+    memset(hats->heights + DRIFT_SIDE * curves, 0, DRIFT_LANES * sizeof(float));
+    hats->first[0] = 0;
+    hats->last[0] = curves;
+    hats->scale[0] = 1.0 / sqrt(curves > 1 ? curves : 1);
+    n = hats->first[1] = (curves + 3) & ~3;
+    if (pairs && d <= DRIFT_PAIRED) {
+        for (int j = 0; j < d; j++) below[j] = drift_knot(z[j], DRIFT_PAIR_KNOTS, behind + j);
+        for (int j = 1, first = DRIFT_KNOTS * DRIFT_PAIRED; j < d; j++)
+            for (int i = 0; i < j; i++, n += 2, first += DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS) {
+                double left = 1.0 - behind[i], right = behind[i];
+                int knot = first + DRIFT_PAIR_KNOTS * below[j] + below[i];
+                drift_side(hats, n, knot, (1.0 - behind[j]) * left, (1.0 - behind[j]) * right);
+                drift_side(hats, n + 1, knot + DRIFT_PAIR_KNOTS, behind[j] * left, behind[j] * right);
+            }
+        memset(hats->heights + DRIFT_SIDE * n, 0, DRIFT_LANES * sizeof(float));
+    }
+    hats->last[1] = n;
+    hats->scale[1] = 1.0 / sqrt(d > 2 ? d * (d - 1) / 2 : 1);
 }
 
 #endif

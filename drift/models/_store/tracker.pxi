@@ -25,8 +25,9 @@ cdef class TrackerCore(Scaling):
     # The linear experts: by row, the bias and the slots, a cell of all three.
     cdef float *linear
     cdef int cells, cell_room  # in a row
-    # The splines: by row, the bias and the knots.
+    # The splines: by row, weights of the bias and the knots, then what is known of these.
     cdef float *splines
+    cdef float *curves  # the room that they get where names become too many for surfaces
     cdef int knot_cells, knot_room, n_splines
     cdef double norms  # sum of |x|^2 + 1
     # By slot, of the point: inner products, distances, kernels.
@@ -49,6 +50,7 @@ cdef class TrackerCore(Scaling):
         self.budget = min(plan.budget, 2**31 - 2)
         self.n_kernels, self.n_experts, self.n_splines = <int>len(plan.kernels), plan.n_experts, plan.n_splines
         self.per_kernel = self.n_experts // self.n_kernels
+        self.pairs = plan.pairs
         self.factors = <double *>widened(NULL, 0, 3 * self.n_experts + 3 * self.n_kernels)
         self.rates = self.factors + self.n_experts
         self.kept = self.rates + self.n_experts
@@ -88,7 +90,7 @@ cdef class TrackerCore(Scaling):
 
     def __dealloc__(self):
         free(self.block); free(self.m.late); free(self.factors); drift_free(self.linear); drift_free(self.splines)
-        drift_free(self.coefficients)
+        drift_free(self.coefficients); drift_free(self.curves)
         free(self.m.score); free(self.m.softmax); free(self.m.p); free(self.m.mixed); free(self.m.next)
         free(self.m.choice); drift_free(self.row); drift_free(self.dots); drift_free(self.distance)
         drift_free(self.kernels); free(self.support_values); drift_free(self.work_block)
@@ -97,7 +99,7 @@ cdef class TrackerCore(Scaling):
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 0 if self.m.late == NULL else 16 * (n + 1)
-        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + DRIFT_SPLINE_CELL * self.knot_room)
+        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + 2 * DRIFT_SPLINES * self.knot_room)
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
         size += (40 if self.sparse else 68) * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
@@ -113,7 +115,12 @@ cdef class TrackerCore(Scaling):
         self.knot_cells = self.knot_cells_of(self.sparse, self.n_names)
 
     cdef int knot_cells_of(self, bint sparse, int n_names) noexcept:
-        return 1 if sparse or not self.n_splines else 1 + DRIFT_KNOTS * min(n_names, <int>DRIFT_SPLINED)
+        return 1 if sparse or not self.n_splines else 1 + drift_n_knots(n_names, self.pairs)
+
+    cdef int knot_room_of(self, bint sparse, int n_names) noexcept:
+        """Room for these, and for some more names where they take little of it."""
+        cdef int knots = self.knot_cells_of(sparse, n_names)
+        return knots if self.pairs and n_names <= DRIFT_PAIRED else knots + knots // 4
 
     # --- room ----------------------------------------------------------------------------------
 
@@ -132,7 +139,7 @@ cdef class TrackerCore(Scaling):
         self.coefficients = <float *>restrided(self.coefficients, before, rows, size, size)
         size = <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE
         self.linear = <float *>restrided(self.linear, before, rows, size, size)
-        size = <Py_ssize_t>self.knot_room * DRIFT_SPLINE_CELL
+        size = <Py_ssize_t>self.knot_room * 2 * DRIFT_SPLINES
         self.splines = <float *>restrided(self.splines, before, rows, size, size)
         self.row_room = rows
         return 0
@@ -140,15 +147,18 @@ cdef class TrackerCore(Scaling):
     cdef int reserve_cells(self, bint sparse, int n_names) except -1:
         """Make room for the weights of so many dense names, or of all sparse ones, in the linear experts and splines."""
         cdef int cells = 1 + (DRIFT_SLOTS if sparse else n_names), rows = self.row_room
-        cdef int knots = self.knot_cells_of(sparse, n_names), room
+        cdef int room, knots = self.knot_room_of(sparse, n_names)
         if cells > self.cell_room:
             room = cells if sparse else cells + cells // 4
             self.linear = <float *>restrided(self.linear, rows, rows, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE)
             self.cell_room = room
-        if knots > self.knot_room:
-            room = knots + knots // 4
-            self.splines = <float *>restrided(self.splines, rows, rows, self.knot_room * DRIFT_SPLINE_CELL, room * DRIFT_SPLINE_CELL)
-            self.knot_room = room
+        if self.pairs and 0 < self.n_names <= DRIFT_PAIRED < n_names:
+            drift_free(self.curves)
+            self.curves = NULL
+            self.curves = <float *>aligned(NULL, 0, 2 * <Py_ssize_t>rows * knots * DRIFT_SPLINES, sizeof(float))
+        elif self.knot_cells_of(sparse, n_names) > self.knot_room:
+            self.splines = <float *>restrided(self.splines, 2 * rows, 2 * rows, self.knot_room * DRIFT_SPLINES, knots * DRIFT_SPLINES)
+            self.knot_room = knots
         return 0
 
     cdef int reserve_slots(self, int slots) except -1:
@@ -201,8 +211,7 @@ cdef class TrackerCore(Scaling):
             if self.n_splines:
                 drift_spline_sums(
                     self.m.score + r * self.m.members + self.n_experts + DRIFT_LINEARS,
-                    self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL,
-                    self.knots, self.hats, min(self.n_hats, 2 * (self.knot_cells // DRIFT_KNOTS)),
+                    self.splines_of(2 * r), &self.hats, self.n_names,
                 )
         drift_say(&self.m)
         drift_decide_late(&self.m)
@@ -224,6 +233,10 @@ cdef class TrackerCore(Scaling):
             else:
                 drift_gaussians(values, self.distance, <float>self.widths[k], n)
         return values
+
+    cdef float *splines_of(self, int k) noexcept:
+        """The weights of row k / 2, or what is known of these."""
+        return self.splines + <Py_ssize_t>k * self.knot_room * DRIFT_SPLINES
 
     cdef float *coefficients_of(self, int row, int expert) noexcept:
         return self.coefficients + (<Py_ssize_t>row * self.n_experts + expert) * self.stride
@@ -365,6 +378,8 @@ cdef class TrackerCore(Scaling):
         if turns:  # what the linear experts and splines know goes, and they have no room for new names
             self.turn(store)
             return 0
+        if self.pairs and 0 < self.n_names <= DRIFT_PAIRED < len(names):
+            self.drop_surfaces(<int>len(names))
         self.learn_linear(number, w)
         self.keep_scale(names)
         self.count_cells()
@@ -381,20 +396,22 @@ cdef class TrackerCore(Scaling):
     cdef void meet(self) noexcept:
         """Let a new class join: it takes the spare row over."""
         cdef int n = self.m.members
+        cdef Py_ssize_t size
         self.m.known += 1
         if self.m.known < 3:
             return
         if self.m.known == 3:
             part(self.coefficients, <Py_ssize_t>self.n_experts * self.stride, 1, 1)
             part(self.linear, <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE, DRIFT_CELL_SIZE, DRIFT_LINEARS)
-            part(self.splines, <Py_ssize_t>self.knot_room * DRIFT_SPLINE_CELL, DRIFT_SPLINE_CELL, DRIFT_SPLINES)
+            size = <Py_ssize_t>self.knot_room * DRIFT_SPLINES
+            part(self.splines, 2 * size, 2 * size, size)
             for e in range(n):
                 self.m.score[n + e], self.m.score[2 * n + e] = 0.5 * self.m.score[e], 0.0
                 self.m.score[e] *= -0.5
             self.m.rows = 3
         double_last(self.coefficients, self.m.rows, <Py_ssize_t>self.n_experts * self.stride * sizeof(float))
         double_last(self.linear, self.m.rows, <Py_ssize_t>self.cell_room * DRIFT_CELL_SIZE * sizeof(float))
-        double_last(self.splines, self.m.rows, <Py_ssize_t>self.knot_room * DRIFT_SPLINE_CELL * sizeof(float))
+        double_last(self.splines, self.m.rows, 2 * <Py_ssize_t>self.knot_room * DRIFT_SPLINES * sizeof(float))
         double_last(self.m.score, self.m.rows, n * sizeof(double))
         self.m.rows += 1
         drift_softmax(self.m.softmax, self.m.score, self.m.rows, n)
@@ -423,8 +440,16 @@ cdef class TrackerCore(Scaling):
                 gradient[c] = drift_gradient(&self.m, spline + c, r, number) * w
                 known[c] = softmax[spline + c] * (1.0 - softmax[spline + c]) * w
             drift_spline_steps(
-                self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL, self.knots, self.hats, self.n_hats, gradient, known
+                self.splines_of(2 * r), self.splines_of(2 * r + 1), &self.hats, gradient, known
             )
+
+    cdef void drop_surfaces(self, int n_names) noexcept:
+        """Keep the curves alone, in the room that is reserved for those of so many names."""
+        cdef Py_ssize_t k, room = self.knot_room_of(False, n_names), kept = (1 + DRIFT_KNOTS * self.n_names) * DRIFT_SPLINES
+        for k in range(2 * self.row_room):
+            memcpy(self.curves + k * room * DRIFT_SPLINES, self.splines_of(<int>k), kept * sizeof(float))
+        drift_free(self.splines)
+        self.splines, self.curves, self.knot_room = self.curves, NULL, <int>room
 
     cdef void leave_out_splines(self) noexcept:
         """Trust in the others alone where rows are sparse, which have no splines."""
@@ -445,7 +470,7 @@ cdef class TrackerCore(Scaling):
         if size:
             memset(self.coefficients, 0, self.row_room * size * sizeof(float))
         memset(self.linear, 0, <Py_ssize_t>self.row_room * self.cell_room * DRIFT_CELL_SIZE * sizeof(float))
-        memset(self.splines, 0, <Py_ssize_t>self.row_room * self.knot_room * DRIFT_SPLINE_CELL * sizeof(float))
+        memset(self.splines, 0, 2 * <Py_ssize_t>self.row_room * self.knot_room * DRIFT_SPLINES * sizeof(float))
         for e in range(self.n_experts):
             self.factors[e] = 1.0
         self.norms = 0.0
@@ -621,7 +646,7 @@ cdef class TrackerCore(Scaling):
             for r in range(rows):
                 coefficients[e, r] = floats_at(self.coefficients_of(r, e), used)
         linear = [floats_at(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, self.cells * DRIFT_CELL_SIZE) for r in range(rows)]
-        splines = [floats_at(self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL, self.knot_cells * DRIFT_SPLINE_CELL) for r in range(rows)]
+        splines = [floats_at(self.splines_of(k), self.knot_cells * DRIFT_SPLINES) for k in range(2 * rows)]
         return state | {
             "gates": array_at(self.m.gates, DRIFT_GATES * scored).reshape(DRIFT_GATES, scored),
             "covariance": array_at(self.m.covariance, scored * scored).reshape(scored, scored),
@@ -632,7 +657,7 @@ cdef class TrackerCore(Scaling):
             "variance": array_at(self.variance, self.n_names),
             "coefficients": coefficients,
             "linear": np.array(linear).reshape(rows, self.cells, DRIFT_CELL_SIZE),
-            "splines": np.array(splines).reshape(rows, self.knot_cells, DRIFT_SPLINE_CELL),
+            "splines": np.array(splines).reshape(rows, 2, -1, DRIFT_SPLINES).swapaxes(1, 2).reshape(rows, -1, 2 * DRIFT_SPLINES),
             "classes": list(self.classes),
             "names": list(self.names),
             "sparse": self.sparse,
@@ -681,7 +706,8 @@ cdef class TrackerCore(Scaling):
         copy_to(self.variance, state["variance"])
         for r in range(self.m.rows):
             copy_to(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, state["linear"][r])
-            copy_to(self.splines + <Py_ssize_t>r * self.knot_room * DRIFT_SPLINE_CELL, state["splines"][r])
+            for k in range(2):
+                copy_to(self.splines_of(2 * r + k), state["splines"][r, :, k * DRIFT_SPLINES : (k + 1) * DRIFT_SPLINES])
             for e in range(self.n_experts):
                 copy_to(self.coefficients_of(r, e), state["coefficients"][e, r])
         self.m.total, self.m.log_loss, self.m.mistakes, self.m.mean_loss, self.m.mean_of, self.norms, self.squares = [state[name] for name in SUMS]
@@ -719,7 +745,7 @@ cdef void part(float *rows, Py_ssize_t size, int cell, int weights) noexcept:
             rows[size + i] = rows[i]
         else:
             rows[size + i] = <float>0.5 * rows[i]
-            rows[i] *= <float>-0.5
+            rows[i] = <float>0.0 - rows[size + i]  # no -0.0 in unused room: a copy has 0.0 there
 
 
 cdef void double_last(void *rows, Py_ssize_t count, Py_ssize_t size) noexcept:

@@ -17,10 +17,12 @@ cdef extern from *:
     """
     enum: FEW_NAMES, DENSE_NAMES
     double SPARSE_SHARE, RATE, LEAST
-    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_SPLINES, DRIFT_CELL_SIZE, DRIFT_SPLINE_CELL, DRIFT_SLOTS, DRIFT_KNOTS, DRIFT_SPLINED, DRIFT_DRAWS, DRIFT_MAPS
+    enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_SPLINES, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_KNOTS, DRIFT_PAIRED, DRIFT_DRAWS, DRIFT_MAPS
     double DRIFT_TIE
     const uint64_t drift_step
     const double *drift_linear_rates
+    ctypedef struct DriftHats:
+        pass
     ctypedef struct DriftMixture:
         int members, scored, rows, known, vote, prediction
         double share, total, log_loss, mistakes, mean_loss, mean_of
@@ -70,6 +72,7 @@ cdef extern from *:
     double drift_rounded(double) nogil
     void drift_linear_sums(double *, const float *, const int32_t *, const float *, int) nogil
     void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float, double, double) nogil
-    void drift_hats(int32_t *, float *, const double *, int) nogil
-    void drift_spline_sums(double *, const float *, const int32_t *, const float *, int) nogil
-    void drift_spline_steps(float *, const int32_t *, const float *, int, const double *, const double *) nogil
+    int drift_n_knots(int, bint) nogil
+    void drift_hats(DriftHats *, const double *, int, bint) nogil
+    void drift_spline_sums(double *, const float *, const DriftHats *, int) nogil
+    void drift_spline_steps(float *, float *, const DriftHats *, const double *, const double *) nogil

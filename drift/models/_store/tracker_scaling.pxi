@@ -68,10 +68,9 @@ cdef class Scaling:
     cdef double *sums
     cdef int32_t *table
     cdef int n_slots, n_present, slot_room, mask, table_room
-    # And to the splines: of each dense feature two knots and how near they are, as far as there is room.
-    cdef int32_t[2 * DRIFT_SPLINED] knots
-    cdef float[2 * DRIFT_SPLINED] hats
-    cdef int n_hats
+    # And to the splines, with surfaces of pairs or without.
+    cdef DriftHats hats
+    cdef bint pairs
     cdef double own  # squared norm
     cdef long reads  # number of examples read
     cdef bint current  # whether the store's point is that example, as the statistics have it
@@ -202,7 +201,8 @@ cdef class Scaling:
         norm = sqrt(squares.total + squares.lost)
         self.reserve_slots_of(self.n_read)
         memset(self.table, 0xFF, (self.mask + 1) * sizeof(int32_t))
-        self.n_slots = self.n_present = self.n_hats = 0
+        self.n_slots = self.n_present = 0
+        drift_hats(&self.hats, NULL, 0, False)
         if norm > 0.0:  # or no value has a square
             for k in range(self.n_read):
                 if self.raw[k] == self.raw[k] and self.raw[k] != 0.0:
@@ -358,8 +358,7 @@ cdef class Scaling:
         self.next_squares = self.squares + drift_standardise(
             self.raw, self.mean, self.variance, self.next_mean, self.next_variance, self.scaled, max(RATE, 1.0 / n), d
         )
-        self.n_hats = 2 * min(d, <int>DRIFT_SPLINED)
-        drift_hats(self.knots, self.hats, self.scaled, self.n_hats // 2)
+        drift_hats(&self.hats, self.scaled, d, self.pairs)
         scale = sqrt(self.next_squares / n + LEAST)
         self.own = 0.0
         for j in range(d):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._store.check import distinct
-from drift.models._tracker.plan import KNOTS, MAPS, N_GATES, N_LINEAR, N_SPLINES, SPLINED
+from drift.models._tracker.plan import MAPS, N_GATES, N_LINEAR, N_SPLINES
 from drift.models._tracker.scaling import DENSE_NAMES
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS
 
@@ -63,12 +63,11 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     _check(state["mean_of"] > 0.0 and state["norms"] >= 0.0 and state["squares"] >= 0.0, "sums")
     rows = len(classes) + 1 if len(classes) > 2 else 1
     used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
-    knots = KNOTS * min(len(names), SPLINED) if plan.splines else 0
     n_scored = plan.n_members - N_GATES
     shapes = {
         "coefficients": (np.float32, (plan.n_experts, rows, used)),
         "linear": (np.float32, (rows, 1 + slots, N_LINEAR + 2)),
-        "splines": (np.float32, (rows, 1 + knots, 2 * N_SPLINES)),
+        "splines": (np.float32, (rows, 1 + plan.n_knots(len(names)), 2 * N_SPLINES)),
         "factors": (np.float64, (plan.n_experts,)),
         "gates": (np.float64, (N_GATES, n_scored)),
         "covariance": (np.float64, (n_scored, n_scored)),

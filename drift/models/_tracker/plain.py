@@ -7,7 +7,6 @@ One class has the whole contract of the compiled core, in more than 300 lines.
 from __future__ import annotations
 
 import copy
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,16 @@ from drift.models._store.class_labels import check_class
 from drift.models._store.undo import Part
 from drift.models._tracker.check import check_tracker
 from drift.models._tracker.mixture import Mixture
-from drift.models._tracker.plan import DRAWS, KALMAN, KNOTS, LINEAR, N_LINEAR, N_SPLINES, SPLINES
+from drift.models._tracker.plan import (
+    DRAWS,
+    KALMAN,
+    KNOTS,
+    LINEAR,
+    N_LINEAR,
+    N_SPLINES,
+    PAIRED,
+    SPLINES,
+)
 from drift.models._tracker.rows import RowByRow
 from drift.models._tracker.scaling import Scaling, values_of
 from drift.models._tracker.scores import TIE, gradients, softmax_of
@@ -86,9 +94,7 @@ class TrackerCore(RowByRow, Part):
         #: By row, bias and slots: weights, AdaGrad's sum of squares, what the filter knows.
         self.linear = np.zeros((rows, 1 + scaling.n_slots, N_LINEAR + 2), np.float32)
         #: By row, bias and knots: the splines' weights, and what their filters know.
-        self.splines = np.zeros(
-            (rows, 1 + plan.splines * scaling.n_knots, 2 * N_SPLINES), np.float32
-        )
+        self.splines = np.zeros((rows, 1, 2 * N_SPLINES), np.float32)
         self.norms = 0.0  # sum of |x|^2 + 1
 
     # --- what is predicted ---------------------------------------------------------------------
@@ -98,7 +104,7 @@ class TrackerCore(RowByRow, Part):
         values = values_of(x)
         if self.point is None or values != self.values:
             self.point = self.said = None  # first: an interrupt leaves no half of an example
-            self.point, self.values = self.scaling.read(values), values
+            self.point, self.values = self.scaling.read(values, self.plan.pairs), values
 
     def _say(self) -> Said:
         """Let the members say what they think of the example read last."""
@@ -110,7 +116,9 @@ class TrackerCore(RowByRow, Part):
             kernel = self._kernels(dots.astype(np.float32), distance.astype(np.float32))
             point = self.point
             linear = _linear_scores(self.linear, N_LINEAR, point.slots, point.values)
-            splines = _linear_scores(self.splines, self.plan.n_splines, point.knots, point.hats)
+            hats = point.hats
+            cells = self._spline_cells(point)
+            splines = _linear_scores(cells, self.plan.n_splines, hats.knots, hats.values)
             scores = [self._expert_scores(kernel), linear, splines]
             self.said = self.mixture.say(np.vstack(scores), len(self.classes))
         return self.said
@@ -129,6 +137,12 @@ class TrackerCore(RowByRow, Part):
         """Return the number of the class that is predicted; -1 before anything was learnt."""
         self.guard.run(self.read, x)
         return self._say().prediction
+
+    def _spline_cells(self, point: Point) -> Array:
+        """Cells of the splines with room for a point's names: too many leave no surfaces."""
+        before, d = len(self.scaling.names), 0 if self.scaling.sparse else len(point.values)
+        cells = self.splines[:, : 1 + KNOTS * before] if before <= PAIRED < d else self.splines
+        return _longer(cells, self.plan.n_knots(d))
 
     def _row(self) -> Array:
         """Inner products of the point with the supports, by slot."""
@@ -247,12 +261,12 @@ class TrackerCore(RowByRow, Part):
 
     def _learn_splines(self, point: Point, steps: Array, known: Array) -> None:
         """Step the splines; `known` is the second derivative of each one's loss by row."""
-        self.splines = _longer(self.splines, KNOTS * (len(point.knots) // 2))
-        places, values = _with_bias(point.knots, point.hats)
+        self.splines = self._spline_cells(point)
+        places, values = _with_bias(point.hats.knots, point.hats.values)
         cells = self.splines[:, places]
         # Variances grow with how near a value is to a knot, so that it does not matter on which
         # side of one rounding leaves it.
-        near = np.append([1.0], point.hats * math.sqrt(max(len(point.hats) // 2, 1)))
+        near = np.append([1.0], point.hats.near)
         for i, walk in enumerate(SPLINES):
             told = cells[..., N_SPLINES + i]
             _filter(cells[..., i], told, values, steps[i], known[i], walk * near)

@@ -23,6 +23,8 @@ __all__ = [
     "N_GATES",
     "N_LINEAR",
     "N_SPLINES",
+    "PAIRED",
+    "PAIR_KNOTS",
     "SECOND_ORDER",
     "SLOPES",
     "SLOWLY",
@@ -63,6 +65,9 @@ KALMAN = (10.0, 0.003)
 SPLINES = (1e-4, 0.01)
 #: Knots of a dense feature, half a deviation apart, and number of the features that have them.
 KNOTS, SPLINED = 9, 256
+#: Knots of a surface along each of its two features, a deviation apart, and the largest number of
+#: features whose pairs have surfaces.
+PAIR_KNOTS, PAIRED = 5, 16
 #: Numbers of linear experts, of splines and of gates.
 N_LINEAR, N_SPLINES, N_GATES = len(LINEAR) + 1, len(SPLINES), len(GATES) + 1
 #: Maps from the mixture to the probabilities that are shown, one for each slope and floor: slope
@@ -95,6 +100,8 @@ class Plan(NamedTuple):
         Predict by the vote; else the class of the largest probability.
     splines
         Have splines at all.
+    pairs
+        Have surfaces in them.
     """
 
     budget: int
@@ -104,6 +111,7 @@ class Plan(NamedTuple):
     share: float
     vote: bool
     splines: bool
+    pairs: bool
 
     @property
     def n_experts(self) -> int:
@@ -114,6 +122,18 @@ class Plan(NamedTuple):
     def n_splines(self) -> int:
         """Number of splines."""
         return N_SPLINES if self.splines else 0
+
+    def n_knots(self, n_names: int) -> int:
+        """Number of the weights of a spline but its bias, over so many dense names.
+
+        As long as there are surfaces, curves have room for as many names as these may have: the
+        places of the surfaces behind them then stay as names join.
+        """
+        if not self.splines:
+            return 0
+        if not self.pairs or not 0 < n_names <= PAIRED:
+            return KNOTS * min(n_names, SPLINED)
+        return KNOTS * PAIRED + PAIR_KNOTS * PAIR_KNOTS * (n_names * (n_names - 1) // 2)
 
     @property
     def n_members(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from drift.kernels import Linear
 from drift.models._store.features import as_dict, culprit, in_order, number
 from drift.models._store.undo import Part
-from drift.models._tracker.plan import KNOTS, SPLINED
+from drift.models._tracker.plan import KNOTS, PAIR_KNOTS, PAIRED, SPLINED
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS, hash_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,26 @@ FEW_NAMES, SPARSE_SHARE = 256, 0.25
 RATE, MOST, LEAST = 1e-3, 5.0, 1e-9
 
 
+class Hats(NamedTuple):
+    """An example to the splines: a curve for each dense feature, a surface for each pair of a few.
+
+    Parameters
+    ----------
+    knots
+        Behind the bias: of a curve those on either side of the value, of a surface the four around
+        the pair.
+    values
+        How near each is, which is linear from knot to knot, over the root of the number of curves
+        or surfaces.
+    near
+        How near each is: from 0 to 1.
+    """
+
+    knots: NDArray[np.int64]
+    values: NDArray[np.float32]
+    near: NDArray[np.float64]
+
+
 class Point(NamedTuple):
     """An example as it was read.
 
@@ -46,9 +66,8 @@ class Point(NamedTuple):
         Squared norm, scaled.
     slots, values
         Of the linear experts' weights.
-    knots, hats
-        Of the splines' weights, each behind the bias: two of a dense feature, the knots on either
-        side of its value, and how near to them it is.
+    hats
+        Of the splines' weights.
     n_values
         Number of values that are not absent.
     learnt
@@ -59,23 +78,43 @@ class Point(NamedTuple):
     squared: float
     slots: NDArray[np.int64]
     values: NDArray[np.float32]
-    knots: NDArray[np.int64]
-    hats: NDArray[np.float32]
+    hats: Hats
     n_values: int
     learnt: dict[str, Any]
 
 
-#: Slots and values of nothing.
+#: Slots and values of nothing, and hats.
 _NONE = np.zeros(0, np.int64), np.zeros(0, np.float32)
+_NO_HATS = Hats(*_NONE, np.zeros(0))
 
 
-def _splined(z: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return knots and hats of standardised values: hat functions that are linear between knots."""
-    place = 2.0 * np.clip(z[:SPLINED], -2.0, 2.0) + 4.0
-    below = np.minimum(place.astype(int), KNOTS - 2)
-    knots = KNOTS * np.arange(len(place)) + below
-    hats = np.stack([below + 1 - place, place - below], axis=1) / math.sqrt(max(len(place), 1))
-    return np.stack([knots, knots + 1], axis=1).ravel(), hats.ravel().astype(np.float32)
+def _places(
+    z: NDArray[np.float64], knots: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return of each value the knot below, and how near it is to that one and to the next."""
+    most = (knots - 1) / 4.0
+    place = most * np.clip(z, -2.0, 2.0) + 2.0 * most
+    below = np.minimum(place.astype(int), knots - 2)
+    return below, below + 1 - place, place - below
+
+
+def _splined(z: NDArray[np.float64], pairs: bool) -> Hats:  # noqa: FBT001
+    """Return the knots of standardised values: of their curves, and of their pairs' surfaces."""
+    d = len(z)
+    below, left, right = _places(z[:SPLINED], KNOTS)
+    knots = np.add.outer(KNOTS * np.arange(len(below)) + below, [0, 1]).ravel()
+    near = np.stack([left, right], axis=1).ravel()
+    hats = near / math.sqrt(max(len(below), 1))
+    if pairs and 1 < d <= PAIRED:
+        below, left, right = _places(z, PAIR_KNOTS)
+        j, i = np.tril_indices(d, -1)
+        first = PAIR_KNOTS * (PAIR_KNOTS * np.arange(len(i)) + below[j]) + below[i]
+        corners = np.add.outer(KNOTS * PAIRED + first, [0, 1, PAIR_KNOTS, PAIR_KNOTS + 1])
+        sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
+        products = np.stack(sides, axis=1).ravel()
+        knots, near = np.append(knots, corners), np.append(near, products)
+        hats = np.append(hats, products / math.sqrt(len(i)))
+    return Hats(knots, hats.astype(np.float32), near)
 
 
 def values_of(x: Features) -> dict[Hashable, float]:
@@ -123,19 +162,14 @@ class Scaling(Part):
         """Number of weights of a linear expert."""
         return SLOTS if self.sparse else len(self.names)
 
-    @property
-    def n_knots(self) -> int:
-        """Number of weights of a spline."""
-        return 0 if self.sparse else KNOTS * min(len(self.names), SPLINED)
-
-    def read(self, values: dict[Hashable, float]) -> Point:
+    def read(self, values: dict[Hashable, float], pairs: bool) -> Point:  # noqa: FBT001
         """Scale an example, as `values_of` gives it; nothing changes."""
-        return self._unit(values) if self.sparse else self._standardised(values)
+        return self._unit(values) if self.sparse else self._standardised(values, pairs)
 
     def _unit(self, values: dict[Hashable, float]) -> Point:
         norm = math.sqrt(math.fsum(v * v for v in values.values()))
         if not norm:  # no values, or such small ones that their squares vanish
-            return Point({}, 0.0, *_NONE, *_NONE, 0, {})
+            return Point({}, 0.0, *_NONE, _NO_HATS, 0, {})
         features: dict[int, float] = {}
         for name, value in values.items():
             number = hash_of(name) >> (64 - NUMBER_BITS)
@@ -144,9 +178,9 @@ class Scaling(Part):
         unit = np.array(list(features.values())) / norm
         taken, place = np.unique(slots, return_inverse=True)
         shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
-        return Point(features, 1.0, taken, shares, *_NONE, len(values), {})
+        return Point(features, 1.0, taken, shares, _NO_HATS, len(values), {})
 
-    def _standardised(self, values: dict[Hashable, float]) -> Point:
+    def _standardised(self, values: dict[Hashable, float], pairs: bool) -> Point:  # noqa: FBT001
         known = dict.fromkeys(self.names)
         fresh = in_order([name for name in values if name not in known])
         names = self.names + fresh[: DENSE_NAMES - len(known)]
@@ -161,14 +195,14 @@ class Scaling(Part):
         deviation = np.sqrt(variance)
         varies = deviation > 1e-12 * abs(mean)
         z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
-        knots, hats = _splined(z)
+        hats = _splined(z, pairs)
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
         values32 = z.astype(np.float32)
         features = {j: v for j, v in enumerate(values32.tolist()) if v}
         norm2 = float(np.square(values32, dtype=float).sum())
-        return Point(features, norm2, np.arange(d), values32, knots, hats, len(values), learnt)
+        return Point(features, norm2, np.arange(d), values32, hats, len(values), learnt)
 
     def learn(self, point: Point) -> bool:
         """Keep what an example tells; return whether rows are sparse from the next one on."""
