@@ -266,13 +266,18 @@ def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
 def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name):
     testing = pytest.importorskip("_testcapi", reason="an interpreter without its own tests")
     model, rest = learnt(name)
-    mistake = next((x, y) for x, y in rest if model.predict_one(x) != y)
-    for x, y in (mistake, rest[-1]) if name in TRACKERS else (mistake,):
-        after = copy.deepcopy(model)
+    cases = [(model, *next((x, y) for x, y in rest if model.predict_one(x) != y))]
+    if name in TRACKERS:
+        few = MODELS[name](None)  # with a third class it has a score for each
+        for t in range(30):
+            few.learn_one(rest[0][0], t % 2)
+        cases += [(model, *rest[-1]), (few, rest[0][0], "third")]
+    for before, x, y in cases:
+        after = copy.deepcopy(before)
         after.learn_one(x, y)
-        states, reached = [content(model), content(after)], set()
-        for allocations in range(0, 120, 3):  # that succeed, and none does after them
-            one = copy.deepcopy(model)
+        states, reached = [content(before), content(after)], set()
+        for allocations in range(0, 120, 2):  # that succeed, and none does after them
+            one = copy.deepcopy(before)
             testing.set_nomemory(allocations, 0)
             try:
                 one.learn_one(x, y)

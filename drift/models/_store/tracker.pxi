@@ -22,7 +22,7 @@ cdef class TrackerCore(Scaling):
     cdef double *kept  # what an insertion leaves of a factor
     cdef double *widths  # by kernel
     cdef double *shares  # what a merge gives the nearest and the next, by kernel
-    # The linear experts: by row, the bias and the slots, a cell of all three.
+    # The linear experts: by row, the bias and the slots, a cell of all four.
     cdef float *linear
     cdef int cells, cell_room  # in a row
     # The splines: by row, weights of the bias and the knots, then what is known of these.
@@ -95,7 +95,7 @@ cdef class TrackerCore(Scaling):
         free(self.m.choice); drift_free(self.row); drift_free(self.dots); drift_free(self.distance)
         drift_free(self.kernels); free(self.support_values); drift_free(self.work_block)
 
-    def __sizeof__(self):
+    def __sizeof__(self):  # but for `curves`, which are short-lived
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 0 if self.m.late == NULL else 16 * (n + 1)
@@ -376,7 +376,7 @@ cdef class TrackerCore(Scaling):
             self.meet()
         self.classes, self.numbers = classes, numbers
         if turns:  # what the linear experts and splines know goes, and they have no room for new names
-            self.turn(store)
+            self.turn(store, names)
             return 0
         if self.pairs and 0 < self.n_names <= DRIFT_PAIRED < len(names):
             self.drop_surfaces(<int>len(names))
@@ -395,7 +395,7 @@ cdef class TrackerCore(Scaling):
 
     cdef void meet(self) noexcept:
         """Let a new class join: it takes the spare row over."""
-        cdef int n = self.m.members
+        cdef int e, n = self.m.members
         cdef Py_ssize_t size
         self.m.known += 1
         if self.m.known < 3:
@@ -458,14 +458,14 @@ cdef class TrackerCore(Scaling):
             for e in range(first, first + self.n_splines):
                 self.m.weights[e] = self.m.majority[e] = 0.0
 
-    cdef void turn(self, ColumnStore store) noexcept:
+    cdef void turn(self, ColumnStore store, list names) noexcept:
         """Go over to sparse rows: what is known of dense ones is dropped."""
         cdef int e
         cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
         self.sparse, self.n_examples, self.n_values, self.squares = True, 0, 0, 0.0
         self.leave_out_splines()
         self.free_names()
-        self.names, self.fresh = [], None
+        self.names, self.fresh = names, None
         self.store = store
         if size:
             memset(self.coefficients, 0, self.row_room * size * sizeof(float))
