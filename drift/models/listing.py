@@ -13,9 +13,9 @@ __all__ = ["listing"]
 
 _FIRST = (
     "Take Tracker(budget=300): it errs least on most streams that drift, with nothing to tune. "
-    "LBP(budget=300) where every microsecond counts, PassiveAggressive(budget=300) for fewer "
-    "errors with one kernel of your choice. The others are those of their papers. More in "
-    "docs/which_model.md."
+    "LBP(budget=300) where every microsecond counts and features need no scaler, "
+    "PassiveAggressive(budget=300) for fewer errors with one kernel of your choice. The others "
+    "are those of their papers. More in docs/which_model.md."
 )
 _LAST = (
     "m supports, budget B; times k for k classes. A prediction takes a kernel row: m inner "

@@ -70,12 +70,12 @@ static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__re
 /* Scores of the splines under the weights of a row, bias first, of which so many names have weights. */
 DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats, int names) {
     float found[DRIFT_SIDE * DRIFT_SIDES];
-    size_t known[2] = {names, names > DRIFT_PAIRED ? 0 : names * (names - 1)}; /* sides of names that have weights */
+    size_t most[2] = {names, names > DRIFT_PAIRED ? 0 : names * (names - 1)}; /* sides of names that have weights */
     for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
     for (int part = 0; part < 2; part++) {
         size_t first = hats->first[part], last = hats->last[part];
         double sum[DRIFT_LANES] = {0};
-        if (last - first > known[part]) last = first + known[part];
+        if (last - first > most[part]) last = first + most[part];
         drift_gather(found, weights, hats->knots, first, last);
         for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
             DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)found[i + lane] * (double)hats->heights[i + lane];

@@ -4,8 +4,9 @@
 #define DRIFT_SCALING_H
 
 enum { DRIFT_KNOTS = 9, DRIFT_SPLINED = 256, DRIFT_PAIR_KNOTS = 5, DRIFT_PAIRED = 16 };
-/* A side of a point: two knots next to each other, with a number for each spline at either. */
-enum { DRIFT_SIDES = DRIFT_SPLINED + DRIFT_PAIRED * (DRIFT_PAIRED - 1) + 8, DRIFT_SIDE = 2 * DRIFT_SPLINES };
+/* A side of a point: two knots next to each other, with a number for each spline at either. The most sides are those of
+   256 curves, or of 16 and two in the surface of each of their pairs, as many; behind them is a vector of zeros. */
+enum { DRIFT_SIDE = 2 * DRIFT_SPLINES, DRIFT_VECTOR = DRIFT_LANES / DRIFT_SIDE, DRIFT_SIDES = DRIFT_SPLINED + DRIFT_VECTOR };
 
 /* An example to the splines: its sides, one in the curve of each feature and, from the next full vector on, two in the
    surface of each pair; heights, which are how near each knot is, for all splines; and one over the root of the number of
@@ -100,7 +101,7 @@ DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__
     hats->first[0] = 0;
     hats->last[0] = curves;
     hats->scale[0] = 1.0 / sqrt(curves > 1 ? curves : 1);
-    n = hats->first[1] = (curves + 3) & ~3;
+    n = hats->first[1] = (curves + DRIFT_VECTOR - 1) / DRIFT_VECTOR * DRIFT_VECTOR; /* or the curves' last vector would end in them */
     if (pairs && d <= DRIFT_PAIRED) {
         for (int j = 0; j < d; j++) below[j] = drift_knot(z[j], DRIFT_PAIR_KNOTS, behind + j);
         for (int j = 1, first = DRIFT_KNOTS * DRIFT_PAIRED; j < d; j++)

@@ -36,8 +36,8 @@ except ImportError:  # built without a C compiler
 
     if multiprocessing.parent_process() is None:  # workers leave it to the process that has them
         warnings.warn(
-            "drift.models runs without its compiled extension: the same results, but 8 to 60 times "
-            "more slowly. Install a C compiler, and then drift again, in its source folder: "
+            "drift.models runs without its compiled extension: the same results, but 50 to 350 "
+            "times more slowly. Install a C compiler, and then drift again, in its source folder: "
             "pip install -e .",
             RuntimeWarning,
             stacklevel=2,

@@ -21,8 +21,8 @@ class Expert(NamedTuple):
     Parameters
     ----------
     kernel
-        Its kernel over the supports, or that it is a linear model of the features, or a spline of
-        each, or a gate.
+        Its kernel over the supports, or that it is a linear model of the features, or a spline
+        (curves of each, surfaces of pairs), or a gate.
     rate
         Its learning rate; 0 for a Kalman filter, which finds its own, and of a spline what an
         example adds to the variance of its weights.

@@ -424,7 +424,8 @@ def _parted_cells(cells: Array, n: int) -> Array:
 
 def _longer(cells: Array, n: int) -> Array:
     """Cells with room for the bias and `n` more, along the second axis."""
-    return np.pad(cells, ((0, 0), (0, max(1 + n - cells.shape[1], 0)), (0, 0)))
+    more = 1 + n - cells.shape[1]
+    return np.pad(cells, ((0, 0), (0, more), (0, 0))) if more > 0 else cells
 
 
 def _with_bias(places: Array, values: Array) -> tuple[Array, Array]:
