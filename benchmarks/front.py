@@ -3,8 +3,8 @@
     DRIFT_DATA=... python -m benchmarks.front docs/img/front.svg
     python tools/dark.py docs/img/front.svg
 
-Models run as they come, with a budget of 300; logistic
-regression has the learning rate, of eight, that is best in hindsight.
+Streams and models are those of the arena, as they come there, but for logistic regression: it has
+the learning rate, of eight, that is best in hindsight.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from river import forest
 
-from benchmarks.contenders import RATES
-from benchmarks.streams import Stream, stream
-from drift.experiments.arena.models import MODELS
+from drift.experiments.arena.models import contenders_of
+from drift.experiments.arena.streams import STREAMS
 from drift.experiments.plots import Canvas, examples, finish, panels_of, save, shifts
-from drift.models import LBP, Tracker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from drift.streams import Stream
+
 Curves = dict[str, "NDArray[Any]"]
 
-BUDGET, POINTS = 300, 40
-STREAMS = {
-    "rcv1-0": "News (RCV1): the question changes seven times",
+POINTS = 40
+TITLES = {
+    "rcv1 shifts": "News (RCV1): the question changes seven times",
     "electricity": "Electricity prices: they drift throughout",
 }
 COLOURS = ("#D55E00", "#0072B2", "#007A59", "#9A4D7C")  # of Okabe and Ito, darker where too light
@@ -45,23 +44,20 @@ def wrong(model: Any, rows: Stream) -> NDArray[Any]:
 
 def run(name: str) -> Curves:
     """Return the wrong predictions of each model."""
-    raw = stream(name)
-    scaled = raw.scaled()
-    logistic = MODELS["logistic regression"].make
-    by_rate = [wrong(logistic(multiclass=False, rate=rate), scaled) for rate in RATES]
-    return {
-        "Tracker": wrong(Tracker(budget=BUDGET), raw),
-        "LBP": wrong(LBP(BUDGET), scaled),
-        "logistic regression": min(by_rate, key=np.mean),
-        "adaptive random forest": wrong(forest.ARFClassifier(seed=0), raw),
-    }
+    rows = STREAMS[name].make()
+    curves = {}
+    for family in ("Tracker", "LBP", "logistic regression", "ARF"):
+        entrants = contenders_of(family, multiclass=False, sparse=STREAMS[name].sparse)
+        chosen = entrants.values() if family == "logistic regression" else [entrants[family]]
+        curves[family] = min((wrong(one.make(), rows) for one in chosen), key=np.mean)
+    return curves | {"adaptive random forest": curves.pop("ARF")}
 
 
 def draw(results: dict[str, Curves]) -> Canvas:
     """Draw a panel a stream, with the error of each model on all of it."""
     figure, panels = panels_of(10.6, 4.0, columns=2, sharey=True)
     named = []
-    for panel, (name, title) in zip(panels, STREAMS.items(), strict=True):
+    for panel, (name, title) in zip(panels, TITLES.items(), strict=True):
         curves = results[name]
         n = len(curves["Tracker"])
         ends = []
@@ -72,7 +68,7 @@ def draw(results: dict[str, Curves]) -> Canvas:
             first = model == "Tracker"
             panel.plot(at, errors, color=colour, lw=2.4 if first else 1.3, zorder=3 if first else 2)
             ends.append((100 * missed.mean(), f"{model}\n{100 * missed.mean():.1f} %", colour))
-        shifts(panel, stream(name).shifts)
+        shifts(panel, [one.row for one in STREAMS[name].make().drifts])
         examples(panel, n)
         panel.set_title(title, fontsize=11, loc="left")
         named.append(ends)
@@ -86,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figure", help="file to write")
     figure = parser.parse_args().figure
-    save(draw({name: run(name) for name in STREAMS}), figure)
+    save(draw({name: run(name) for name in TITLES}), figure)
 
 
 if __name__ == "__main__":
