@@ -20,9 +20,17 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Option", "check_options", "declared", "from_table", "option"]
+__all__ = ["KINDS", "Option", "check_options", "declared", "from_table", "option"]
 
 _META = "drift.option"
+#: What values of a type are, to who writes them into a file.
+KINDS: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    Path: "a path in quotes",
+}
 _T = typing.TypeVar("_T")
 
 
@@ -92,9 +100,8 @@ class Option:
         many = isinstance(value, (list, tuple))
         values = value if many else [value]
         if many != self.many or not all(map(self._is_kind, values)):
-            wanted = f"a list of {self.kind.__name__}" if self.many else self.kind.__name__
-            wanted = "a list" if self.kind is object else wanted
-            raise ParameterError(f"{where} must be {wanted}, not {type(value).__name__}")
+            wanted = filter(None, ["a list" * self.many, KINDS.get(self.kind)])
+            raise ParameterError(f"{where} must be {', each '.join(wanted)}, not {value!r:.80}")
         for one in values:
             if self.choices and one not in self.choices:
                 raise ParameterError(f"{where} cannot be {one!r}: {suggest(one, self.choices)}")

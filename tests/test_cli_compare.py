@@ -153,7 +153,7 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
         (["--config", "a.toml", "--models", "b"], "[models] b: budget must be an integer"),
         (["--config", "a.toml", "--models", "c"], "[models] c: no model 'trackr': did you mean"),
         (["--config", "a.toml", "--models", "d"], "[models] d: 3 names no model: write"),
-        (["--config", "true.toml"], "--delay (delay in [compare]) must be str, not bool"),
+        (["--config", "true.toml"], "--delay (delay in [compare]) must be a string, not True"),
         (["--config", "bad.toml"], "[compare] has no 'targt': did you mean 'target'?"),
     ],
 )

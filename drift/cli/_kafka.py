@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift._checks import check_names, suggest
+from drift._checks import check_names
+from drift._options import KINDS
 from drift.cli._named import imported
 from drift.errors import ParameterError
 
@@ -75,7 +76,6 @@ _POSITIVE = {
     "session_timeout_ms",
 }
 _SECRET = ("password", "secret", "token")
-_WANTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 _WANTED_BY_NAME = {
     "api_version": "numbers, as [2, 3] in a file and 2.3 in the environment",
     "bootstrap_servers": "host:port or a list of them",
@@ -198,7 +198,7 @@ def _checked(where: str, name: str, value: Any, default: Any) -> Any:
 
 
 def _check_type(where: str, name: str, value: Any, types: tuple[type, ...]) -> None:
-    wanted = _WANTED_BY_NAME.get(name) or _WANTED[types[0]]
+    wanted = _WANTED_BY_NAME.get(name) or KINDS[types[0]]
     if type(value) not in types:
         raise ParameterError(f"{where} must be {wanted}, not {type(value).__name__}")
     if isinstance(value, (list, tuple)):
@@ -211,7 +211,7 @@ def _check_protocol(where: str, value: str) -> None:
     from drift.consumers.records import PROTOCOLS  # noqa: PLC0415
 
     if value not in PROTOCOLS:
-        raise ParameterError(f"{where} is none of Kafka's: {suggest(value, PROTOCOLS)}")
+        raise ParameterError(f"{where} cannot be {value!r}: choose among {', '.join(PROTOCOLS)}")
 
 
 def _check_file(where: str, file: str) -> None:

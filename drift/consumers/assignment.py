@@ -172,7 +172,8 @@ def first_offset(
         )
     if start is None:
         raise ConsumerError(
-            f"{place[0]}:{place[1]} has no checkpoint: say where to start, earliest or latest"
+            f"{place[0]}:{place[1]} has no checkpoint: say where to start, --from "
+            "earliest or --from latest"
         )
     first = broker.bound(place, start)
     if start == "latest" and (before := first - broker.bound(place, "earliest")):

@@ -338,7 +338,9 @@ class JsonCodec:
                 yield name + key, value
 
     def _shape(self) -> str:
-        return _SHAPE if self.label is None else "send it where [codec] says"
+        if self.label is None:
+            return _SHAPE
+        return f"send an object with the label at {self.label!r}, as [codec] says"
 
     def _read(self, value: bytes | None) -> dict[str, Any]:
         """Return the object that a value is."""
@@ -350,22 +352,22 @@ class JsonCodec:
         self._refuse_size(len(value))
         tree = self._parse(value)
         if type(tree) is not dict:
-            raise MessageError("value", f"is {kind_of(tree)}, not an object: {_SHAPE}")
+            raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
         return tree
 
     def _parse(self, value: bytes) -> Any:
         # The libraries stop at depths of their own.
         if is_deeper(value, MAX_DEPTH):
-            raise MessageError("value", f"is nested deeper than {MAX_DEPTH}: {_SHAPE}")
+            raise MessageError("value", f"is nested deeper than {MAX_DEPTH}: {self._shape()}")
         try:
             return self._loads(value)
         except ValueError as problem:
-            raise MessageError("value", f"is no JSON ({diagnosis(value, problem)}): {_SHAPE}") \
-                from None  # fmt: skip
+            what = f"is no JSON ({diagnosis(value, problem)}): {self._shape()}"
+            raise MessageError("value", what) from None
 
     def _refuse_size(self, size: int) -> None:
         if not size:
-            raise MessageError("value", f"is empty: {_SHAPE}")
+            raise MessageError("value", f"is empty: {self._shape()}")
         if size > self.max_bytes:
             raise MessageError(
                 "value",

@@ -34,9 +34,9 @@ class Tracker(OnlineClassifier):
     function of them: so one list of supports carries 16 kernel logistic regressions (four kernels,
     two learning rates, each forgetting slowly and soon). Beside them stand four linear models over
     the features, two sums of a curve for each dense feature and, of up to 16, a surface for each
-    pair, and two gates, which weigh the scores of all these. The 24 members are one list with exponential
-    weights on the log loss; a small share of the weights goes round, so that another member may
-    lead at any time. Their mixture, put right where it was too timid or too bold, is the
+    pair, and two gates, which weigh the scores of all these. The 24 members are one list with
+    exponential weights on the log loss; a small share of the weights goes round, so that another
+    member may lead at any time. Their mixture, put right where it was too timid or too bold, is the
     probability; the prediction is a vote.
 
     Labels are whatever has a hash; classes may appear at any time. Before anything is learnt the

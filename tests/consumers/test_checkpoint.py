@@ -410,7 +410,7 @@ def test_what_is_wrong_is_said_in_a_line(command, file, tmp_path):
     missing = run(command, tmp_path / "none.drift")
     assert missing.stderr == f"error: {tmp_path / 'none.drift'}: No such file or directory\n"
     if command == "verify":
-        reason = "cannot be read: Is a directory"
-        assert run(command, tmp_path).stderr == f"error: {tmp_path}: {reason}\n"
+        reason = "is a folder, not a checkpoint: drift checkpoint show"
+        assert run(command, tmp_path).stderr.startswith(f"error: {tmp_path}: {reason}")
     else:
         assert run(command, tmp_path).stderr.startswith(f"error: {tmp_path} has no checkpoint: ")

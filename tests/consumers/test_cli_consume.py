@@ -204,7 +204,7 @@ def test_the_codec_is_that_of_the_file(drift, broker):
 def test_a_first_start_has_to_say_where_and_changes_are_refused(drift, topics):
     shown, _ = learn(drift, topics, count=0)
     assert shown.exit_code == 2, shown.output
-    assert "say where to start, earliest or latest" in shown.stderr
+    assert "say where to start, --from earliest or --from latest" in shown.stderr
     shown, _ = learn(drift, topics, "--from", "earliest", count=100)
     assert shown.exit_code == 0
     shown, _ = learn(drift, topics, "--budget", "10", count=0)

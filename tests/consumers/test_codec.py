@@ -414,6 +414,16 @@ def test_weights_that_cannot_be(make, value, message):
         make(label="y", weight="w").decode(value)
 
 
+@pytest.mark.parametrize("value", [b"", b"{", b"[1]", b"[" * 200])
+def test_the_remedy_is_of_the_shape_that_is_read(make, value):
+    with pytest.raises(
+        MessageError, match="send an object with the label at 'fraud', as \\[codec\\]"
+    ):
+        make(label="fraud").decode(value)
+    with pytest.raises(MessageError, match=r'send \{"features": \{"age": 31\.5\}, "label"'):
+        make().decode(value)
+
+
 def test_features_that_are_not_where_they_should_be(make):
     made = make(features="a.b", label="y")
     with pytest.raises(MessageError, match=r"a.b is absent, not an object: .* \[codec\] says"):

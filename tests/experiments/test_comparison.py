@@ -218,7 +218,7 @@ def test_the_old_form_says_where_it_went():
         ({"a": Contender(LBP(), {"budget": 2})}, {}, "has its parameters"),
         (LBP(), {"delay": -1}, "delay must be at least 0"),
         (LBP(), {"delay": stats.geom(p=2)}, r"no delay can be drawn from geom\(p=2\)"),
-        (LBP(), {"delay": "nowhere"}, "without the feature 'nowhere'"),
+        (LBP(), {"delay": "nowhere"}, "without 'nowhere': give a delay"),
         (LBP(), {"delay": dt.timedelta(1)}, "cannot be added to the moments"),
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
         (LBP(), {"drifts": [0]}, "has 10 examples: a drift lies behind the first"),

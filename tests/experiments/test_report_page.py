@@ -64,7 +64,9 @@ def test_the_page_is_one_file_that_names_no_other(text):
 def test_the_page_says_what_the_records_say(text):
     # No change is the best of all, and of what learns yes and no are.
     lead = "no change, which repeats the last label, has the lowest error, 0.50 %;"
-    assert re.search(rf"On stream \(200 rows\) {lead} (yes|&lt;no&gt;) has 50.00 %\.", text)
+    assert re.search(rf"On stream \(200 rows\) {lead} (yes|&lt;no&gt;) has 50.00 %; ", text)
+    assert "<dt>features of stream</dt><dd>a</dd>" in text
+    assert "<dt>yes</dt><dd>Always ( label=True )</dd>" in text
     rows = re.findall(r'<tr[^>]*><th scope="row" data-value="([^"]*)">.*?</tr>', text)
     # No change is wrong once. Yes and no are wrong on 100 rows of 200, the majority, which has
     # no prediction for the first, on 100 of 199.

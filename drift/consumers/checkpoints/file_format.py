@@ -195,6 +195,11 @@ def load(path: str | PathLike[str] | ObjectPath) -> bytes:
         return place(path).read_bytes()
     except FileNotFoundError:
         raise
+    except IsADirectoryError:
+        what = (
+            "is a folder, not a checkpoint: drift checkpoint show has the newest of each partition"
+        )
+        raise CheckpointError(what) from None
     except OSError as problem:
         unreadable = DamagedCheckpointError if problem.errno == errno.EIO else CheckpointError
         raise unreadable(f"cannot be read: {problem.strerror or problem}") from problem

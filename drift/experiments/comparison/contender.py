@@ -83,6 +83,13 @@ class Contender:
         return any(type(part).__module__.startswith("drift.") for part in _parts(self.make()))
 
     @property
+    def description(self) -> str:
+        """The model with its parameters, in one line."""
+        model = self.make()
+        # Not that of a subclass: River's ensembles show themselves as lists.
+        return " ".join((Base.__repr__(model) if isinstance(model, Base) else repr(model)).split())
+
+    @property
     def identity(self) -> str:
         """Fingerprint of the model and of all its parameters, those of its parts included."""
         return hashlib.sha256(repr(_canonical(self.make(), [])).encode()).hexdigest()[:16]

@@ -149,6 +149,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         raise ParameterError("predictions are kept in a folder: give one as output")
     started = perf_counter()
     entrants = contenders(models)
+    said = {name: one.description for name, one in entrants.items()}
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     known = _streams(stream, drifts, target=target, time=time, rows=rows)
     if shuffled is not None:
@@ -175,7 +176,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         results = ComparisonResults(
             records=records,
             streams={one.name: one for one in known},
-            settings=settings._asdict(),
+            settings={**settings._asdict(), "models": said},
             seconds=perf_counter() - started,
             folder=None if folder is None else folder.path,
         )

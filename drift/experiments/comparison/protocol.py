@@ -89,7 +89,8 @@ def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64
         return np.array([i if y is None else ~i for i, _, y in events], dtype=np.int64)
     except KeyError as error:
         raise ParameterError(
-            f"{stream.name} has an example without the feature {error} of delay or moment"
+            f"{stream.name} has an example without {error}: give a delay as a number of examples, "
+            "'geom(p=0.01)' or a column that every example has, and so a moment"
         ) from None
     except TypeError as error:
         raise ParameterError(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from drift.experiments.comparison.measures import Measure
     from drift.experiments.comparison.results import ComparisonResults
     from drift.experiments.folder import Record
+    from drift.streams import Stream
 
 __all__ = ["report"]
 
@@ -35,10 +36,12 @@ _COLOURS = (
     *(("#a9437e", "#e9a3cb"), ("#7a5c00", "#f0c94a"), ("#3b3b98", "#b4b4ff")),
 )
 _DASHES = ("solid", "solid", "solid", "dash", "dashdot", "longdash")
+#: What each says, and how its line is drawn.
 _BASELINES = {
-    "no change": ", which repeats the last label,",
-    "majority": ", which predicts the most frequent label,",
+    "no change": (", which repeats the last label,", "dot"),
+    "majority": (", which predicts the most frequent label,", "dash"),
 }
+_NAMED = 50  # features that are named
 #: In the order of the table: on a telephone the first are seen.
 _MEASURES = {"error": MEASURES["error"], **COSTS, **MEASURES}
 
@@ -109,7 +112,7 @@ def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
                 "baseline": baseline,
                 "main": look is not None,
                 "colours": look and look[0],
-                "dash": look[1] if look else "dot" if baseline else "solid",
+                "dash": look[1] if look else _BASELINES[row["model"]][1] if baseline else "solid",
                 "whole": row["status"] == "ok",
                 "error": row["error"],
                 "cost": row["microseconds"],
@@ -144,13 +147,13 @@ def _lead(stream: Mapping[str, Any]) -> str:
     known = [one for one in stream["models"] if one["whole"] and one["error"] is not None]
     if not known:
         return f"No model has a prediction on {stream['name']}."
-    own = [one for one in known if not one["baseline"]]
-    last = [one for one in known if one["name"] == "no change"]
-    told = {one["name"]: 100 * one["error"] for one in [known[0], *own[:1], *last]}
-    parts = [
-        f"{name}{_BASELINES.get(name, '')} has {'' if i else 'the lowest error, '}{error:.2f} %"
-        for i, (name, error) in enumerate(told.items())
-    ]
+    own = [one for one in known if not one["baseline"]][:2]
+    baseline = [one for one in known if one["baseline"]][:1]
+    told = {one["name"]: 100 * one["error"] for one in [known[0], *own, *baseline]}
+    parts: list[str] = []
+    for name, error in told.items():
+        about = _BASELINES[name][0] if name in _BASELINES else ""
+        parts.append(f"{name}{about} has {'' if parts else 'the lowest error, '}{error:.2f} %")
     return f"On {stream['name']} ({_count(stream['rows'], 'row')}) {'; '.join(parts)}."
 
 
@@ -310,19 +313,27 @@ def _cell(column: _Column, value: Any, *, first: bool) -> str:
     return f'<{tag}{scope}{kind} data-value="{sort}">{escape(text)}</{tag}>'
 
 
+def _features(stream: Stream) -> str:
+    names = list(dict.fromkeys(str(name) for x, _ in stream for name in x))
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
 def _about(results: ComparisonResults) -> str:
-    several = results.settings["folds"] > 1
+    hidden = {"models"} if results.settings["folds"] > 1 else {"models", "folds", "forks"}
     said = {
         "made by": f"drift {drift.__version__}, in {results.seconds:,.0f} s",
         **{
             f"rows of {name}": f"{len(one):,}, SHA-256 {one.sha256}"
             for name, one in results.streams.items()
         },
+        **{f"features of {name}": _features(one) for name, one in results.streams.items()},
         **{
             name.replace("_", " "): str(value)
             for name, value in results.settings.items()
-            if value not in {None, False} and (several or name not in {"folds", "forks"})
+            if name not in hidden and value not in {None, False}
         },
+        **results.settings["models"],
     }
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in said.items())
     return (
