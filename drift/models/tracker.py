@@ -33,7 +33,7 @@ class Tracker(OnlineClassifier):
     Inner products with the supports are what a kernel classifier costs, and every kernel is a
     function of them: so one list of supports carries 16 kernel logistic regressions (four kernels,
     two learning rates, each forgetting slowly and soon). Beside them stand four linear models over
-    the features, two sums of a curve for each dense feature and, of up to 16, a surface for each
+    the features, two sums of a curve for each dense feature and, of the first 16, a surface for each
     pair, and two gates, which weigh the scores of all these. The 24 members are one list with
     exponential weights on the log loss; a small share of the weights goes round, so that another
     member may lead at any time. Their mixture, put right where it was too timid or too bold, is the
@@ -76,7 +76,8 @@ class Tracker(OnlineClassifier):
         weighed by what they predicted without the labels in between. For that the model keeps so
         many examples and a second one, so many behind: twice the memory, some 2.3 times the time.
     splines, pairs
-        Have curves, and with them surfaces of pairs, as long as there are at most 16 features.
+        Have curves, and with them surfaces of the first 16 features' pairs, unless the example that
+        brings the 17th name has more than 16.
 
     Raises
     ------

@@ -122,8 +122,9 @@ class Tracker:
             self.new_spreads[name] = s = (1 - r) * (s + r * e**2)
             wide = math.sqrt(s) > 1e-12 * abs(m)
             z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -5.0), 5.0) if wide else 0.0
-        pairs = self.pairs and len(z) <= PAIRED
-        self.knots, self.near = splined(dict(list(z.items())[:256]), pairs)
+        ends = len(self.means) <= PAIRED < len(z) and len(x) > PAIRED
+        self.new_pairs = self.pairs and not ends
+        self.knots, self.near = splined(dict(list(z.items())[:256]), self.new_pairs * PAIRED)
         self.new_sum = self.sum_z + dot(z, z)
         size = math.sqrt(self.new_sum / n + 1e-9)
         return {name: float(np.float32(v / size)) for name, v in z.items()}
@@ -135,6 +136,7 @@ class Tracker:
         if self.sparse:
             return False
         self.means, self.spreads, self.sum_z = self.new_means, self.new_spreads, self.new_sum
+        self.pairs = self.new_pairs
         self.nonzero += len(self.values)
         d = len(self.means | self.values)
         thin = d > 256 and 4 * self.nonzero < d * self.n

@@ -52,19 +52,18 @@ def hats(v, n):
     return {k: 1.0 - abs(place - k) for k in range(n) if abs(place - k) < 1.0}
 
 
-def splined(z, pairs):
+def splined(z, paired):
     """What splines are linear in, and the same before it is divided: hats, products of two."""
     curves = {(name, k): hat for name, v in z.items() for k, hat in hats(v, 9).items()}
-    coarse = [(name, hats(v, 5).items()) for name, v in z.items()]
+    coarse = [(name, hats(v, 5).items()) for name, v in list(z.items())[:paired]]
     surfaces = {
         (a, b, k, m): f * g
         for (a, fs), (b, gs) in combinations(coarse, 2)
-        if pairs
         for k, f in fs
         for m, g in gs
     }
-    d = len(z)
-    divided = {key: hat / math.sqrt(d) for key, hat in curves.items()}
+    divided = {key: hat / math.sqrt(len(z)) for key, hat in curves.items()}
+    d = len(coarse)
     divided |= {key: hat / math.sqrt(d * (d - 1) / 2) for key, hat in surfaces.items()}
     return divided, curves | surfaces
 

@@ -81,7 +81,9 @@ def examples(name):
     if name in BINARY or name.startswith("Averaged"):
         return stream[:30], stream[30:]
     classes = [(x, ("yes" if y else "no") if i % 3 else "else") for i, (x, y) in enumerate(stream)]
-    more = dict.fromkeys("abcde", 1.0)  # with which the Tracker has no surfaces any longer
+    more = dict.fromkeys(
+        "abcdefghijklmnop", 1.0
+    )  # with which the Tracker has no surfaces any longer
     return classes[:30], [*classes[30:], (stream[0][0] | more, "new")]
 
 

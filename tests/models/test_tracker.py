@@ -140,8 +140,9 @@ def streams_of_rows():
     X, y = as_arrays(clusters(["red", "green", "blue", "white"], 100))
     X = X.astype(np.float32).astype(float)
     yield "classes", ("dense", X, y)
-    few, labels = as_arrays(paired(1, 18, 50, n=100))  # the 17th name comes with example 80
-    yield "growing", ("auto", few.astype(np.float32).astype(float), labels)
+    for name, share in (("growing", 1.0), ("growing, halves", 0.5)):  # which keep their surfaces
+        few, labels = as_arrays(paired(1, 18, 50, n=100, share=share))
+        yield name, ("auto", few.astype(np.float32).astype(float), labels)
     words = np.zeros((100, 500))  # five in each row that no other has
     words[np.arange(500) // 5, np.arange(500)] = 1.0
     yield "auto", ("auto", np.hstack([X, words]), y)
@@ -211,6 +212,7 @@ def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
         *(("auto", scale, 0, 70) for scale in ("dense", "sparse", "auto")),
         *(("auto", "auto", delay, 70) for delay in (5, 200)),
         *(("growing", "auto", delay, n) for delay in (0, 5) for n in (75, 83)),
+        ("growing, halves", "auto", 5, 83),
     ],
 )
 def test_copies_go_on_bit_for_bit(stream, scale, delay, n):

@@ -12,6 +12,7 @@ from river import checks
 from streams import random_stream
 from test_multiclass import clusters
 from test_threads import IN_USE, in_thread
+from test_tracker_twin import paired
 
 from drift.errors import LabelError, ParameterError
 from drift.models import Tracker
@@ -151,6 +152,39 @@ def test_one_stored_before_there_were_surfaces_goes_on_without(delay):
         model.learn_one(x, y)
         other.learn_one(x, y)
     assert not other.pairs
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.usefixtures("tolerance")
+def test_one_that_had_lost_its_surfaces_by_its_names_goes_on_without(delay):
+    """As versions did that ended them with the 17th name, whatever the example had."""
+    model, other = Tracker(5, pairs=False, delay=delay), Tracker.__new__(Tracker)
+    stream = list(paired(4, 27, 95, share=0.5))
+    for x, y in stream[:90]:
+        model.learn_one(x, y)
+    other.__setstate__(model.__getstate__() | {"pairs": True})
+    for x, y in stream[90:]:
+        assert other.predict_proba_one(x) == model.predict_proba_one(x)
+        model.learn_one(x, y)
+        other.learn_one(x, y)
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.usefixtures("tolerance")
+def test_a_copy_has_the_surfaces_that_there_are(delay):
+    model = Tracker(5, delay=delay)
+    stream = list(paired(4, 27, 95, share=0.5))
+    for x, y in stream[:60]:
+        model.learn_one(x, y)
+    for x, y in stream[60:]:
+        other = pickle.loads(pickle.dumps(model))
+        assert other.predict_proba_one(x) == model.predict_proba_one(x)
+        model.learn_one(x, y)
+        other.learn_one(x, y)
+        assert other.predict_proba_one(x) == model.predict_proba_one(x)
+    core = model._core.state()
+    core = core["core"] if delay else core
+    assert core["splines"].shape[1] == 145 + 25 * 120 + 9 * (len(core["names"]) - 16)
 
 
 #: Cells of a row of the splines by the number of names: a bias, curves, surfaces.

@@ -53,12 +53,15 @@ def text(n=150, seed=8):
         yield {w: float(words.count(w)) for w in words}, topic == (t < 90)
 
 
-def paired(first, most, third=None, n=120, seed=10):
-    """Pairs' products tell. Names join one by one from `first` to `most`, a third class late."""
-    rng = random.Random(seed)
+def paired(first, most, third=None, *, n=120, share=0.9):
+    """Pairs' products tell. Names join one by one from `first` to `most`, a third class late.
+
+    A row has a `share` of them. One that has more than 16 and brings the 17th ends surfaces.
+    """
+    rng = random.Random(10)
     for t in range(n):
         names = range(min(first + t // 5, most))
-        x = {f"f{j}": rng.gauss(0.0, 1.0) for j in names if rng.random() < 0.9}
+        x = {f"f{j}": rng.gauss(0.0, 1.0) for j in names if rng.random() < share}
         late = third is not None and t >= third and rng.random() < 0.3
         yield x, 2 if late else int(x.get("f0", 0.5) * x.get("f1", 1.0) > 0.0)
 
@@ -66,14 +69,19 @@ def paired(first, most, third=None, n=120, seed=10):
 LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), seed=2)}
 OWN = {"checkerboard": checkerboard, "constant": constant, "one class": one_class, "text": text}
 OWN["growing"] = partial(paired, 1, 18, 50)
-#: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on.
+#: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on, in rows that
+#: have all names or half of them.
 FEW = {
     **{f"{n} names": partial(paired, n, n) for n in (1, 2, 3, 16, 17)},
+    "17 names in each": partial(paired, 17, 17, share=1.0),
     "3 names, classes": partial(paired, 3, 3, 0),
     "16 names, late class": partial(paired, 16, 16, 40),
-    "growing": partial(paired, 1, 18),
-    "growing, classes": partial(paired, 1, 18, 0),
-    "growing, late class": partial(paired, 1, 18, 95),
+    "growing": partial(paired, 1, 18, share=1.0),
+    "growing, classes": partial(paired, 1, 18, 0, share=1.0),
+    "growing, late class": partial(paired, 1, 18, 95, share=1.0),
+    "growing, halves": partial(paired, 4, 27, share=0.5),
+    "growing, halves, classes": partial(paired, 4, 27, 0, share=0.5),
+    "growing, halves, late class": partial(paired, 4, 27, 95, share=0.5),
 }
 ALL = STREAMS | LATE | OWN
 
@@ -123,10 +131,11 @@ def test_agrees_with_its_twin(stream, scale, budget, traces):
 
 @cache
 def said_of_few_names(stream, **parts):
-    """What the twin says of each example, and of it with a name that is never learnt."""
+    """What the twin says of each example, and of it with names that are never learnt."""
     twin, steps = Twin(5, seed=9, **parts), []
+    unmet = {"unmet": 2.0}, {f"unmet{k}": 2.0 for k in range(17)}, {}
     for x, y in FEW[stream]():
-        steps.append([(z, twin.predict(z), twin.proba(z)) for z in (x | {"unmet": 2.0}, x)])
+        steps.append([(z, twin.predict(z), twin.proba(z)) for z in (x | more for more in unmet)])
         if twin.doubtful:
             steps.pop()
             break
@@ -143,7 +152,7 @@ def said_of_few_names(stream, **parts):
 )
 @pytest.mark.usefixtures("tolerance")
 def test_agrees_with_its_twin_on_few_names(stream, parts):
-    """A 17th name that is learnt ends surfaces; one that is only predicted does without."""
+    """What ends surfaces when it is learnt is only without them when it is predicted."""
     steps = said_of_few_names(stream, **parts)
     assert len(steps) > 100
     model = Tracker(5, seed=9, **parts)

@@ -70,7 +70,8 @@ static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__re
 /* Scores of the splines under the weights of a row, bias first, of which so many names have weights. */
 DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats, int names) {
     float found[DRIFT_SIDE * DRIFT_SIDES];
-    size_t most[2] = {names, names > DRIFT_PAIRED ? 0 : names * (names - 1)}; /* sides of names that have weights */
+    int paired = names < DRIFT_PAIRED ? names : DRIFT_PAIRED;
+    size_t most[2] = {names, paired * (paired - 1)}; /* sides of names that have weights */
     for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
     for (int part = 0; part < 2; part++) {
         size_t first = hats->first[part], last = hats->last[part];

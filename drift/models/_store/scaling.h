@@ -4,9 +4,12 @@
 #define DRIFT_SCALING_H
 
 enum { DRIFT_KNOTS = 9, DRIFT_SPLINED = 256, DRIFT_PAIR_KNOTS = 5, DRIFT_PAIRED = 16 };
+/* Knots of the surfaces of all pairs. */
+enum { DRIFT_SURFACES = DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS * (DRIFT_PAIRED * (DRIFT_PAIRED - 1) / 2) };
 /* A side of a point: two knots next to each other, with a number for each spline at either. The most sides are those of
-   256 curves, or of 16 and two in the surface of each of their pairs, as many; behind them is a vector of zeros. */
-enum { DRIFT_SIDE = 2 * DRIFT_SPLINES, DRIFT_VECTOR = DRIFT_LANES / DRIFT_SIDE, DRIFT_SIDES = DRIFT_SPLINED + DRIFT_VECTOR };
+   256 curves and two in the surface of each pair; behind them is a vector of zeros. */
+enum { DRIFT_SIDE = 2 * DRIFT_SPLINES, DRIFT_VECTOR = DRIFT_LANES / DRIFT_SIDE };
+enum { DRIFT_SIDES = DRIFT_SPLINED + DRIFT_PAIRED * (DRIFT_PAIRED - 1) + DRIFT_VECTOR };
 
 /* An example to the splines: its sides, one in the curve of each feature and, from the next full vector on, two in the
    surface of each pair; heights, which are how near each knot is, for all splines; and one over the root of the number of
@@ -65,10 +68,13 @@ DRIFT_CLONES static double drift_standardise(const double *__restrict raw, const
     return sum;
 }
 
-/* Number of the weights of a spline but its bias: where there are surfaces, behind room for all their features' curves. */
+/* Number of the weights of a spline but its bias. Surfaces are behind room for the curves of the names that have them, and
+   before the other curves, so that nothing moves as names join. */
 static inline int drift_n_knots(int names, int pairs) {
-    if (!pairs || !names || names > DRIFT_PAIRED) return DRIFT_KNOTS * (names < DRIFT_SPLINED ? names : DRIFT_SPLINED);
-    return DRIFT_KNOTS * DRIFT_PAIRED + DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS * (names * (names - 1) / 2);
+    int curves = names < DRIFT_SPLINED ? names : DRIFT_SPLINED, paired = names < DRIFT_PAIRED ? names : DRIFT_PAIRED;
+    if (!pairs || !names) return DRIFT_KNOTS * curves;
+    if (curves < DRIFT_PAIRED) curves = DRIFT_PAIRED;
+    return DRIFT_KNOTS * curves + DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS * (paired * (paired - 1) / 2);
 }
 
 /* The knot below a standardised value, of those from -2 to 2, and how far behind it the value is. */
@@ -90,21 +96,22 @@ static DRIFT_INLINE void drift_side(DriftHats *__restrict hats, int i, int knot,
 
 /* Hats of `d` standardised values, with surfaces or without. */
 DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__restrict z, int d, int pairs) {
-    int curves = d < DRIFT_SPLINED ? d : DRIFT_SPLINED, below[DRIFT_PAIRED], n;
+    int curves = d < DRIFT_SPLINED ? d : DRIFT_SPLINED, paired = d < DRIFT_PAIRED ? d : DRIFT_PAIRED, n;
+    int below[DRIFT_PAIRED];
     double behind[DRIFT_PAIRED];
     for (int j = 0; j < curves; j++) {
         double right;
         int knot = drift_knot(z[j], DRIFT_KNOTS, &right);
-        drift_side(hats, j, DRIFT_KNOTS * j + knot, 1.0 - right, right);
+        drift_side(hats, j, DRIFT_KNOTS * j + (pairs && j >= DRIFT_PAIRED ? DRIFT_SURFACES : 0) + knot, 1.0 - right, right);
     }
     memset(hats->heights + DRIFT_SIDE * curves, 0, DRIFT_LANES * sizeof(float));
     hats->first[0] = 0;
     hats->last[0] = curves;
     hats->scale[0] = 1.0 / sqrt(curves > 1 ? curves : 1);
     n = hats->first[1] = (curves + DRIFT_VECTOR - 1) / DRIFT_VECTOR * DRIFT_VECTOR; /* or the curves' last vector would end in them */
-    if (pairs && d <= DRIFT_PAIRED) {
-        for (int j = 0; j < d; j++) below[j] = drift_knot(z[j], DRIFT_PAIR_KNOTS, behind + j);
-        for (int j = 1, first = DRIFT_KNOTS * DRIFT_PAIRED; j < d; j++)
+    if (pairs) {
+        for (int j = 0; j < paired; j++) below[j] = drift_knot(z[j], DRIFT_PAIR_KNOTS, behind + j);
+        for (int j = 1, first = DRIFT_KNOTS * DRIFT_PAIRED; j < paired; j++)
             for (int i = 0; i < j; i++, n += 2, first += DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS) {
                 double left = 1.0 - behind[i], right = behind[i];
                 int knot = first + DRIFT_PAIR_KNOTS * below[j] + below[i];
@@ -114,7 +121,7 @@ DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__
         memset(hats->heights + DRIFT_SIDE * n, 0, DRIFT_LANES * sizeof(float));
     }
     hats->last[1] = n;
-    hats->scale[1] = 1.0 / sqrt(d > 2 ? d * (d - 1) / 2 : 1);
+    hats->scale[1] = 1.0 / sqrt(paired > 2 ? paired * (paired - 1) / 2 : 1);
 }
 
 #endif

@@ -50,7 +50,7 @@ cdef class TrackerCore(Scaling):
         self.budget = min(plan.budget, 2**31 - 2)
         self.n_kernels, self.n_experts, self.n_splines = <int>len(plan.kernels), plan.n_experts, plan.n_splines
         self.per_kernel = self.n_experts // self.n_kernels
-        self.pairs = plan.pairs
+        self.pairs = self.next_pairs = plan.pairs and not self.sparse
         self.factors = <double *>widened(NULL, 0, 3 * self.n_experts + 3 * self.n_kernels)
         self.rates = self.factors + self.n_experts
         self.kept = self.rates + self.n_experts
@@ -85,7 +85,7 @@ cdef class TrackerCore(Scaling):
         self.m.mean_loss, self.m.mean_of, self.m.rows = 0.7, 1.0, 1
         self.count_cells()
         self.reserve_rows(1)
-        self.reserve_cells(self.sparse, 0)
+        self.reserve_cells(self.sparse, 0, self.pairs)
         self.store = self.new_store(self.sparse, wide)
 
     def __dealloc__(self):
@@ -112,15 +112,15 @@ cdef class TrackerCore(Scaling):
     cdef void count_cells(self) noexcept:
         """Count the cells of a row of the linear experts and of the splines: the bias, and the slots or knots."""
         self.cells = 1 + (DRIFT_SLOTS if self.sparse else self.n_names)
-        self.knot_cells = self.knot_cells_of(self.sparse, self.n_names)
+        self.knot_cells = self.knot_cells_of(self.sparse, self.n_names, self.pairs)
 
-    cdef int knot_cells_of(self, bint sparse, int n_names) noexcept:
-        return 1 if sparse or not self.n_splines else 1 + drift_n_knots(n_names, self.pairs)
+    cdef int knot_cells_of(self, bint sparse, int n_names, bint pairs) noexcept:
+        return 1 if sparse or not self.n_splines else 1 + drift_n_knots(n_names, pairs)
 
-    cdef int knot_room_of(self, bint sparse, int n_names) noexcept:
+    cdef int knot_room_of(self, bint sparse, int n_names, bint pairs) noexcept:
         """Room for these, and for some more names where they take little of it."""
-        cdef int knots = self.knot_cells_of(sparse, n_names)
-        return knots if self.pairs and n_names <= DRIFT_PAIRED else knots + knots // 4
+        cdef int knots = self.knot_cells_of(sparse, n_names, pairs)
+        return knots if pairs and n_names <= DRIFT_PAIRED else knots + drift_n_knots(n_names, False) // 4
 
     # --- room ----------------------------------------------------------------------------------
 
@@ -144,19 +144,19 @@ cdef class TrackerCore(Scaling):
         self.row_room = rows
         return 0
 
-    cdef int reserve_cells(self, bint sparse, int n_names) except -1:
+    cdef int reserve_cells(self, bint sparse, int n_names, bint pairs) except -1:
         """Make room for the weights of so many dense names, or of all sparse ones, in the linear experts and splines."""
         cdef int cells = 1 + (DRIFT_SLOTS if sparse else n_names), rows = self.row_room
-        cdef int room, knots = self.knot_room_of(sparse, n_names)
+        cdef int room, knots = self.knot_room_of(sparse, n_names, pairs)
         if cells > self.cell_room:
             room = cells if sparse else cells + cells // 4
             self.linear = <float *>restrided(self.linear, rows, rows, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE)
             self.cell_room = room
-        if self.pairs and 0 < self.n_names <= DRIFT_PAIRED < n_names:
+        if self.n_names and self.pairs and not pairs:
             drift_free(self.curves)
             self.curves = NULL
             self.curves = <float *>aligned(NULL, 0, 2 * <Py_ssize_t>rows * knots * DRIFT_SPLINES, sizeof(float))
-        elif self.knot_cells_of(sparse, n_names) > self.knot_room:
+        elif self.knot_cells_of(sparse, n_names, pairs) > self.knot_room:
             self.splines = <float *>restrided(self.splines, 2 * rows, 2 * rows, self.knot_room * DRIFT_SPLINES, knots * DRIFT_SPLINES)
             self.knot_room = knots
         return 0
@@ -346,10 +346,10 @@ cdef class TrackerCore(Scaling):
         if turns:
             store = self.new_store(True, store.wide)
             names = []
-            self.reserve_cells(True, 0)
+            self.reserve_cells(True, 0, False)
         elif self.fresh:
             names = names + self.fresh
-            self.reserve_cells(False, <int>len(names))
+            self.reserve_cells(False, <int>len(names), self.next_pairs)
         if inserts or (self.fresh and not turns):
             self.store.begin()
             try:
@@ -378,7 +378,7 @@ cdef class TrackerCore(Scaling):
         if turns:  # what the linear experts and splines know goes, and they have no room for new names
             self.turn(store, names)
             return 0
-        if self.pairs and 0 < self.n_names <= DRIFT_PAIRED < len(names):
+        if self.pairs and not self.next_pairs:
             self.drop_surfaces(<int>len(names))
         self.learn_linear(number, w)
         self.keep_scale(names)
@@ -445,7 +445,10 @@ cdef class TrackerCore(Scaling):
 
     cdef void drop_surfaces(self, int n_names) noexcept:
         """Keep the curves alone, in the room that is reserved for those of so many names."""
-        cdef Py_ssize_t k, room = self.knot_room_of(False, n_names), kept = (1 + DRIFT_KNOTS * self.n_names) * DRIFT_SPLINES
+        cdef Py_ssize_t k, room = self.knot_room_of(False, n_names, False), kept = (1 + DRIFT_KNOTS * self.n_names) * DRIFT_SPLINES
+        self.pairs = False
+        if not self.n_names:
+            return
         for k in range(2 * self.row_room):
             memcpy(self.curves + k * room * DRIFT_SPLINES, self.splines_of(<int>k), kept * sizeof(float))
         drift_free(self.splines)
@@ -463,6 +466,7 @@ cdef class TrackerCore(Scaling):
         cdef int e
         cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
         self.sparse, self.n_examples, self.n_values, self.squares = True, 0, 0, 0.0
+        self.pairs = self.next_pairs = False
         self.leave_out_splines()
         self.free_names()
         self.names, self.fresh = names, None
@@ -682,6 +686,8 @@ cdef class TrackerCore(Scaling):
         self.store = ColumnStore.restore(kernel, self.budget + 1, state["store"], order, True)
         self.store.guard = self.guard
         self.sparse, self.auto = state["sparse"], state["auto"]
+        self.pairs = not self.sparse and self.plan.has_surfaces(len(state["names"]), state["splines"].shape[1])
+        self.next_pairs = self.pairs
         self.classes = list(state["classes"])
         self.numbers = {label: number for number, label in enumerate(self.classes)}
         self.m.known, self.m.rows = <int>len(self.classes), rows_of(len(self.classes))
@@ -694,7 +700,7 @@ cdef class TrackerCore(Scaling):
         self.enter_names()
         self.names, self.n_names, self.fresh = self.fresh, <int>len(self.fresh), None
         self.count_cells()
-        self.reserve_cells(self.sparse, self.n_names)
+        self.reserve_cells(self.sparse, self.n_names, self.pairs)
         for k, name in enumerate(BY_MEMBER):
             copy_to(self.block + k * n, state[name])
         copy_to(self.m.gates, state["gates"])

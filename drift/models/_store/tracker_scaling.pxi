@@ -70,7 +70,7 @@ cdef class Scaling:
     cdef int n_slots, n_present, slot_room, mask, table_room
     # And to the splines, with surfaces of pairs or without.
     cdef DriftHats hats
-    cdef bint pairs
+    cdef bint pairs, next_pairs
     cdef double own  # squared norm
     cdef long reads  # number of examples read
     cdef bint current  # whether the store's point is that example, as the statistics have it
@@ -358,7 +358,8 @@ cdef class Scaling:
         self.next_squares = self.squares + drift_standardise(
             self.raw, self.mean, self.variance, self.next_mean, self.next_variance, self.scaled, max(RATE, 1.0 / n), d
         )
-        drift_hats(&self.hats, self.scaled, d, self.pairs)
+        self.next_pairs = self.pairs and not (self.n_names <= DRIFT_PAIRED < min(d, self.n_present))
+        drift_hats(&self.hats, self.scaled, d, self.next_pairs)
         scale = sqrt(self.next_squares / n + LEAST)
         self.own = 0.0
         for j in range(d):

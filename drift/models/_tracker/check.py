@@ -64,10 +64,11 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     rows = len(classes) + 1 if len(classes) > 2 else 1
     used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
     n_scored = plan.n_members - N_GATES
+    pairs = plan.has_surfaces(len(names), np.shape(state["splines"])[1])
     shapes = {
         "coefficients": (np.float32, (plan.n_experts, rows, used)),
         "linear": (np.float32, (rows, 1 + slots, N_LINEAR + 2)),
-        "splines": (np.float32, (rows, 1 + plan.n_knots(len(names)), 2 * N_SPLINES)),
+        "splines": (np.float32, (rows, 1 + plan.n_knots(len(names), pairs=pairs), 2 * N_SPLINES)),
         "factors": (np.float64, (plan.n_experts,)),
         "gates": (np.float64, (N_GATES, n_scored)),
         "covariance": (np.float64, (n_scored, n_scored)),

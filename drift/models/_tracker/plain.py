@@ -24,7 +24,6 @@ from drift.models._tracker.plan import (
     LINEAR,
     N_LINEAR,
     N_SPLINES,
-    PAIRED,
     SPLINES,
 )
 from drift.models._tracker.rows import RowByRow
@@ -76,7 +75,7 @@ class TrackerCore(RowByRow, Part):
         self.values: dict[Hashable, float] = {}
         self.point: Point | None = None
         self.said: Said | None = None
-        self._begin(Scaling(scale), wide)
+        self._begin(Scaling(scale, pairs=plan.pairs), wide)
 
     def _begin(self, scaling: Scaling, wide: bool) -> None:  # noqa: FBT001
         """Start without supports, and with linear experts that know nothing."""
@@ -104,7 +103,7 @@ class TrackerCore(RowByRow, Part):
         values = values_of(x)
         if self.point is None or values != self.values:
             self.point = self.said = None  # first: an interrupt leaves no half of an example
-            self.point, self.values = self.scaling.read(values, self.plan.pairs), values
+            self.point, self.values = self.scaling.read(values), values
 
     def _say(self) -> Said:
         """Let the members say what they think of the example read last."""
@@ -139,10 +138,13 @@ class TrackerCore(RowByRow, Part):
         return self._say().prediction
 
     def _spline_cells(self, point: Point) -> Array:
-        """Cells of the splines with room for a point's names: too many leave no surfaces."""
-        before, d = len(self.scaling.names), 0 if self.scaling.sparse else len(point.values)
-        cells = self.splines[:, : 1 + KNOTS * before] if before <= PAIRED < d else self.splines
-        return _longer(cells, self.plan.n_knots(d))
+        """Cells of the splines with room for a point's names; without surfaces if it ends them."""
+        if self.scaling.sparse:
+            return self.splines
+        pairs, cells = point.learnt["pairs"], self.splines
+        if self.scaling.pairs and not pairs:
+            cells = cells[:, : 1 + KNOTS * len(self.scaling.names)]
+        return _longer(cells, self.plan.n_knots(len(point.values), pairs=pairs))
 
     def _row(self) -> Array:
         """Inner products of the point with the supports, by slot."""
@@ -375,7 +377,7 @@ class TrackerCore(RowByRow, Part):
     def _state(self) -> dict[str, Any]:
         state = {name: vars(self)[name] for name in _STATE}
         state |= {name: part for name, part in vars(self.mixture).items() if name not in _APART}
-        state |= vars(self.scaling)
+        state |= {name: part for name, part in vars(self.scaling).items() if name not in _APART}
         state["store"], state["order"] = self.store.state(), self.store.slots()
         state["coefficients"] = self.coefficients[:, :, : len(state["store"]["sizes"])]
         return state
@@ -386,6 +388,8 @@ class TrackerCore(RowByRow, Part):
         vars(self).update({name: state[name] for name in _STATE})
         for part in (self.mixture, self.scaling):
             vars(part).update({name: state[name] for name in vars(part) if name not in _APART})
+        n_names, n_cells = len(state["names"]), state["splines"].shape[1]
+        self.scaling.pairs = self.plan.has_surfaces(n_names, n_cells)
         self._numbers = {label: number for number, label in enumerate(self.classes)}
         order = state["order"], list(range(1, len(state["order"]) + 1)), len(state["order"])
         self.store = stores.ColumnStore.restore(
@@ -399,8 +403,8 @@ class TrackerCore(RowByRow, Part):
 
 #: What a state has of the core by its own names.
 _STATE = ("classes", "coefficients", "draws", "factors", "linear", "norms", "splines")
-#: What it has not of the mixture.
-_APART = ("plan", "late")
+#: What it has not of the mixture and the scaling.
+_APART = ("plan", "late", "pairs")
 
 
 def _distances(dots: Array, squared: float, others: Array) -> Array:

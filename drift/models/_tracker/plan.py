@@ -65,9 +65,10 @@ KALMAN = (10.0, 0.003)
 SPLINES = (1e-4, 0.01)
 #: Knots of a dense feature, half a deviation apart, and number of the features that have them.
 KNOTS, SPLINED = 9, 256
-#: Knots of a surface along each of its two features, a deviation apart, and the largest number of
-#: features whose pairs have surfaces.
+#: Knots of a surface along each of its two features, a deviation apart; number of the features
+#: whose pairs have surfaces; and of the knots of all of these.
 PAIR_KNOTS, PAIRED = 5, 16
+SURFACES = PAIR_KNOTS * PAIR_KNOTS * (PAIRED * (PAIRED - 1) // 2)
 #: Numbers of linear experts, of splines and of gates.
 N_LINEAR, N_SPLINES, N_GATES = len(LINEAR) + 1, len(SPLINES), len(GATES) + 1
 #: Maps from the mixture to the probabilities that are shown, one for each slope and floor: slope
@@ -101,7 +102,7 @@ class Plan(NamedTuple):
     splines
         Have splines at all.
     pairs
-        Have surfaces in them.
+        Have surfaces in them, unless examples have too many features.
     """
 
     budget: int
@@ -123,17 +124,22 @@ class Plan(NamedTuple):
         """Number of splines."""
         return N_SPLINES if self.splines else 0
 
-    def n_knots(self, n_names: int) -> int:
+    def n_knots(self, n_names: int, *, pairs: bool) -> int:
         """Number of the weights of a spline but its bias, over so many dense names.
 
-        As long as there are surfaces, curves have room for as many names as these may have: the
-        places of the surfaces behind them then stay as names join.
+        Where there are surfaces they are behind room for the curves of the names that have them,
+        and before the other curves: so nothing moves as names join.
         """
         if not self.splines:
             return 0
-        if not self.pairs or not 0 < n_names <= PAIRED:
+        if not pairs or not n_names:
             return KNOTS * min(n_names, SPLINED)
-        return KNOTS * PAIRED + PAIR_KNOTS * PAIR_KNOTS * (n_names * (n_names - 1) // 2)
+        curves, paired = max(min(n_names, SPLINED), PAIRED), min(n_names, PAIRED)
+        return KNOTS * curves + PAIR_KNOTS * PAIR_KNOTS * (paired * (paired - 1) // 2)
+
+    def has_surfaces(self, n_names: int, n_cells: int) -> bool:
+        """Whether so many cells of a spline, over so many names, have surfaces among them."""
+        return self.pairs and (not n_names or n_cells != 1 + self.n_knots(n_names, pairs=False))
 
     @property
     def n_members(self) -> int:

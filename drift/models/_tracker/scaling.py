@@ -14,7 +14,7 @@ import numpy as np
 from drift.kernels import Linear
 from drift.models._store.features import as_dict, culprit, in_order, number
 from drift.models._store.undo import Part
-from drift.models._tracker.plan import KNOTS, PAIR_KNOTS, PAIRED, SPLINED
+from drift.models._tracker.plan import KNOTS, PAIR_KNOTS, PAIRED, SPLINED, SURFACES
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS, hash_of
 
 if TYPE_CHECKING:
@@ -99,15 +99,16 @@ def _places(
 
 
 def _splined(z: NDArray[np.float64], pairs: bool) -> Hats:  # noqa: FBT001
-    """Return the knots of standardised values: of their curves, and of their pairs' surfaces."""
-    d = len(z)
+    """Return the knots of standardised values: of their curves, and of pairs' surfaces."""
     below, left, right = _places(z[:SPLINED], KNOTS)
-    knots = np.add.outer(KNOTS * np.arange(len(below)) + below, [0, 1]).ravel()
+    number = np.arange(len(below))
+    first = KNOTS * number + SURFACES * (pairs & (number >= PAIRED))
+    knots = np.add.outer(first + below, [0, 1]).ravel()
     near = np.stack([left, right], axis=1).ravel()
     hats = near / math.sqrt(max(len(below), 1))
-    if pairs and 1 < d <= PAIRED:
-        below, left, right = _places(z, PAIR_KNOTS)
-        j, i = np.tril_indices(d, -1)
+    if pairs and len(z) > 1:
+        below, left, right = _places(z[:PAIRED], PAIR_KNOTS)
+        j, i = np.tril_indices(len(below), -1)
         first = PAIR_KNOTS * (PAIR_KNOTS * np.arange(len(i)) + below[j]) + below[i]
         corners = np.add.outer(KNOTS * PAIRED + first, [0, 1, PAIR_KNOTS, PAIR_KNOTS + 1])
         sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
@@ -138,13 +139,16 @@ class Scaling(Part):
     ----------
     scale
         ``"dense"``, ``"sparse"``, or ``"auto"``: dense until the examples look sparse.
+    pairs
+        Have surfaces, until an example with more than 16 features brings the 17th name.
     """
 
     _kept = frozenset({"mean", "variance", "names"})
 
-    def __init__(self, scale: str) -> None:
+    def __init__(self, scale: str, *, pairs: bool) -> None:
         self.auto = scale == "auto"
         self.sparse = scale == "sparse"
+        self.pairs = pairs
         self.names: list[Hashable] = []
         self.mean = np.zeros(0)
         self.variance = np.zeros(0)
@@ -162,9 +166,9 @@ class Scaling(Part):
         """Number of weights of a linear expert."""
         return SLOTS if self.sparse else len(self.names)
 
-    def read(self, values: dict[Hashable, float], pairs: bool) -> Point:  # noqa: FBT001
+    def read(self, values: dict[Hashable, float]) -> Point:
         """Scale an example, as `values_of` gives it; nothing changes."""
-        return self._unit(values) if self.sparse else self._standardised(values, pairs)
+        return self._unit(values) if self.sparse else self._standardised(values)
 
     def _unit(self, values: dict[Hashable, float]) -> Point:
         norm = math.sqrt(math.fsum(v * v for v in values.values()))
@@ -180,7 +184,7 @@ class Scaling(Part):
         shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
         return Point(features, 1.0, taken, shares, _NO_HATS, len(values), {})
 
-    def _standardised(self, values: dict[Hashable, float], pairs: bool) -> Point:  # noqa: FBT001
+    def _standardised(self, values: dict[Hashable, float]) -> Point:
         known = dict.fromkeys(self.names)
         fresh = in_order([name for name in values if name not in known])
         names = self.names + fresh[: DENSE_NAMES - len(known)]
@@ -195,10 +199,12 @@ class Scaling(Part):
         deviation = np.sqrt(variance)
         varies = deviation > 1e-12 * abs(mean)
         z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
+        pairs = self.pairs and not (len(known) <= PAIRED < min(d, len(values)))
         hats = _splined(z, pairs)
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
+        learnt["pairs"] = pairs
         values32 = z.astype(np.float32)
         features = {j: v for j, v in enumerate(values32.tolist()) if v}
         norm2 = float(np.square(values32, dtype=float).sum())
@@ -214,6 +220,6 @@ class Scaling(Part):
             return False
         rare = self.n_values < SPARSE_SHARE * n_names * self.n_examples
         if rare or n_names == DENSE_NAMES:
-            vars(self).update(Scaling("sparse").__dict__, auto=True, n_examples=0)
+            vars(self).update(Scaling("sparse", pairs=False).__dict__, auto=True, n_examples=0)
             return True
         return False
