@@ -33,8 +33,8 @@ class Tracker(OnlineClassifier):
     Inner products with the supports are what a kernel classifier costs, and every kernel is a
     function of them: so one list of supports carries 16 kernel logistic regressions (four kernels,
     two learning rates, each forgetting slowly and soon). Beside them stand four linear models over
-    the features, two sums of a curve for each dense feature and, of the first 16, a surface for each
-    pair, and two gates, which weigh the scores of all these. The 24 members are one list with
+    the features, two sums of a curve for each dense feature and, of the first 16, a surface for
+    each pair, and two gates, which weigh the scores of all these. The 24 members are one list with
     exponential weights on the log loss; a small share of the weights goes round, so that another
     member may lead at any time. Their mixture, put right where it was too timid or too bold, is the
     probability; the prediction is a vote.
