@@ -200,7 +200,8 @@ def test_splines_of_other_sizes_are_refused(names):
         state = model.__getstate__()
         splines = state["_core"]["splines"]
         assert splines.shape == (1, cells, 4)
-        for wrong in (splines[:, :-1], np.pad(splines, ((0, 0), (0, 1), (0, 0)))):
+        more = np.pad(splines, ((0, 0), (0, 1), (0, 0)))
+        for wrong in (splines[:, :-1], more, splines[0], splines.ravel(), None):
             state["_core"]["splines"] = wrong
             with pytest.raises(ValueError, match="splines"):
                 Tracker.__new__(Tracker).__setstate__(state)

@@ -64,7 +64,7 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     rows = len(classes) + 1 if len(classes) > 2 else 1
     used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
     n_scored = plan.n_members - N_GATES
-    pairs = plan.has_surfaces(len(names), np.shape(state["splines"])[1])
+    pairs = plan.has_surfaces(len(names), np.size(state["splines"]) // (2 * N_SPLINES * rows))
     shapes = {
         "coefficients": (np.float32, (plan.n_experts, rows, used)),
         "linear": (np.float32, (rows, 1 + slots, N_LINEAR + 2)),
