@@ -35,9 +35,8 @@ class Tracker(OnlineClassifier):
     two learning rates, each forgetting slowly and soon). Beside them stand four linear models over
     the features, two sums of a curve for each dense feature and, of the first 16, a surface for
     each pair, and two gates, which weigh the scores of all these. The 24 members are one list with
-    exponential weights on the log loss; a small share of the weights goes round, so that another
-    member may lead at any time. Their mixture, put right where it was too timid or too bold, is the
-    probability; the prediction is a vote.
+    exponential weights on the log loss; a small share goes round, so that another may lead at any
+    time. Their mixture, put right where too timid or too bold, is the probability; a vote decides.
 
     Labels are whatever has a hash; classes may appear at any time. Before anything is learnt the
     prediction is None; in a data frame's Series it is what the library has for it, so that `isna`
