@@ -85,7 +85,8 @@ class ShiftingStream(Dataset):
         if not 0 < len(self.targets) <= len(documents):
             raise ParameterError(
                 f"{len(self.targets)} targets for {len(documents)} documents: "
-                "every chunk needs a target and at least one document: give more documents (--rows)"
+                "every chunk needs a target and at least one document: give fewer targets, or more "
+                "documents"
             )
         self.chunk_size = len(documents) // len(self.targets)
         init: Any = super().__init__  # which River does not annotate

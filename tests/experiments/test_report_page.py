@@ -7,8 +7,10 @@ import sys
 import pytest
 from river.base import Classifier
 from river.dummy import NoChangeClassifier, PriorClassifier
+from river.forest import ARFClassifier
+from river.preprocessing import StandardScaler
 
-from drift.experiments import compare
+from drift.experiments import Contender, compare
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.rows import recovery_rows
 
@@ -64,7 +66,8 @@ def test_the_page_is_one_file_that_names_no_other(text):
 def test_the_page_says_what_the_records_say(text):
     # No change is the best of all, and of what learns yes and no are.
     lead = "no change, which repeats the last label, has the lowest error, 0.50 %;"
-    assert re.search(rf"On stream \(200 rows\) {lead} (yes|&lt;no&gt;) has 50.00 %; ", text)
+    wrong = "(yes|&lt;no&gt;) has 50.00 %"
+    assert re.search(rf"On stream \(200 rows\) {lead} {wrong}; {wrong}\.", text)
     assert "<dt>features of stream</dt><dd>a</dd>" in text
     assert "<dt>yes</dt><dd>Always ( label=True )</dd>" in text
     rows = re.findall(r'<tr[^>]*><th scope="row" data-value="([^"]*)">.*?</tr>', text)
@@ -73,6 +76,14 @@ def test_the_page_says_what_the_records_say(text):
     assert rows[:1] == ["no change"]
     assert set(rows[1:3]) == {"yes", "&lt;no&gt;"}
     assert rows[3] == "majority"
+
+
+def test_models_are_described_with_their_parameters():
+    steps = "StandardScaler ( with_std=True window_size=None ), Always ( label=False )"
+    assert Contender(StandardScaler() | Always(False)).description == f"Pipeline ( {steps} )"
+    assert Contender(ARFClassifier(n_models=3)).description.startswith(
+        "ARFClassifier ( n_models=3 "
+    )
 
 
 def test_tables_are_of_means_over_folds():

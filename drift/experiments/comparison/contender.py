@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections import UserList
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -86,8 +87,9 @@ class Contender:
     def description(self) -> str:
         """The model with its parameters, in one line."""
         model = self.make()
-        # Not that of a subclass: River's ensembles show themselves as lists.
-        return " ".join((Base.__repr__(model) if isinstance(model, Base) else repr(model)).split())
+        # River's ensembles are lists, and would show what they hold, which is nothing yet.
+        show = Base.__repr__ if isinstance(model, UserList) else repr
+        return " ".join(show(model).split())
 
     @property
     def identity(self) -> str:
