@@ -15,6 +15,7 @@ from test_threads import IN_USE, in_thread
 from test_tracker_twin import paired
 
 from drift.errors import LabelError, ParameterError
+from drift.experiments.memory import memory
 from drift.models import Tracker
 from drift.models._tracker.plain import TrackerCore
 
@@ -286,6 +287,17 @@ def test_memory_does_not_follow_the_stream(scale):
             sizes.append(len(pickle.dumps(model)))
     assert sizes[1] < 1.02 * sizes[0]
     assert model.n_supports == 5
+
+
+@pytest.mark.compiled
+def test_a_model_whose_rows_turn_sparse_gives_back_the_room_of_its_splines():
+    dense = [dict.fromkeys(range(16), float(t % 7)) for t in range(10)]
+    sparse = [{37 * t + 11 * k: 1.0 for k in range(6)} for t in range(100)]
+    models = turned, always = Tracker(20), Tracker(20, scale="sparse")
+    for t, x in enumerate(dense + sparse):
+        for model in models:
+            model.learn_one(x, t % 2)
+    assert memory(turned) < 1.05 * memory(always)
 
 
 # --- what it shows ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ cdef class TrackerCore(Scaling):
     cdef int cells, cell_room  # in a row
     # The splines: by row, weights of the bias and the knots, then what is known of these.
     cdef float *splines
-    cdef float *curves  # the room that they get where names become too many for surfaces
+    cdef float *smaller  # the room that they get where they need less: no surfaces, or sparse rows
     cdef int knot_cells, knot_room, n_splines
     cdef double norms  # sum of |x|^2 + 1
     # By slot, of the point: inner products, distances, kernels.
@@ -90,12 +90,12 @@ cdef class TrackerCore(Scaling):
 
     def __dealloc__(self):
         free(self.block); free(self.m.late); free(self.factors); drift_free(self.linear); drift_free(self.splines)
-        drift_free(self.coefficients); drift_free(self.curves)
+        drift_free(self.coefficients); drift_free(self.smaller)
         free(self.m.score); free(self.m.softmax); free(self.m.p); free(self.m.mixed); free(self.m.next)
         free(self.m.choice); drift_free(self.row); drift_free(self.dots); drift_free(self.distance)
         drift_free(self.kernels); free(self.support_values); drift_free(self.work_block)
 
-    def __sizeof__(self):  # but for `curves`, which are short-lived
+    def __sizeof__(self):  # but for `smaller`, which is short-lived
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 0 if self.m.late == NULL else 16 * (n + 1)
@@ -152,10 +152,10 @@ cdef class TrackerCore(Scaling):
             room = cells if sparse else cells + cells // 4
             self.linear = <float *>restrided(self.linear, rows, rows, self.cell_room * DRIFT_CELL_SIZE, room * DRIFT_CELL_SIZE)
             self.cell_room = room
-        if self.n_names and self.pairs and not pairs:
-            drift_free(self.curves)
-            self.curves = NULL
-            self.curves = <float *>aligned(NULL, 0, 2 * <Py_ssize_t>rows * knots * DRIFT_SPLINES, sizeof(float))
+        if sparse != self.sparse or (self.n_names and self.pairs and not pairs):
+            drift_free(self.smaller)
+            self.smaller = NULL
+            self.smaller = <float *>aligned(NULL, 0, 2 * <Py_ssize_t>rows * knots * DRIFT_SPLINES, sizeof(float))
         elif self.knot_cells_of(sparse, n_names, pairs) > self.knot_room:
             self.splines = <float *>restrided(self.splines, 2 * rows, 2 * rows, self.knot_room * DRIFT_SPLINES, knots * DRIFT_SPLINES)
             self.knot_room = knots
@@ -450,9 +450,12 @@ cdef class TrackerCore(Scaling):
         if not self.n_names:
             return
         for k in range(2 * self.row_room):
-            memcpy(self.curves + k * room * DRIFT_SPLINES, self.splines_of(<int>k), kept * sizeof(float))
+            memcpy(self.smaller + k * room * DRIFT_SPLINES, self.splines_of(<int>k), kept * sizeof(float))
+        self.take_smaller(<int>room)
+
+    cdef void take_smaller(self, int room) noexcept:
         drift_free(self.splines)
-        self.splines, self.curves, self.knot_room = self.curves, NULL, <int>room
+        self.splines, self.smaller, self.knot_room = self.smaller, NULL, room
 
     cdef void leave_out_splines(self) noexcept:
         """Trust in the others alone where rows are sparse, which have no splines."""
@@ -474,7 +477,7 @@ cdef class TrackerCore(Scaling):
         if size:
             memset(self.coefficients, 0, self.row_room * size * sizeof(float))
         memset(self.linear, 0, <Py_ssize_t>self.row_room * self.cell_room * DRIFT_CELL_SIZE * sizeof(float))
-        memset(self.splines, 0, 2 * <Py_ssize_t>self.row_room * self.knot_room * DRIFT_SPLINES * sizeof(float))
+        self.take_smaller(self.knot_room_of(True, 0, False))
         for e in range(self.n_experts):
             self.factors[e] = 1.0
         self.norms = 0.0
