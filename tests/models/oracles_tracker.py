@@ -121,10 +121,10 @@ class Tracker:
             self.new_means[name] = m = m + r * e
             self.new_spreads[name] = s = (1 - r) * (s + r * e**2)
             wide = math.sqrt(s) > 1e-12 * abs(m)
-            z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -5.0), 5.0) if wide else 0.0
+            z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -3.0), 3.0) if wide else 0.0
         ends = len(self.means) <= PAIRED < len(z) and len(x) > PAIRED
         self.new_pairs = self.pairs and not ends
-        self.knots, self.near = splined(dict(list(z.items())[:256]), self.new_pairs * PAIRED)
+        self.knots, self.near = splined(dict(list(z.items())[:256]), x, self.new_pairs * PAIRED)
         self.new_sum = self.sum_z + dot(z, z)
         size = math.sqrt(self.new_sum / n + 1e-9)
         return {name: float(np.float32(v / size)) for name, v in z.items()}

@@ -52,10 +52,12 @@ def hats(v, n):
     return {k: 1.0 - abs(place - k) for k in range(n) if abs(place - k) < 1.0}
 
 
-def splined(z, paired):
+def splined(z, present, paired):
     """What splines are linear in, and the same before it is divided: hats, products of two."""
+    first = [name for name in list(z)[:paired] if name in present]
+    z = {name: v for name, v in z.items() if name in present}
     curves = {(name, k): hat for name, v in z.items() for k, hat in hats(v, 9).items()}
-    coarse = [(name, hats(v, 5).items()) for name, v in list(z.items())[:paired]]
+    coarse = [(name, hats(z[name], 5).items()) for name in first]
     surfaces = {
         (a, b, k, m): f * g
         for (a, fs), (b, gs) in combinations(coarse, 2)

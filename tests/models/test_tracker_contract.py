@@ -210,14 +210,14 @@ def test_splines_of_other_sizes_are_refused(names):
 
 @pytest.mark.usefixtures("tolerance")
 def test_what_splines_learn_of_an_example_by_hand():
-    """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a.
+    """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a; d is absent.
 
     An example of next to no weight lets features be scaled, and splines know nothing.
     """
     model, r = Tracker(3), math.sqrt(3 / 7)  # which is half a deviation: r (1 - 1/3) = sqrt(s) / 2
     for a, c, w in ((1.0, 3.0, 1e-9), (3.0, 1.0, 1e-9), (2.0 + r, 2.0 - r, 1.0)):
-        model.learn_one({"a": a, "b": 2.0, "c": c}, "only", w)
-    third = 1 / math.sqrt(3)  # three curves, three surfaces
+        model.learn_one({"a": a, "b": 2.0, "c": c} | ({"d": a} if w < 1.0 else {}), "only", w)
+    third = 1 / math.sqrt(3)  # three curves and surfaces, none of d
     ab, ac, bc = 145, 170, 195
     values = {0: 1.0} | dict.fromkeys((1 + 5, 1 + 9 + 4, 1 + 18 + 3), third)
     values |= dict.fromkeys((ab + 10 + 2, ab + 10 + 3, bc + 5 + 2, bc + 10 + 2), third / 2)
@@ -225,7 +225,7 @@ def test_what_splines_learn_of_an_example_by_hand():
     # Their squares are 1 + 1 + 5/12, of variance 10; p (1 - p) is 1/4, the gradient -1/2.
     total = 1 + 10 * (29 / 12) / 4
     [cells] = model._core.state()["splines"]
-    expected = np.zeros((220, 4))
+    expected = np.zeros((295, 4))
     for cell, v in values.items():
         near = v if cell == 0 else v / third
         known = 100 * v * v / 4 / total

@@ -67,16 +67,13 @@ static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__re
     memset(found + DRIFT_SIDE * last, 0, DRIFT_LANES * sizeof *found);
 }
 
-/* Scores of the splines under the weights of a row, bias first, of which so many names have weights. */
-DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats, int names) {
+/* Scores of the splines under the weights of a row, bias first, in which new names have none. */
+DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats) {
     float found[DRIFT_SIDE * DRIFT_SIDES];
-    int paired = names < DRIFT_PAIRED ? names : DRIFT_PAIRED;
-    size_t most[2] = {names, paired * (paired - 1)}; /* sides of names that have weights */
     for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
     for (int part = 0; part < 2; part++) {
-        size_t first = hats->first[part], last = hats->last[part];
+        size_t first = hats->first[part], last = hats->fresh[part];
         double sum[DRIFT_LANES] = {0};
-        if (last - first > most[part]) last = first + most[part];
         drift_gather(found, weights, hats->knots, first, last);
         for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
             DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)found[i + lane] * (double)hats->heights[i + lane];

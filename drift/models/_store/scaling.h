@@ -11,14 +11,14 @@ enum { DRIFT_SURFACES = DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS * (DRIFT_PAIRED * (D
 enum { DRIFT_SIDE = 2 * DRIFT_SPLINES, DRIFT_VECTOR = DRIFT_LANES / DRIFT_SIDE };
 enum { DRIFT_SIDES = DRIFT_SPLINED + DRIFT_PAIRED * (DRIFT_PAIRED - 1) + DRIFT_VECTOR };
 
-/* An example to the splines: its sides, one in the curve of each feature and, from the next full vector on, two in the
-   surface of each pair; heights, which are how near each knot is, for all splines; and one over the root of the number of
-   curves, and of surfaces, by which they are multiplied. */
+/* An example to the splines: its sides, one in the curve of each feature that it has and, from the next full vector on,
+   two in the surface of each pair of these; heights, which are how near each knot is, for all splines; one over the root of
+   the number of these curves, and of these surfaces, by which they are multiplied; and behind which side names are new. */
 typedef struct {
     int32_t knots[DRIFT_SIDES];
     float heights[DRIFT_SIDE * DRIFT_SIDES];
     double scale[2];
-    int first[2], last[2];
+    int first[2], last[2], fresh[2];
 } DriftHats;
 
 static const uint64_t drift_step = 0x9E3779B97F4A7C15u;
@@ -59,7 +59,7 @@ DRIFT_CLONES static double drift_standardise(const double *__restrict raw, const
         double m = mean[j] + rate * error, v = (1.0 - rate) * (variance[j] + rate * error * error);
         deviation = sqrt(v);
         value = (raw[j] - m) / (deviation > 0.0 ? deviation : 1.0);
-        value = value > 5.0 ? 5.0 : value < -5.0 ? -5.0 : value;
+        value = value > 3.0 ? 3.0 : value < -3.0 ? -3.0 : value;
         next_mean[j] = m;
         next_variance[j] = v;
         z[j] = deviation > 1e-12 * fabs(m) ? value : 0.0;
@@ -94,30 +94,42 @@ static DRIFT_INLINE void drift_side(DriftHats *__restrict hats, int i, int knot,
     }
 }
 
-/* Hats of `d` standardised values, with surfaces or without. */
-DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__restrict z, int d, int pairs) {
-    int curves = d < DRIFT_SPLINED ? d : DRIFT_SPLINED, paired = d < DRIFT_PAIRED ? d : DRIFT_PAIRED, n;
-    int below[DRIFT_PAIRED];
+/* Hats of `d` standardised values, of which `raw` are 0 where they are absent, and so many belong to known names; with
+   surfaces or without. */
+DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__restrict z, const double *__restrict raw, int d,
+                                   int known, int pairs) {
+    int n = 0, paired = 0;
+    int number[DRIFT_PAIRED], below[DRIFT_PAIRED];
     double behind[DRIFT_PAIRED];
-    for (int j = 0; j < curves; j++) {
+    memset(hats->fresh, 0, sizeof hats->fresh);
+    if (d > DRIFT_SPLINED) d = DRIFT_SPLINED;
+    for (int j = 0; j < d; j++) {
         double right;
-        int knot = drift_knot(z[j], DRIFT_KNOTS, &right);
-        drift_side(hats, j, DRIFT_KNOTS * j + (pairs && j >= DRIFT_PAIRED ? DRIFT_SURFACES : 0) + knot, 1.0 - right, right);
+        int knot;
+        if (raw[j] == 0.0) continue;
+        knot = drift_knot(z[j], DRIFT_KNOTS, &right);
+        drift_side(hats, n++, DRIFT_KNOTS * j + (pairs && j >= DRIFT_PAIRED ? DRIFT_SURFACES : 0) + knot, 1.0 - right, right);
+        if (j < known) hats->fresh[0] = n;
+        if (j < DRIFT_PAIRED) number[paired++] = j;
     }
-    memset(hats->heights + DRIFT_SIDE * curves, 0, DRIFT_LANES * sizeof(float));
+    memset(hats->heights + DRIFT_SIDE * n, 0, DRIFT_LANES * sizeof(float));
     hats->first[0] = 0;
-    hats->last[0] = curves;
-    hats->scale[0] = 1.0 / sqrt(curves > 1 ? curves : 1);
-    n = hats->first[1] = (curves + DRIFT_VECTOR - 1) / DRIFT_VECTOR * DRIFT_VECTOR; /* or the curves' last vector would end in them */
+    hats->last[0] = n;
+    hats->scale[0] = 1.0 / sqrt(n > 1 ? n : 1);
+    n = (n + DRIFT_VECTOR - 1) / DRIFT_VECTOR * DRIFT_VECTOR; /* or the curves' last vector would end in surfaces */
+    hats->first[1] = hats->fresh[1] = n;
     if (pairs) {
-        for (int j = 0; j < paired; j++) below[j] = drift_knot(z[j], DRIFT_PAIR_KNOTS, behind + j);
-        for (int j = 1, first = DRIFT_KNOTS * DRIFT_PAIRED; j < paired; j++)
-            for (int i = 0; i < j; i++, n += 2, first += DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS) {
-                double left = 1.0 - behind[i], right = behind[i];
-                int knot = first + DRIFT_PAIR_KNOTS * below[j] + below[i];
-                drift_side(hats, n, knot, (1.0 - behind[j]) * left, (1.0 - behind[j]) * right);
-                drift_side(hats, n + 1, knot + DRIFT_PAIR_KNOTS, behind[j] * left, behind[j] * right);
+        for (int b = 0; b < paired; b++) {
+            int j = number[b], first = DRIFT_KNOTS * DRIFT_PAIRED + DRIFT_PAIR_KNOTS * DRIFT_PAIR_KNOTS * (j * (j - 1) / 2);
+            below[b] = drift_knot(z[j], DRIFT_PAIR_KNOTS, behind + b);
+            for (int a = 0; a < b; a++, n += 2) {
+                double left = 1.0 - behind[a], right = behind[a];
+                int knot = first + DRIFT_PAIR_KNOTS * (DRIFT_PAIR_KNOTS * number[a] + below[b]) + below[a];
+                drift_side(hats, n, knot, (1.0 - behind[b]) * left, (1.0 - behind[b]) * right);
+                drift_side(hats, n + 1, knot + DRIFT_PAIR_KNOTS, behind[b] * left, behind[b] * right);
             }
+            if (j < known) hats->fresh[1] = n;
+        }
         memset(hats->heights + DRIFT_SIDE * n, 0, DRIFT_LANES * sizeof(float));
     }
     hats->last[1] = n;

@@ -211,7 +211,7 @@ cdef class TrackerCore(Scaling):
             if self.n_splines:
                 drift_spline_sums(
                     self.m.score + r * self.m.members + self.n_experts + DRIFT_LINEARS,
-                    self.splines_of(2 * r), &self.hats, self.n_names,
+                    self.splines_of(2 * r), &self.hats,
                 )
         drift_say(&self.m)
         drift_decide_late(&self.m)

@@ -31,11 +31,11 @@ DENSE_NAMES = 4096
 #: Names up to which nothing is sparse, and the share of them that examples have where it is.
 FEW_NAMES, SPARSE_SHARE = 256, 0.25
 #: Rate of the running mean and deviation, the largest value in deviations, and least mean square.
-RATE, MOST, LEAST = 1e-3, 5.0, 1e-9
+RATE, MOST, LEAST = 1e-3, 3.0, 1e-9
 
 
 class Hats(NamedTuple):
-    """An example to the splines: a curve for each dense feature, a surface for each pair of a few.
+    """An example to the splines: curves of the dense features that it has, surfaces of their pairs.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class Hats(NamedTuple):
         Behind the bias: of a curve those on either side of the value, of a surface the four around
         the pair.
     values
-        How near each is, which is linear from knot to knot, over the root of the number of curves
-        or surfaces.
+        How near each is, which is linear from knot to knot, over the root of the number of these
+        curves or surfaces.
     near
         How near each is: from 0 to 1.
     """
@@ -98,18 +98,20 @@ def _places(
     return below, below + 1 - place, place - below
 
 
-def _splined(z: NDArray[np.float64], pairs: bool) -> Hats:  # noqa: FBT001
+def _splined(z: NDArray[np.float64], present: NDArray[np.bool_], pairs: bool) -> Hats:  # noqa: FBT001
     """Return the knots of standardised values: of their curves, and of pairs' surfaces."""
-    below, left, right = _places(z[:SPLINED], KNOTS)
-    number = np.arange(len(below))
+    number = np.flatnonzero(present[:SPLINED])
+    below, left, right = _places(z[number], KNOTS)
     first = KNOTS * number + SURFACES * (pairs & (number >= PAIRED))
     knots = np.add.outer(first + below, [0, 1]).ravel()
     near = np.stack([left, right], axis=1).ravel()
-    hats = near / math.sqrt(max(len(below), 1))
-    if pairs and len(z) > 1:
-        below, left, right = _places(z[:PAIRED], PAIR_KNOTS)
-        j, i = np.tril_indices(len(below), -1)
-        first = PAIR_KNOTS * (PAIR_KNOTS * np.arange(len(i)) + below[j]) + below[i]
+    hats = near / math.sqrt(max(len(number), 1))
+    number = number[number < PAIRED]
+    if pairs and len(number) > 1:
+        below, left, right = _places(z[number], PAIR_KNOTS)
+        j, i = np.tril_indices(len(number), -1)
+        pair = number[j] * (number[j] - 1) // 2 + number[i]
+        first = PAIR_KNOTS * (PAIR_KNOTS * pair + below[j]) + below[i]
         corners = np.add.outer(KNOTS * PAIRED + first, [0, 1, PAIR_KNOTS, PAIR_KNOTS + 1])
         sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
         products = np.stack(sides, axis=1).ravel()
@@ -200,7 +202,7 @@ class Scaling(Part):
         varies = deviation > 1e-12 * abs(mean)
         z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
         pairs = self.pairs and not (len(known) <= PAIRED < min(d, len(values)))
-        hats = _splined(z, pairs)
+        hats = _splined(z, v != 0.0, pairs)
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
