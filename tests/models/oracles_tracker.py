@@ -118,8 +118,11 @@ class Tracker:
         for name in [*self.means, *new][:NAMES]:
             m, s = self.means.get(name, 0.0), self.spreads.get(name, 0.0)
             e = x.get(name, 0.0) - m
+            if n > 10 and s > 0.0:
+                e = min(max(e, -5 * math.sqrt(s)), 5 * math.sqrt(s))
             self.new_means[name] = m = m + r * e
-            self.new_spreads[name] = s = (1 - r) * (s + r * e**2)
+            s = (1 - r) * (s + r * e**2)
+            self.new_spreads[name] = s if s > 1e-200 else 0.0
             wide = math.sqrt(s) > 1e-12 * abs(m)
             z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -3.0), 3.0) if wide else 0.0
         ends = len(self.means) <= PAIRED < len(z) and len(x) > PAIRED

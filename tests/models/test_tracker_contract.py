@@ -289,6 +289,19 @@ def test_memory_does_not_follow_the_stream(scale):
     assert model.n_supports == 5
 
 
+def test_a_value_that_is_far_off_leaves_the_others_their_differences():
+    rng, mistakes = random.Random(3), [0, 0]
+    models = Tracker(20), Tracker(20)
+    for t in range(800):
+        x = {"a": rng.gauss(0.0, 1.0), "b": rng.gauss(0.0, 1.0)}
+        y = x["a"] * x["b"] > 0.0
+        for k, model in enumerate(models):
+            far = 1e9 if k and t % 100 == 50 else 1.0
+            mistakes[k] += t >= 200 and model.predict_one(x) != y
+            model.learn_one({**x, "a": far * x["a"]}, y)
+    assert mistakes[1] < mistakes[0] + 30  # of 600; without a bound they were 250 more
+
+
 @pytest.mark.compiled
 def test_a_model_whose_rows_turn_sparse_gives_back_the_room_of_its_splines():
     dense = [dict.fromkeys(range(16), float(t % 7)) for t in range(10)]

@@ -44,6 +44,16 @@ def late_classes(n=150, seed=7):
         yield x, min(y, "b" if t < 60 else "c" if t < 90 else "d" if t < 110 else "e")
 
 
+def table(n=150, seed=9):
+    """Two numbers, at times a million times as large, and a category of twelve."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        x = {"a": rng.gauss(2.0, 1.0), "b": rng.expovariate(1.0)}
+        y = x["a"] * x["b"] > 2.0
+        x["a"] *= 1e6 ** (rng.random() < 0.04)
+        yield x | {f"c={rng.randrange(12)}": 1.0}, y
+
+
 def text(n=150, seed=8):
     """Words, most of them rare: too many names for dense scaling, after a while."""
     rng = random.Random(seed)
@@ -67,8 +77,14 @@ def paired(first, most, third=None, *, n=120, share=0.9):
 
 
 LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), seed=2)}
-OWN = {"checkerboard": checkerboard, "constant": constant, "one class": one_class, "text": text}
-OWN["growing"] = partial(paired, 1, 18, 50)
+OWN = {
+    "checkerboard": checkerboard,
+    "constant": constant,
+    "one class": one_class,
+    "table": table,
+    "text": text,
+    "growing": partial(paired, 1, 18, 50),
+}
 #: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on, in rows that
 #: have all names or half of them.
 FEW = {

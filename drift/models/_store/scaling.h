@@ -49,19 +49,22 @@ static inline int drift_draw(uint64_t *state, int below) {
     return (int)((drift_mix(*state) >> 32) * (uint64_t)below >> 32);
 }
 
-/* Standardise `d` values by a running mean and variance that have them; return the sum of squares. */
+/* Standardise `d` values by a running mean and variance that have them; return the sum of squares. Behind ten examples a value
+   farther off than 5 deviations counts as that far, so that one, as of a broken sensor, does not leave the others without a
+   difference. The variance of what is seldom there thus fades; at next to nothing it begins anew. */
 DRIFT_CLONES static double drift_standardise(const double *__restrict raw, const double *__restrict mean,
                                             const double *__restrict variance, double *__restrict next_mean,
                                             double *__restrict next_variance, double *__restrict z, double rate, int d) {
     double sum = 0.0;
     for (int j = 0; j < d; j++) {
-        double error = raw[j] - mean[j], deviation, value;
+        double error = raw[j] - mean[j], most = 5.0 * sqrt(variance[j]), deviation, value;
+        error = rate >= 0.1 || !(variance[j] > 0.0) ? error : error > most ? most : error < -most ? -most : error;
         double m = mean[j] + rate * error, v = (1.0 - rate) * (variance[j] + rate * error * error);
         deviation = sqrt(v);
         value = (raw[j] - m) / (deviation > 0.0 ? deviation : 1.0);
         value = value > 3.0 ? 3.0 : value < -3.0 ? -3.0 : value;
         next_mean[j] = m;
-        next_variance[j] = v;
+        next_variance[j] = v > 1e-200 ? v : 0.0;
         z[j] = deviation > 1e-12 * fabs(m) ? value : 0.0;
     }
     for (int j = 0; j < d; j++) sum += z[j] * z[j];

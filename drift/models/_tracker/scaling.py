@@ -32,6 +32,10 @@ DENSE_NAMES = 4096
 FEW_NAMES, SPARSE_SHARE = 256, 0.25
 #: Rate of the running mean and deviation, the largest value in deviations, and least mean square.
 RATE, MOST, LEAST = 1e-3, 3.0, 1e-9
+#: Behind as many examples a value counts in mean and deviation as at most so many deviations off,
+#: so that one far away does not leave the others without a difference. The variance of what is
+#: seldom there thus fades; at next to nothing it begins anew.
+EARLY, FAR, FADED = 10, 5.0, 1e-200
 
 
 class Hats(NamedTuple):
@@ -196,6 +200,9 @@ class Scaling(Part):
         mean, variance = np.zeros(d), np.zeros(d)
         mean[: len(known)], variance[: len(known)] = self.mean, self.variance
         error = v - mean
+        if n > EARLY:
+            most = FAR * np.sqrt(variance)
+            error = np.where(variance > 0.0, np.clip(error, -most, most), error)
         mean += rate * error
         variance = (1.0 - rate) * (variance + rate * error * error)
         deviation = np.sqrt(variance)
@@ -205,6 +212,7 @@ class Scaling(Part):
         hats = _splined(z, v != 0.0, pairs)
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
+        variance *= variance > FADED
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
         learnt["pairs"] = pairs
         values32 = z.astype(np.float32)
