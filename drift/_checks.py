@@ -170,10 +170,10 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     --------
     >>> check_choice("decide", "both", ("vote", "probability"))
     Traceback (most recent call last):
-    drift.errors.ParameterError: decide must be one of vote, probability, not 'both'
+    drift.errors.ParameterError: decide cannot be 'both': choose among vote, probability
     """
     if not isinstance(value, str) or value not in choices:
-        raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r:.80}")
+        raise ParameterError(f"{name} cannot be {value!r:.80}: {suggest(value, choices)}")
 
 
 def weight_of(w: Any) -> float:

@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import check_names, suggest
+from drift._checks import check_choice, check_names
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Option:
             wanted = filter(None, ["a list" * self.many, KINDS.get(self.kind)])
             raise ParameterError(f"{where} must be {', each '.join(wanted)}, not {value!r:.80}")
         for one in values:
-            if self.choices and one not in self.choices:
-                raise ParameterError(f"{where} cannot be {one!r}: {suggest(one, self.choices)}")
+            if self.choices:
+                check_choice(where, one, self.choices)
             if self.bounds() and not (
                 (self.least < one if self.above else self.least <= one) and one <= self.most
             ):

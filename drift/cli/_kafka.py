@@ -9,46 +9,57 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift._checks import check_names
+from drift._checks import check_choice, check_names
 from drift._options import KINDS
 from drift.cli._named import imported
+from drift.consumers.records import PROTOCOLS
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from drift.cli._log import Secrets
 
 __all__ = ["PREFIX", "kafka_options"]
 
 PREFIX = "DRIFT_KAFKA_"
-#: What the worker decides: another value would lose or double examples.
-_OURS = {
-    "acks",
-    "auto_commit_interval_ms",
-    "auto_offset_reset",
-    "consumer_timeout_ms",
-    "enable_auto_commit",
-    "group_id",
-    "key_deserializer",
-    "key_serializer",
-    "transactional_id",
-    "value_deserializer",
-    "value_serializer",
-}
+#: Options that nobody can give, and why.
+_REFUSED = dict.fromkeys(
+    (
+        "acks",
+        "auto_commit_interval_ms",
+        "auto_offset_reset",
+        "consumer_timeout_ms",
+        "enable_auto_commit",
+        "group_id",
+        "key_deserializer",
+        "key_serializer",
+        "transactional_id",
+        "value_deserializer",
+        "value_serializer",
+    ),
+    "is the worker's own",  # another value would lose or double examples
+) | dict.fromkeys(
+    (
+        "default_offset_commit_callback",
+        "kafka_client",
+        "metric_reporters",
+        "partition_assignment_strategy",
+        "partitioner",
+        "selector",
+    ),
+    "takes classes or functions, of Python alone",  # which no text names
+)
 #: Options that hold objects: ``module:function``, which is called for one.
 _OBJECTS = {"sasl_oauth_token_provider", "ssl_context"}
-#: Options that hold classes and functions, which no text names.
-_UNSAYABLE = {
-    "default_offset_commit_callback",
-    "kafka_client",
-    "metric_reporters",
-    "partition_assignment_strategy",
-    "partitioner",
-    "selector",
-}
 _FILES = {"ssl_cafile", "ssl_certfile", "ssl_crlfile", "ssl_keyfile"}
-#: Options whose default does not tell their type, but for those that are strings.
+#: Types of options by that of their default; those of all others are strings.
+_TYPES_BY_DEFAULT: dict[type, tuple[type, ...]] = {
+    bool: (bool,),
+    int: (int,),
+    float: (float, int),  # infinity, where there is no limit
+}
+#: Types of those whose default does not tell them.
 _TYPES: dict[str, tuple[type, ...]] = {
     "api_version": (list, tuple),
     "bootstrap_servers": (str, list),
@@ -58,6 +69,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 #: What the lists among these hold.
 _ELEMENTS: dict[str, type] = {"api_version": int, "bootstrap_servers": str, "socket_options": list}
+#: How a variable is read as a type; as the others it is left as it is.
+_READERS: dict[type, Callable[[str], Any]] = {
+    bool: lambda text: {"true": True, "1": True, "false": False, "0": False}[text.lower()],
+    int: int,
+    float: float,
+    list: lambda text: tuple(int(part) for part in text.split(".")),  # of a version, as 2.3
+}
 #: Numbers that cannot be 0; no number can be negative.
 _POSITIVE = {
     "bootstrap_timeout_ms",
@@ -112,16 +130,31 @@ def kafka_options(
     from drift.consumers.client.topics import known_options  # noqa: PLC0415
 
     known = known_options()
+    all_known = known["consumer"] | known["producer"]
     found = {name: dict(tables.get(name, {})) for name in known}
-    for table in found.values():
-        _hide(secrets, table)
-    first = _from_environment(environ, known["consumer"] | known["producer"], secrets)
+    variables = {
+        name.removeprefix(PREFIX).lower(): text
+        for name, text in environ.items()
+        if name.startswith(PREFIX) and name != PREFIX
+    }
+    for given in (variables, *found.values()):
+        # Misspelt names hold secrets, too: what looks like one is hidden before names are checked.
+        secrets.update(
+            str(value)
+            for name, value in given.items()
+            if any(word in name.lower() for word in _SECRET) and str(value)
+        )
+    check_names(f"the environment, {PREFIX}...: has no", variables, all_known)
+    first = {
+        name: _checked(f"{PREFIX}{name.upper()}", name, _read(name, text, all_known), all_known)
+        for name, text in variables.items()
+    }
     if bootstrap is not None:
         first["bootstrap_servers"] = bootstrap
     for where, options in known.items():
         check_names(f"[{where}] has no", found[where], options)
         found[where] = {
-            name: _checked(f"[{where}] {name}", name, value, options[name])
+            name: _checked(f"[{where}] {name}", name, value, options)
             for name, value in found[where].items()
             if name not in first
         }
@@ -136,60 +169,29 @@ def kafka_options(
     return found["kafka"], found["consumer"], found["producer"]
 
 
-def _from_environment(
-    environ: Mapping[str, str], known: Mapping[str, Any], secrets: Secrets
-) -> _Options:
-    found = {}
-    for variable, text in environ.items():
-        name = variable.removeprefix(PREFIX).lower()
-        if variable.startswith(PREFIX) and name:
-            _hide(secrets, {name: text})
-            check_names(f"the environment, {PREFIX}...: has no", [name], known)
-            value = _read(text, _types(name, known[name]))
-            found[name] = _checked(variable, name, value, known[name])
-    return found
+def _types(name: str, defaults: _Options) -> tuple[type, ...]:
+    """Return the types that an option may have, that of a variable first."""
+    return _TYPES.get(name) or _TYPES_BY_DEFAULT.get(type(defaults[name]), (str,))
 
 
-def _hide(secrets: Secrets, options: Mapping[str, Any]) -> None:
-    # Misspelt names hold secrets, too: what looks like one is hidden before names are checked.
-    for name, value in options.items():
-        if any(word in name.lower() for word in _SECRET) and str(value):
-            secrets.add(str(value))
-
-
-def _types(name: str, default: Any) -> tuple[type, ...]:
-    """Return the types that an option may have."""
-    if name in _TYPES:
-        return _TYPES[name]
-    if isinstance(default, float):  # infinity, where there is no limit
-        return (float, int)
-    return (type(default) if isinstance(default, (bool, int)) else str,)
-
-
-def _read(text: str, types: tuple[type, ...]) -> Any:
+def _read(name: str, text: str, defaults: _Options) -> Any:
     """Read a variable as what the option holds; left as it is where it is none."""
     try:
-        if tuple in types:
-            return tuple(int(part) for part in text.split("."))
-        if bool in types:
-            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        return types[0](text) if types[0] in {int, float} else text
+        return _READERS.get(_types(name, defaults)[0], str)(text)
     except (KeyError, ValueError):
         return text
 
 
-def _checked(where: str, name: str, value: Any, default: Any) -> Any:
+def _checked(where: str, name: str, value: Any, defaults: _Options) -> Any:
     """Return what a client is given for a value, or refuse it by where it stands."""
-    if name in _OURS:
-        raise ParameterError(f"{where} is the worker's own: leave it out")
-    if name in _UNSAYABLE:
-        raise ParameterError(f"{where} takes classes or functions, of Python alone: leave it out")
-    _check_type(where, name, value, _types(name, default))
+    if name in _REFUSED:
+        raise ParameterError(f"{where} {_REFUSED[name]}: leave it out")
+    _check_type(where, name, value, _types(name, defaults))
     least = int(name in _POSITIVE)
     if type(value) in {int, float} and not value >= least:
         raise ParameterError(f"{where} must be at least {least}")
     if name == "security_protocol":
-        _check_protocol(where, value)
+        check_choice(where, value, PROTOCOLS)
     if name in _FILES:
         _check_file(where, value)
     if name in _OBJECTS:
@@ -201,17 +203,8 @@ def _check_type(where: str, name: str, value: Any, types: tuple[type, ...]) -> N
     wanted = _WANTED_BY_NAME.get(name) or KINDS[types[0]]
     if type(value) not in types:
         raise ParameterError(f"{where} must be {wanted}, not {type(value).__name__}")
-    if isinstance(value, (list, tuple)):
-        kinds = {type(one) for one in value}
-        if kinds != {_ELEMENTS[name]}:
-            raise ParameterError(f"{where} must be {wanted}")
-
-
-def _check_protocol(where: str, value: str) -> None:
-    from drift.consumers.records import PROTOCOLS  # noqa: PLC0415
-
-    if value not in PROTOCOLS:
-        raise ParameterError(f"{where} cannot be {value!r}: choose among {', '.join(PROTOCOLS)}")
+    if isinstance(value, (list, tuple)) and {type(one) for one in value} != {_ELEMENTS[name]}:
+        raise ParameterError(f"{where} must be {wanted}")
 
 
 def _check_file(where: str, file: str) -> None:

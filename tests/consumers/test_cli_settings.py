@@ -111,11 +111,12 @@ def test_what_there_is_not_is_refused_with_the_nearest_name(settings, toml, mess
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("security_protocol = 'ssl'", "cannot be 'ssl': choose among PLAINTEXT, SSL"),
+        ("security_protocol = 'ssl'", "cannot be 'ssl': did you mean 'SSL'?"),
         (
             "security_protocol = 'SASL_PLAINTXT'",
-            "cannot be 'SASL_PLAINTXT': choose among PLAINTEXT",
+            "cannot be 'SASL_PLAINTXT': did you mean 'SASL_PLAINTEXT'?",
         ),
+        ("security_protocol = 'TLS'", "cannot be 'TLS': choose among PLAINTEXT, SSL, SASL_PLAIN"),
         ("session_timeout_ms = 'abc'", "must be a whole number, not str"),
         ("session_timeout_ms = true", "must be a whole number, not bool"),
         ("check_crcs = 1", "must be true or false, not int"),

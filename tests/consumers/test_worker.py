@@ -440,7 +440,10 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
         ({"dead_letters": "out"}, "t, out, out: .* need a topic each"),
         ({"checkpoint_every": 0}, "checkpoint_every must be at least 1, not 0"),
         ({"checkpoint_seconds": float("nan")}, "checkpoint_seconds must be at least 0, not nan"),
-        ({"consumer": {"security_protocol": "ssl"}}, "security_protocol is 'ssl', none of PLAIN"),
+        (
+            {"consumer": {"security_protocol": "ssl"}},
+            "security_protocol cannot be 'ssl': did you mean 'SSL'?",
+        ),
         ({"on_gap": "go"}, "on_gap cannot be 'go'"),
     ],
 )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors
 from kafka.errors import KafkaError
 
+from drift._checks import check_choice
 from drift.consumers.records import PROTOCOLS
 from drift.errors import ParameterError, UnavailableError
 
@@ -93,10 +94,7 @@ def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
     drift.errors.ParameterError: kafka-python refuses its options: KafkaConfigurationError: ...
     """
     for protocol in (one.get("security_protocol", PROTOCOLS[0]) for one in options):
-        if protocol not in PROTOCOLS:
-            raise ParameterError(
-                f"security_protocol is {protocol!r}, none of {', '.join(PROTOCOLS)}"
-            )
+        check_choice("security_protocol", protocol, PROTOCOLS)
     try:
         yield
     except errors.KafkaConfigurationError as error:  # whose text begins with its class
