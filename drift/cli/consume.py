@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drift._options import option
 from drift.cli import _named, _settings
@@ -15,8 +14,6 @@ from drift.cli._client import Client, read_key
 from drift.cli._log import logging_to_stderr
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from drift.cli._log import Secrets
     from drift.consumers import Worker
 
@@ -61,6 +58,8 @@ class Consume(Client):
 
 
 def _run(settings: _settings.Settings, secrets: Secrets) -> None:
+    from drift.consumers.exporter import Exporter  # noqa: PLC0415
+
     # Until the worker listens to them: nothing is begun, and clients that connect would complain.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
@@ -68,7 +67,7 @@ def _run(settings: _settings.Settings, secrets: Secrets) -> None:
     worker = _worker(settings, secrets)
     log.info("learning %s as one of %s", options.topic, options.group)
     try:
-        exporter = _exporter(worker, options)
+        exporter = Exporter(worker.metrics, options.metrics_port, options.metrics_address)
     except BaseException:
         worker.stop()
         worker.run(signals=False)  # leaves the group
@@ -76,14 +75,6 @@ def _run(settings: _settings.Settings, secrets: Secrets) -> None:
     with exporter:
         worker.run()
     log.info("stopped")
-
-
-def _exporter(worker: Worker, options: _settings.ConsumeOptions) -> AbstractContextManager[Any]:
-    if not options.metrics_port:
-        return nullcontext()
-    from drift.consumers.exporter import Exporter  # noqa: PLC0415
-
-    return Exporter(worker.metrics, options.metrics_port, options.metrics_address)
 
 
 def _worker(settings: _settings.Settings, secrets: Secrets) -> Worker:
