@@ -18,9 +18,11 @@ from drift.cli._settings import load_kafka
 from drift.errors import DriftError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["Client", "read_key"]
+    from drift.consumers.records import Outgoing
+
+__all__ = ["Client", "read_key", "send_all"]
 
 
 @dataclass(kw_only=True)
@@ -73,9 +75,9 @@ def _noting_failures() -> Iterator[deque[BaseException]]:
     found: deque[BaseException] = deque(maxlen=100)
 
     def note(record: logging.LogRecord) -> bool:
-        for value in record.args if isinstance(record.args, tuple) else ():
-            if isinstance(value, BaseException) and not _is_about_bootstrap(value):
-                found.append(value)
+        args = record.args if isinstance(record.args, tuple) else ()
+        reasons = (one for one in args if isinstance(one, BaseException))
+        found.extend(one for one in reasons if not _is_about_bootstrap(one))
         return True
 
     logger = logging.getLogger("kafka.net.manager")
@@ -94,6 +96,20 @@ def _named(error: BaseException) -> str:
     """Say what an error is; those of kafka-python begin with that."""
     name = type(error).__name__
     return str(error) if str(error).startswith(name) else f"{name}: {error}"
+
+
+def send_all(
+    rows: Iterable[Outgoing], options: Mapping[str, Any], sent: Callable[[], None] = lambda: None
+) -> int:
+    """Send records, call `sent` after each, and return how many the broker has confirmed."""
+    from drift.consumers.client.producer import Producer  # noqa: PLC0415
+
+    with Producer(options) as producer:
+        for outgoing in rows:
+            producer.send(outgoing)
+            sent()
+        producer.flush()
+    return producer.confirmed
 
 
 def read_key(file: Path | str | None, secrets: Secrets | None = None) -> bytes | None:

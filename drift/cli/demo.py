@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drift._options import option
+from drift.cli._client import send_all
 from drift.cli._command import Command
 from drift.cli.produce import messages, paced, pick, rest
 
@@ -123,33 +124,24 @@ class _Show:
         import multiprocessing  # noqa: PLC0415
 
         # A spawned process shares nothing with this one: it can be killed as any other.
-        context = multiprocessing.get_context("spawn")
-        worker = context.Process(target=_work, args=(self.broker.client_args, self.folder))
+        make = multiprocessing.get_context("spawn").Process
+        worker = make(target=_work, args=(self.broker.client_args, self.folder))
         worker.start()
         self.workers.append(worker)
         self._say(f"worker {len(self.workers)} started, process {worker.pid}")
 
     def _send(self, rate: float) -> None:
-        from drift.consumers.client.producer import Producer  # noqa: PLC0415
-
         rows = rest(self.stream, _TOPIC, dict.fromkeys(range(_PARTITIONS), 0))
-        with Producer(self.broker.client_args) as producer:
-            for outgoing in paced(rows, rate, self._stopping.wait):
-                if self._stopping.is_set():
-                    return
-                producer.send(outgoing)
-            producer.flush()
-        self._say(f"producer done, {producer.confirmed:,} examples confirmed")
+        confirmed = send_all(paced(rows, rate, self._stopping.wait), self.broker.client_args)
+        self._say(f"producer done, {confirmed:,} examples confirmed")
 
     def _follow(self, reader: Reader, figure: ErrorFigure) -> None:
         """Draw until every row has its prediction; kill a worker halfway, then start another."""
         kill_at, start_at = self.stream.n_samples // 2, self.stream.n_samples * 5 // 8
         end = time.monotonic() + _PATIENCE
         while figure.examples < self.stream.n_samples and time.monotonic() < end:
-            before = figure.examples
             for body in figure.add(reader.poll(0.25)):
                 self.mistakes[body["id"]] = body["predicted"] != body["label"]
-            if figure.examples > before:
                 end = time.monotonic() + _PATIENCE
             if len(self.workers) == 2 and figure.examples >= start_at:
                 self._start()
@@ -161,21 +153,22 @@ class _Show:
 
     def _tell(self, figure: ErrorFigure) -> None:
         """Print what happened."""
-        for event in self.events:
-            click.echo(event)
         again = sum(partition.again for partition in figure.partitions.values())
-        click.echo(f"{again:,} predictions were sent again after the kill, and counted once")
-        click.echo(f"models as a plain loop over each partition learns them: {self._same()}")
-        click.echo("error by target:")
-        for line in self._errors():
-            click.echo(line)
+        lines = [
+            *self.events,
+            f"{again:,} predictions were sent again after the kill, and counted once",
+            f"models as a plain loop over each partition learns them: {self._same()}",
+            "error by target:",
+            *self._errors(),
+        ]
+        click.echo("\n".join(lines))
 
     def _errors(self) -> Iterator[str]:
         """Yield a line for each chunk of the stream: its error as a whole, and when it began."""
         size = self.stream.chunk_size
         for number, target in enumerate(self.stream.targets):
-            chunk = [self.mistakes.get(number * size + i) for i in range(size)]
-            known = [mistake for mistake in chunk if mistake is not None]
+            rows = range(number * size, (number + 1) * size)
+            known = [self.mistakes[row] for row in rows if row in self.mistakes]
             begin, rest = known[:_BEGIN], known[_BEGIN:]
             yield (
                 f"  {target:<12} {_share(known)}, {_share(begin)} in the first {_BEGIN} examples "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drift._options import option
-from drift.cli._client import Client
+from drift.cli._client import Client, send_all
 from drift.consumers.records import Outgoing
 from drift.errors import ConsumerError
 
@@ -51,32 +51,27 @@ class Produce(Client):
     def _run(self) -> None:
         reading, sending = self.clients()
         from drift.consumers.client import topics  # noqa: PLC0415
-        from drift.consumers.client.producer import Producer  # noqa: PLC0415
 
-        # First of all, before a consumer makes the broker create the topic.
         with topics.Reader(self.topic, reading) as reader:
-            there = len(reader.partitions)
-        if not there:
-            topics.create(self.topic, self.partitions or 1, sending)
-        elif self.partitions not in {None, there}:
-            raise ConsumerError(
-                f"{self.topic} has {there} partitions, not {self.partitions}: leave --partitions "
-                "out, or give another topic"
-            )
-        stream = pick(self.stream, self.data, self.rows, self.shifts, self.seed)
-        with topics.Reader(self.topic, reading) as reader:
+            if not reader.partitions:
+                topics.create(self.topic, self.partitions or 1, sending)
+                reader.refresh()
+            elif self.partitions not in {None, len(reader.partitions)}:
+                raise ConsumerError(
+                    f"{self.topic} has {len(reader.partitions)} partitions, not {self.partitions}: "
+                    "leave --partitions out, or give another topic"
+                )
+            stream = pick(self.stream, self.data, self.rows, self.shifts, self.seed)
             ends = reader.ends()
             _refuse_others(reader, ends, stream)
         before, started = sum(ends.values()), time.monotonic()
-        with Producer(sending) as producer, _bar(stream.n_samples, before) as advance:
-            for outgoing in paced(rest(stream, self.topic, ends), self.rate):
-                producer.send(outgoing)
-                advance()
-            producer.flush()
+        with _bar(stream.n_samples, before) as advance:
+            rows = paced(rest(stream, self.topic, ends), self.rate)
+            confirmed = send_all(rows, sending, advance)
         seconds = time.monotonic() - started
         click.echo(
-            f"{self.topic}: {producer.confirmed:,} examples confirmed by the broker in "
-            f"{seconds:.1f} s, {before:,} were there before; {len(ends)} partitions"
+            f"{self.topic}: {confirmed:,} examples confirmed by the broker in {seconds:.1f} s, "
+            f"{before:,} were there before; {len(ends)} partitions"
         )
 
 
@@ -118,11 +113,14 @@ def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream)
 def paced(
     rows: Iterable[Outgoing], rate: float | None, wait: Callable[[float], Any] = time.sleep
 ) -> Iterator[Outgoing]:
-    """Yield so many rows a second; None: as fast as they are taken."""
+    """Yield so many rows a second; None: as fast as they are taken.
+
+    Ends before the row for which `wait` returns something that is true, as an event does.
+    """
     began = time.monotonic()
     for number, row in enumerate(rows):
-        if rate is not None:
-            wait(max(0.0, began + number / rate - time.monotonic()))
+        if rate is not None and wait(max(0.0, began + number / rate - time.monotonic())):
+            return
         yield row
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from drift._options import option
-from drift.cli._client import Client
+from drift.cli._client import Client, send_all
 from drift.cli._command import warn
+from drift.consumers.dead_letters import original, text
+from drift.consumers.replay import Replay as Letters
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
     from drift.consumers.records import Message, Outgoing
-    from drift.consumers.replay import Replay as Letters
 
 __all__ = ["Replay"]
 
@@ -40,13 +41,16 @@ class Replay(Client):
             raise ParameterError("the dead letters cannot be sent to their own topic")
         reading, sending = self.clients()
         from drift.consumers.client.topics import Reader  # noqa: PLC0415
-        from drift.consumers.replay import Replay as Letters  # noqa: PLC0415
 
         with Reader(self.dead_letters, reading) as letters, Reader(self.topic, reading) as target:
             letters.require()
             target.require()
             found = Letters(letters, target, error=self.error, warn=warn)
-            count = _show(found) if self.dry_run else _send(found, sending)
+            if self.dry_run:
+                count = _show(found)
+            else:
+                rows = (outgoing for _, outgoing in found)
+                count = send_all(rows, {"max_request_size": 8 << 20, **sending})
         click.echo(
             f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent, {found.before:,} sent by an "
             f"earlier replay; skipped {found.twice:,} duplicate letters and {found.others:,} of "
@@ -62,18 +66,8 @@ def _show(found: Letters) -> int:
     return count
 
 
-def _send(found: Letters, options: dict[str, Any]) -> int:
-    from drift.consumers.client.producer import Producer  # noqa: PLC0415
-
-    with Producer({"max_request_size": 8 << 20, **options}) as producer:
-        for _, outgoing in found:
-            producer.send(outgoing)
-        producer.flush()
-    return producer.confirmed
-
-
 def _line(letter: Message, outgoing: Outgoing) -> str:
-    facts = {name: (value or b"").decode(errors="replace") for name, value in letter.headers}
-    where = ":".join(facts[f"drift.{part}"] for part in ("topic", "partition", "offset"))
+    error = text(dict(letter.headers)["drift.error"])
     size = len(outgoing.value or b"")
-    return f"{where} to {outgoing.topic}:{outgoing.lane}, {size:,} bytes: {facts['drift.error']}"
+    place = f"{outgoing.topic}:{outgoing.lane}"
+    return f"{original(letter).position} to {place}, {size:,} bytes: {error}"
