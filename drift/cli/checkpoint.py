@@ -14,12 +14,14 @@ import click
 from drift._options import option
 from drift.cli._client import read_key
 from drift.cli._command import Command
+from drift.consumers.checkpoints.adoption import adopt, newest
+from drift.consumers.checkpoints.checkpoint import verify
+from drift.consumers.checkpoints.file_format import Description, describe, load, naming
+from drift.consumers.checkpoints.objects import place
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from drift.consumers.checkpoints.file_format import Description
 
 __all__ = ["Adopt", "Show", "Verify"]
 
@@ -38,19 +40,14 @@ class Show(Command):
     file: str = option("The file of a checkpoint, or a folder of them.", argument=True)
 
     def _run(self) -> None:
-        from drift.consumers.checkpoints import adoption  # noqa: PLC0415
-        from drift.consumers.checkpoints.file_format import describe, load, naming  # noqa: PLC0415
-        from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
-
         folder = place(self.file)
         if folder.is_dir():
-            for _, header in adoption.newest(folder, _warn):
+            for _, header in newest(folder, _warn):
                 click.echo(_line(header))
             return
         with naming(self.file):
             description = describe(load(self.file))
-        for line in _lines(description):
-            click.echo(line)
+        click.echo("\n".join(_lines(description)))
 
 
 @dataclass(kw_only=True)
@@ -65,14 +62,11 @@ class Verify(_Signed):
     file: str = option("The file of a checkpoint.", argument=True)
 
     def _run(self) -> None:
-        from drift.consumers.checkpoints.checkpoint import verify  # noqa: PLC0415
-        from drift.consumers.checkpoints.file_format import load, naming  # noqa: PLC0415
-
         key = read_key(self.key_file)
         with naming(self.file):
             description = verify(load(self.file), key=key)
-        kind = description.header["payload"]
-        unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
+        pickled = description.header["payload"] == "pickle"
+        unread = ", its model a pickle that was not loaded" if pickled else ""
         signed = "" if key is None else ", signed with this key"
         click.echo(f"{self.file}: sound{signed}{unread}")
 
@@ -91,10 +85,7 @@ class Adopt(_Signed):
     )
 
     def _run(self) -> None:
-        from drift.consumers.checkpoints import adoption  # noqa: PLC0415
-        from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
-
-        found = dict(adoption.newest(place(self.folder), _warn))
+        found = dict(newest(place(self.folder), _warn))
         for partition, header in found.items():
             offsets = ", ".join(f"{name}:{n} at {at}" for name, n, at in header["offsets"])
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
@@ -104,7 +95,7 @@ class Adopt(_Signed):
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
-            adoption.adopt(partition, self.offset, read_key(self.key_file))
+            adopt(partition, self.offset, read_key(self.key_file))
             click.echo(f"{partition.path}: goes on with {topic} as it is now")
 
 
