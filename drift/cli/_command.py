@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
-from drift._options import declared
+from drift._options import KINDS, declared
 from drift.errors import DriftError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ __all__ = ["Command", "as_click", "fail", "say", "warn"]
 #: A comma that is not between parentheses: those of parameters stay.
 _COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
 _WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT"}
-_WANTED = {int: "a whole number", float: "a number"}
 
 
 class Command(ABC):
@@ -142,12 +141,10 @@ def _command(kind: type[Command]) -> click.Command:
     def callback(**texts: Any) -> None:
         given = {name: text for name, text in texts.items() if text is not None}
         try:
-            values = {one.field: _value(one, given[_key(one)]) for one in own if _key(one) in given}
-            more = {one.name: _value(one, given[_key(one)]) for one in shared if _key(one) in given}
+            command = kind(**{o.field: _value(o, given[o.field]) for o in own if o.field in given})
+            command.given = {o.name: _value(o, given[o.field]) for o in shared if o.field in given}
         except ParameterError as error:
             fail(str(error), 2)
-        command = kind(**values)
-        command.given = more
         command.answer()
 
     first = [one for one in own if one.field in kind.__annotations__]
@@ -163,21 +160,16 @@ def _command(kind: type[Command]) -> click.Command:
     )
 
 
-def _key(one: Option) -> str:
-    return f"o_{one.field}"  # click takes no keyword of Python's, as "from" is
-
-
 def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
     required = one.required and not two_ways  # what a file may give is missed later
     if one.argument:
-        name = one.name.upper() if required else f"[{one.name.upper()}]"
-        return click.Argument([_key(one)], required=required, metavar=name)
+        return click.Argument([one.field], required=required)
     if one.kind is bool:
         flags = f"{one.flag}/--no-{one.flag[2:]}" if two_ways else one.flag
-        return click.Option([flags, _key(one)], is_flag=True, default=None, help=_help(one))
+        return click.Option([flags, one.field], is_flag=True, default=None, help=_help(one))
     word = f"[{'|'.join(one.choices)}]" if one.choices else _WORDS.get(one.kind, "PATH")
     word += ",..." if one.many else ""
-    return click.Option([one.flag, _key(one)], metavar=word, required=required, help=_help(one))
+    return click.Option([one.flag, one.field], metavar=word, required=required, help=_help(one))
 
 
 def _help(one: Option) -> str:
@@ -199,11 +191,9 @@ def _value(one: Option, text: Any) -> Any:
     where = one.name.upper() if one.argument else one.flag
     parts = [part.strip() for part in _COMMA.split(text)] if one.many else [text]
     try:
-        values = [
-            part if one.kind is bool else one.kind(part) for part in parts if part or not one.many
-        ]
+        values = [one.kind(part) for part in parts if part or not one.many]
     except ValueError:
-        wanted = _WANTED[one.kind]
+        wanted = KINDS[one.kind]  # "a number"
         wanted = f"{wanted[2:]}s between commas" if one.many else wanted
         raise ParameterError(f"{where} takes {wanted}, not {text!r}") from None
     value = tuple(values) if one.many else values[0]
