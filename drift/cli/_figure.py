@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -138,10 +138,9 @@ class ErrorFigure:
         return Text("\n".join(lines), no_wrap=True)
 
     def _table(self) -> Table:
-        table = Table(box=None, padding=(0, 3, 0, 0))
-        names = ("partition", "examples", "error", f"last {_RECENT}", "sent again", "checkpoint")
-        for name in names:
-            table.add_column(name, justify="left" if name == "partition" else "right")
+        numbers = ("examples", "error", f"last {_RECENT}", "sent again", "checkpoint")
+        columns = [Column(name, justify="right") for name in numbers]
+        table = Table("partition", *columns, box=None, padding=(0, 3, 0, 0))
         for (topic, number), one in sorted(self.partitions.items()):
             recent = sum(one.recent) / max(1, len(one.recent))
             table.add_row(

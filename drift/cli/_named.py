@@ -81,9 +81,9 @@ def build(table: Mapping[str, Any]) -> Any:
     made = {name: build(value) if _is_table(value) else value for name, value in parameters.items()}
     try:
         return kind(**made)
+    except ParameterError:
+        raise
     except (TypeError, ValueError) as error:
-        if isinstance(error, ParameterError):
-            raise
         raise ParameterError(f"{table['class']}: {error}") from None
 
 

@@ -13,6 +13,9 @@ from drift._checks import check_names
 from drift._options import from_table, option
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
+from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.objects import place
+from drift.consumers.codec import Codec, JsonCodec
 from drift.consumers.options import WorkerOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drift.cli._log import Secrets
-    from drift.consumers.codec import Codec
 
 __all__ = ["PREFIX", "ConsumeOptions", "Settings", "load", "load_kafka", "read"]
 
@@ -124,7 +126,6 @@ def _at_once(*steps: Callable[[], Any]) -> list[Any]:
 
 def _codec(table: dict[str, Any]) -> Codec:
     """Return drift's codec, or that of a class of the user's."""
-    from drift.consumers import JsonCodec  # noqa: PLC0415
     from drift.consumers.registry import SchemaCodec  # noqa: PLC0415
 
     if "class" not in table:
@@ -166,10 +167,9 @@ def _model(table: dict[str, Any], given: dict[str, Any], options: ConsumeOptions
     """
     if "class" in given:
         table = parse(given.pop("class"))
-    kernel = given.get("kernel", table.get("kernel"))
     table |= given
-    if isinstance(kernel, str):
-        table["kernel"] = parse(kernel)
+    if isinstance(table.get("kernel"), str):
+        table["kernel"] = parse(table["kernel"])
     if "class" not in table:
         table = _stored(options) | table
     build(table)  # so that what it refuses is said before anything is connected to
@@ -178,9 +178,6 @@ def _model(table: dict[str, Any], given: dict[str, Any], options: ConsumeOptions
 
 def _stored(options: ConsumeOptions) -> dict[str, Any]:
     """Return the table of the model that the checkpoints of a topic have."""
-    from drift.consumers.checkpoints.adoption import newest  # noqa: PLC0415
-    from drift.consumers.checkpoints.objects import place  # noqa: PLC0415
-
     try:
         for _, header in newest(place(options.checkpoints)):
             if header["configuration"].get("topic") == options.topic:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drift._checks import check_names, suggest
+from drift._checks import check_names, in_order
 from drift._options import from_table, option
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, drift_models, parse
@@ -30,6 +30,8 @@ _BUDGET = 300
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
 #: Columns beyond which a file is a text's.
 _WORDS = 1000
+#: Models of other models, which `drift models` does not list.
+_WRAPPERS = ("OneVsRest", "Averaged")
 #: River's models by short names, as the arena calls them.
 _RIVER = {
     "arf": "ARF",
@@ -111,13 +113,15 @@ class Compare(Experiment):
         where = self.settings()
         where.pop("config")
         settings = asdict(options) | {"delay": _delay(options.delay)}
-        source, target, time, rows = (
-            settings.pop(name) for name in ("file", "target", "time", "rows")
-        )
         from drift.experiments import compare  # noqa: PLC0415
         from drift.streams import read_stream  # noqa: PLC0415
 
-        stream = read_stream(source, target, time=time, rows=rows)
+        stream = read_stream(
+            settings.pop("file"),
+            settings.pop("target"),
+            time=settings.pop("time"),
+            rows=settings.pop("rows"),
+        )
         if len(labels := {y for _, y in stream}) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
@@ -163,16 +167,13 @@ def _model(asked: Any, stream: Stream) -> Any:
     if not isinstance(asked, str | dict):
         raise ParameterError(f"{asked!r} names no model: write 'LBP(budget=500)'")
     table = asked if isinstance(asked, dict) else parse(asked)
-    name = table.get("class", ":")  # what has no class is refused where it is built
-    if isinstance(asked, str) and name.lower() in _RIVER:
-        return _rival(stream, **table)
-    if ":" in name:
-        return build(table)
+    name = table.get("class")
+    if not isinstance(name, str) or ":" in name or "." in name:
+        return build(table)  # which refuses what is none
     known = drift_models()
-    by_case = {name.lower(): name for name in known}
-    if isinstance(asked, str) and name.lower() not in by_case:
-        raise ParameterError(f"no model {name!r}: {suggest(name, [*_RIVER, *known])}")
-    name = by_case.get(name.lower(), name)
+    [name] = in_order("model", [name], [*_RIVER, *known, *_WRAPPERS])
+    if name in _RIVER:
+        return _rival(stream, **table | {"class": name})
     if name in set(known) - {"MIRA"} and "budget" in inspect.signature(known[name]).parameters:
         table = {"budget": _BUDGET, **table}  # that of MIRA is of one of its caches alone
     return _scaled(table | {"class": name}, stream)
@@ -204,12 +205,12 @@ def _rival(stream: Stream, **table: Any) -> Any:
     from drift.experiments.arena.models import MODELS  # noqa: PLC0415
 
     short = table.pop("class")
-    family = MODELS[_RIVER[short.lower()]]
+    family = MODELS[_RIVER[short]]
     try:
         model = family.make(multiclass=False, **table)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{short}: {error}") from None
-    if short.lower() == "lr":  # it knows no labels but true and false
+    if short == "lr":  # it knows no labels but true and false
         model = OneVsRestClassifier(model)
     return model if family.raw else _standardised(model, stream)
 
