@@ -90,8 +90,12 @@ def fail(message: str, code: int) -> NoReturn:
 def say(line: str, *, err: bool = False) -> None:
     """Print a line; in a terminal it is wrapped between words, in a pipe or a log it is not."""
     if (sys.stderr if err else sys.stdout).isatty():
-        width = shutil.get_terminal_size().columns
-        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+        line = textwrap.fill(
+            line,
+            shutil.get_terminal_size().columns,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     click.echo(line, err=err)
 
 
@@ -112,10 +116,9 @@ def as_click(module: ModuleType) -> click.Command:
     ]
     if len(kinds) == 1:
         return _command(kinds[0])
-    commands = [_command(kind) for kind in kinds]
     return click.Group(
         module.__name__.rpartition(".")[2],
-        commands={str(one.name): one for one in commands},
+        commands=[_command(kind) for kind in kinds],
         help=inspect.getdoc(module),
     )
 
@@ -168,8 +171,8 @@ def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
         flags = f"{one.flag}/--no-{one.flag[2:]}" if two_ways else one.flag
         return click.Option([flags, one.field], is_flag=True, default=None, help=_help(one))
     word = f"[{'|'.join(one.choices)}]" if one.choices else _WORDS.get(one.kind, "PATH")
-    word += ",..." if one.many else ""
-    return click.Option([one.flag, one.field], metavar=word, required=required, help=_help(one))
+    metavar = f"{word},..." if one.many else word
+    return click.Option([one.flag, one.field], metavar=metavar, required=required, help=_help(one))
 
 
 def _help(one: Option) -> str:
@@ -193,8 +196,8 @@ def _value(one: Option, text: Any) -> Any:
     try:
         values = [one.kind(part) for part in parts if part or not one.many]
     except ValueError:
-        wanted = KINDS[one.kind]  # "a number"
-        wanted = f"{wanted[2:]}s between commas" if one.many else wanted
+        kind = KINDS[one.kind]  # "a number"
+        wanted = f"{kind.removeprefix('a ')}s between commas" if one.many else kind
         raise ParameterError(f"{where} takes {wanted}, not {text!r}") from None
     value = tuple(values) if one.many else values[0]
     one.check(value, where)

@@ -49,14 +49,13 @@ class _Partition:
         self._seen: set[int] = set()
 
     def is_new(self, offset: int) -> bool:
-        if offset in self._seen:
-            self.again += 1
-            return False
+        new = offset not in self._seen
+        self.again += not new
         self._seen.add(offset)
         if len(self._seen) > 2 * _REMEMBERED:
             newest = max(self._seen)
             self._seen = {one for one in self._seen if one > newest - _REMEMBERED}
-        return True
+        return new
 
 
 class ErrorFigure:

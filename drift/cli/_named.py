@@ -106,10 +106,8 @@ def configuration(table: Mapping[str, Any], prefix: str = "model") -> dict[str, 
     for name, value in {**defaults, **parameters}.items():
         if name == "kernel" and value is None and ":" not in table["class"]:
             value = {"class": "Polynomial", "degree": 4, "normalize": True}  # noqa: PLW2901
-        if _is_table(value):
-            entries |= configuration(value, f"{prefix}.{name}")
-        else:
-            entries[f"{prefix}.{name}"] = value
+        key = f"{prefix}.{name}"
+        entries |= configuration(value, key) if _is_table(value) else {key: value}
     return entries
 
 
@@ -159,8 +157,7 @@ def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]
     if not isinstance(name, str):
         raise ParameterError("a model needs a class: class = 'RBP'")
     kind = imported(name) if ":" in name else _named(name)
-    known = inspect.signature(kind).parameters
-    check_names(f"{name} has no parameter", parameters, known)
+    check_names(f"{name} has no parameter", parameters, inspect.signature(kind).parameters)
     return kind, parameters
 
 

@@ -106,9 +106,9 @@ def read(  # noqa: PLR0913, PLR0917
         lambda: kafka_options(tables, environ, bootstrap, secrets),
     )
     codec = _codec(tables["codec"])
-    model = {name: value for name, value in model.items() if value is not None}
-    model = _model(tables["model"], model, options)
-    return Settings(model, options, kafka, consumer, producer, codec)
+    given = {name: value for name, value in model.items() if value is not None}
+    table = _model(tables["model"], given, options)
+    return Settings(table, options, kafka, consumer, producer, codec)
 
 
 def _at_once(*steps: Callable[[], Any]) -> list[Any]:
@@ -145,18 +145,16 @@ def load_kafka(
 
 def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any]]:
     """Return the tables of a TOML file, empty where it has not; those of these names alone."""
-    tables: dict[str, Any] = {}
-    if config is not None:
-        try:
-            tables = tomllib.loads(config.read_text(encoding="utf-8"))
-        except OSError as problem:
-            raise ParameterError(f"{config}: {problem.strerror}") from None
-        except ValueError as problem:
-            raise ParameterError(f"{config} is not valid TOML: {problem}") from None
-        check_names(f"{config}: has no", tables, names)
-        for name, table in tables.items():
-            if not isinstance(table, dict):
-                raise ParameterError(f"{config}: {name} must be a table: [{name}]")
+    try:
+        tables = tomllib.loads("" if config is None else config.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ParameterError(f"{config}: {problem.strerror}") from None
+    except ValueError as problem:
+        raise ParameterError(f"{config} is not valid TOML: {problem}") from None
+    check_names(f"{config}: has no", tables, names)
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise ParameterError(f"{config}: {name} must be a table: [{name}]")
     return {name: dict(tables.get(name, {})) for name in names}
 
 

@@ -21,7 +21,7 @@ from drift.consumers.checkpoints.objects import place
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 __all__ = ["Adopt", "Show", "Verify"]
 
@@ -44,10 +44,10 @@ class Show(Command):
         if folder.is_dir():
             for _, header in newest(folder, _warn):
                 click.echo(_line(header))
-            return
-        with naming(self.file):
-            description = describe(load(self.file))
-        click.echo("\n".join(_lines(description)))
+        else:
+            with naming(self.file):
+                description = describe(load(self.file))
+            click.echo(_described(description))
 
 
 @dataclass(kw_only=True)
@@ -65,8 +65,8 @@ class Verify(_Signed):
         key = read_key(self.key_file)
         with naming(self.file):
             description = verify(load(self.file), key=key)
-        pickled = description.header["payload"] == "pickle"
-        unread = ", its model a pickle that was not loaded" if pickled else ""
+        is_pickle = description.header["payload"] == "pickle"
+        unread = ", its model a pickle that was not loaded" if is_pickle else ""
         signed = "" if key is None else ", signed with this key"
         click.echo(f"{self.file}: sound{signed}{unread}")
 
@@ -120,17 +120,20 @@ def _when(header: Mapping[str, Any]) -> str:
     return datetime.fromtimestamp(header["time"], UTC).isoformat(sep=" ", timespec="seconds")
 
 
-def _lines(description: Description) -> Iterator[str]:
+def _described(description: Description) -> str:
     header = description.header
     signed = "" if description.signature is None else ", signed"
     size = f"{len(description.payload):,} bytes"
-    yield f"format   version {description.version}, model as {header['payload']}, {size}{signed}"
-    yield f"model    {header['model']}"
-    yield f"id       {header['epoch']}-{header['sequence']}"
-    yield f"time     {_when(header)}"
-    yield "offsets"
-    yield from (f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"])
+    lines = [
+        f"format   version {description.version}, model as {header['payload']}, {size}{signed}",
+        f"model    {header['model']}",
+        f"id       {header['epoch']}-{header['sequence']}",
+        f"time     {_when(header)}",
+        "offsets",
+        *(f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"]),
+    ]
     for part in ("identity", "configuration", "metrics", "versions"):
-        yield part
+        lines.append(part)
         for name, value in header[part].items():
-            yield f"  {name} {value if isinstance(value, str) else json.dumps(value)}"
+            lines.append(f"  {name} {value if isinstance(value, str) else json.dumps(value)}")
+    return "\n".join(lines)

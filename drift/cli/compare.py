@@ -30,8 +30,6 @@ _BUDGET = 300
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
 #: Columns beyond which a file is a text's.
 _WORDS = 1000
-#: Models of other models, which `drift models` does not list.
-_WRAPPERS = ("OneVsRest", "Averaged")
 #: River's models by short names, as the arena calls them.
 _RIVER = {
     "arf": "ARF",
@@ -171,7 +169,7 @@ def _model(asked: Any, stream: Stream) -> Any:
     if not isinstance(name, str) or ":" in name or "." in name:
         return build(table)  # which refuses what is none
     known = drift_models()
-    [name] = in_order("model", [name], [*_RIVER, *known, *_WRAPPERS])
+    [name] = in_order("model", [name], [*_RIVER, *known, "OneVsRest", "Averaged"])
     if name in _RIVER:
         return _rival(stream, **table | {"class": name})
     if name in set(known) - {"MIRA"} and "budget" in inspect.signature(known[name]).parameters:

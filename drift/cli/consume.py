@@ -14,7 +14,6 @@ from drift.cli._client import Client, read_key
 from drift.cli._log import logging_to_stderr
 
 if TYPE_CHECKING:
-    from drift.cli._log import Secrets
     from drift.consumers import Worker
 
 __all__ = ["Consume"]
@@ -53,53 +52,49 @@ class Consume(Client):
         settings = _settings.read(
             self.config, os.environ, self.given, model, self.bootstrap, self.secrets
         )
-        with logging_to_stderr(self.secrets, as_json=settings.worker.log_json):
-            _run(settings, self.secrets)
+        options = settings.worker
+        from drift.consumers.exporter import Exporter  # noqa: PLC0415
 
+        with logging_to_stderr(self.secrets, as_json=options.log_json):
+            # Until the worker listens to them: nothing is begun, and clients that connect would
+            # complain.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: os._exit(0))
+            worker = self._worker(settings)
+            log.info("learning %s as one of %s", options.topic, options.group)
+            try:
+                exporter = Exporter(worker.metrics, options.metrics_port, options.metrics_address)
+            except BaseException:
+                worker.stop()
+                worker.run(signals=False)  # leaves the group
+                raise
+            with exporter:
+                worker.run()
+            log.info("stopped")
 
-def _run(settings: _settings.Settings, secrets: Secrets) -> None:
-    from drift.consumers.exporter import Exporter  # noqa: PLC0415
+    def _worker(self, settings: _settings.Settings) -> Worker:
+        from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
 
-    # Until the worker listens to them: nothing is begun, and clients that connect would complain.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: os._exit(0))
-    options = settings.worker
-    worker = _worker(settings, secrets)
-    log.info("learning %s as one of %s", options.topic, options.group)
-    try:
-        exporter = Exporter(worker.metrics, options.metrics_port, options.metrics_address)
-    except BaseException:
-        worker.stop()
-        worker.run(signals=False)  # leaves the group
-        raise
-    with exporter:
-        worker.run()
-    log.info("stopped")
-
-
-def _worker(settings: _settings.Settings, secrets: Secrets) -> Worker:
-    from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
-
-    options = settings.worker
-    if options.allow_pickle and options.key_file is None:
-        log.warning(
-            "pickles are allowed and nothing is signed: who can write to %s can run code here; "
-            "give a --key-file",
+        options = settings.worker
+        if options.allow_pickle and options.key_file is None:
+            log.warning(
+                "pickles are allowed and nothing is signed: who can write to %s can run code here; "
+                "give a --key-file",
+                options.checkpoints,
+            )
+        folder = CheckpointFolder(
             options.checkpoints,
+            {"topic": options.topic, **_named.configuration(settings.model)},
+            keep=options.keep,
+            key=read_key(options.key_file, self.secrets),
+            allow_pickle=options.allow_pickle,
         )
-    folder = CheckpointFolder(
-        options.checkpoints,
-        {"topic": options.topic, **_named.configuration(settings.model)},
-        keep=options.keep,
-        key=read_key(options.key_file, secrets),
-        allow_pickle=options.allow_pickle,
-    )
-    return Worker(
-        _named.build(settings.model),
-        folder,
-        settings.kafka,
-        options,
-        codec=settings.codec,
-        consumer=settings.consumer,
-        producer=settings.producer,
-    )
+        return Worker(
+            _named.build(settings.model),
+            folder,
+            settings.kafka,
+            options,
+            codec=settings.codec,
+            consumer=settings.consumer,
+            producer=settings.producer,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
 import threading
 import time
@@ -17,7 +18,6 @@ from drift.cli.produce import messages, paced, pick, rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from multiprocessing.process import BaseProcess
 
     from drift.cli._figure import ErrorFigure
     from drift.consumers.client.topics import Reader
@@ -87,7 +87,7 @@ class _Show:
         self.broker = broker
         self.folder = folder
         self.stream = stream
-        self.workers: list[BaseProcess] = []
+        self.workers: list[multiprocessing.process.BaseProcess] = []
         self.events: list[str] = []
         self.mistakes: dict[int, bool] = {}  # by the number of the row
         self.started = time.monotonic()
@@ -121,11 +121,10 @@ class _Show:
         self.events.append(f"{time.monotonic() - self.started:5.1f} s  {event}")
 
     def _start(self) -> None:
-        import multiprocessing  # noqa: PLC0415
-
         # A spawned process shares nothing with this one: it can be killed as any other.
-        make = multiprocessing.get_context("spawn").Process
-        worker = make(target=_work, args=(self.broker.client_args, self.folder))
+        worker = multiprocessing.get_context("spawn").Process(
+            target=_work, args=(self.broker.client_args, self.folder)
+        )
         worker.start()
         self.workers.append(worker)
         self._say(f"worker {len(self.workers)} started, process {worker.pid}")

@@ -68,10 +68,10 @@ class Produce(Client):
         with _bar(stream.n_samples, before) as advance:
             rows = paced(rest(stream, self.topic, ends), self.rate)
             confirmed = send_all(rows, sending, advance)
-        seconds = time.monotonic() - started
         click.echo(
-            f"{self.topic}: {confirmed:,} examples confirmed by the broker in {seconds:.1f} s, "
-            f"{before:,} were there before; {len(ends)} partitions"
+            f"{self.topic}: {confirmed:,} examples confirmed by the broker in "
+            f"{time.monotonic() - started:.1f} s, {before:,} were there before; {len(ends)} "
+            "partitions"
         )
 
 
@@ -98,12 +98,11 @@ def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream)
     """Refuse a topic that does not hold a beginning of this stream, by its last messages."""
     wanted = {(end - 1) * len(ends) + number: number for number, end in ends.items() if end}
     last = max(wanted, default=-1)
-    foreign = last >= stream.n_samples
-    for row, value in enumerate(islice(messages(stream), last + 1)):
-        if row in wanted and not foreign:
-            found = reader.at(wanted[row], row // len(ends))
-            foreign = found is not None and found.value != value
-    if foreign:
+    if last >= stream.n_samples or any(
+        (found := reader.at(wanted[row], row // len(ends))) is not None and found.value != value
+        for row, value in enumerate(islice(messages(stream), last + 1))
+        if row in wanted
+    ):
         raise ConsumerError(
             f"{reader.topic} holds something else than this stream: give the options that it was "
             "begun with, or another topic"

@@ -46,11 +46,9 @@ class Replay(Client):
             letters.require()
             target.require()
             found = Letters(letters, target, error=self.error, warn=warn)
-            if self.dry_run:
-                count = _show(found)
-            else:
-                rows = (outgoing for _, outgoing in found)
-                count = send_all(rows, {"max_request_size": 8 << 20, **sending})
+            rows = (outgoing for _, outgoing in found)
+            options = {"max_request_size": 8 << 20, **sending}
+            count = _show(found) if self.dry_run else send_all(rows, options)
         click.echo(
             f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent, {found.before:,} sent by an "
             f"earlier replay; skipped {found.twice:,} duplicate letters and {found.others:,} of "
@@ -69,5 +67,5 @@ def _show(found: Letters) -> int:
 def _line(letter: Message, outgoing: Outgoing) -> str:
     error = text(dict(letter.headers)["drift.error"])
     size = len(outgoing.value or b"")
-    place = f"{outgoing.topic}:{outgoing.lane}"
-    return f"{original(letter).position} to {place}, {size:,} bytes: {error}"
+    where = original(letter).position
+    return f"{where} to {outgoing.topic}:{outgoing.lane}, {size:,} bytes: {error}"

@@ -47,5 +47,5 @@ class Reproduce(Experiment):
             from drift.experiments.terminal import reproductions  # noqa: PLC0415
 
             Console().print(reproductions(experiments.REPRODUCTIONS))
-            return
-        self.show(experiments.reproduce(**self.settings()))
+        else:
+            self.show(experiments.reproduce(**self.settings()))
