@@ -101,6 +101,10 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert drift(*words, "--output", "three").exit_code == 0
     stream = read_stream("sales.csv", "sold")
     assert compare_command._model("LBP(kernel=Linear())", stream)["OneVsRest"].model.budget == 300
+    wrapped = compare_command._model("averaged(model=LBP(budget=9))", stream)
+    assert wrapped["OneVsRest"].model.model.budget == 9
+    tree = compare_command._model({"class": "HT", "max_depth": 2}, stream)
+    assert tree.max_depth == 2
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
     assert list(runs(tmp_path / "two")) == ["mine", "nb", "no change", "majority"]
 

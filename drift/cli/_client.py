@@ -76,8 +76,9 @@ def _noting_failures() -> Iterator[deque[BaseException]]:
 
     def note(record: logging.LogRecord) -> bool:
         args = record.args if isinstance(record.args, tuple) else ()
-        errors = (one for one in args if isinstance(one, BaseException))
-        found.extend(one for one in errors if not _is_about_bootstrap(one))
+        found.extend(
+            one for one in args if isinstance(one, BaseException) and not _is_about_bootstrap(one)
+        )
         return True
 
     logger = logging.getLogger("kafka.net.manager")

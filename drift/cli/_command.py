@@ -171,8 +171,12 @@ def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
         flags = f"{one.flag}/--no-{one.flag[2:]}" if two_ways else one.flag
         return click.Option([flags, one.field], is_flag=True, default=None, help=_help(one))
     word = f"[{'|'.join(one.choices)}]" if one.choices else _WORDS.get(one.kind, "PATH")
-    metavar = f"{word},..." if one.many else word
-    return click.Option([one.flag, one.field], metavar=metavar, required=required, help=_help(one))
+    return click.Option(
+        [one.flag, one.field],
+        metavar=f"{word},..." if one.many else word,
+        required=required,
+        help=_help(one),
+    )
 
 
 def _help(one: Option) -> str:

@@ -141,12 +141,11 @@ class ErrorFigure:
         columns = [Column(name, justify="right") for name in numbers]
         table = Table("partition", *columns, box=None, padding=(0, 3, 0, 0))
         for (topic, number), one in sorted(self.partitions.items()):
-            recent = sum(one.recent) / max(1, len(one.recent))
             table.add_row(
                 f"{topic}:{number}",
                 f"{one.examples:,}",
                 f"{one.mistakes / max(1, one.examples):.1%}",
-                f"{recent:.1%}",
+                f"{sum(one.recent) / max(1, len(one.recent)):.1%}",
                 f"{one.again:,}",
                 one.checkpoint or "",
             )

@@ -65,8 +65,11 @@ class Verify(_Signed):
         key = read_key(self.key_file)
         with naming(self.file):
             description = verify(load(self.file), key=key)
-        is_pickle = description.header["payload"] == "pickle"
-        unread = ", its model a pickle that was not loaded" if is_pickle else ""
+        unread = (
+            ", its model a pickle that was not loaded"
+            if description.header["payload"] == "pickle"
+            else ""
+        )
         signed = "" if key is None else ", signed with this key"
         click.echo(f"{self.file}: sound{signed}{unread}")
 

@@ -176,9 +176,8 @@ class _Show:
 
     def _same(self) -> bool:
         """Whether the checkpoints' models are those of a loop that nobody killed."""
-        from drift.consumers.checkpoints.folder import CheckpointFolder  # noqa: PLC0415
+        from drift.consumers import CheckpointFolder, JsonCodec  # noqa: PLC0415
         from drift.consumers.checkpoints.state import encode  # noqa: PLC0415
-        from drift.consumers.codec import JsonCodec  # noqa: PLC0415
         from drift.models import LBP  # noqa: PLC0415
 
         plain = [LBP(_BUDGET) for _ in range(_PARTITIONS)]

@@ -281,6 +281,19 @@ def test_a_stream_is_sent_once_however_often_it_is_asked_for(drift, broker):
     assert "news has 2 partitions, not 3" in other.stderr
 
 
+def test_a_topic_that_is_missing_is_made_for_a_stream(drift, broker, monkeypatch):
+    # The mock cluster makes none for those who ask it to.
+    monkeypatch.setattr(
+        "drift.consumers.client.topics.create",
+        lambda topic, partitions, _: broker.create_topic(topic, partitions=partitions),
+    )
+    asked = ["produce", "newswire", "--topic", "made", *options(broker), "--rows", 40]
+    shown = drift(*asked, "--shifts", 1, "--partitions", 2)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith("made: 40 examples confirmed by the broker in ")
+    assert shown.stdout.endswith(" s, 0 were there before; 2 partitions\n")
+
+
 def test_an_interrupted_stream_goes_on_where_each_partition_ends(drift, broker):
     broker.create_topic("whole", partitions=2)
     broker.create_topic("cut", partitions=2)
