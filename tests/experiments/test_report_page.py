@@ -78,6 +78,12 @@ def test_the_page_says_what_the_records_say(text):
     assert rows[3] == "majority"
 
 
+def test_a_model_may_have_the_name_of_a_setting():
+    text = report(compare({"windows": Always(True)}, STREAM, windows=4, jobs=1))
+    assert "<dt>windows</dt><dd>4</dd>" in text
+    assert "<h3>Models</h3><dl><dt>windows</dt><dd>Always ( label=True )</dd></dl>" in text
+
+
 def test_models_are_described_with_their_parameters():
     steps = "StandardScaler ( with_std=True window_size=None ), Always ( label=False )"
     assert Contender(StandardScaler() | Always(False)).description == f"Pipeline ( {steps} )"

@@ -333,11 +333,15 @@ def _about(results: ComparisonResults) -> str:
             for name, value in results.settings.items()
             if name not in hidden and value not in {None, False}
         },
-        **results.settings["models"],
     }
-    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in said.items())
     return (
         "<h2>How it was measured</h2><p>Times are of the processor, of predicting and learning one "
         "example; memory is the model's largest. No change repeats the last label that came, "
-        f"majority predicts the one that came most often.</p><dl>{items}</dl>"
+        f"majority predicts the one that came most often.</p>{_listed(said)}"
+        f"<h3>Models</h3>{_listed(results.settings['models'])}"
     )
+
+
+def _listed(said: Mapping[str, str]) -> str:
+    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in said.items())
+    return f"<dl>{items}</dl>"
