@@ -172,8 +172,8 @@ def first_offset(
         )
     if start is None:
         raise ConsumerError(
-            f"{place[0]}:{place[1]} has no checkpoint: say where to start, --from "
-            "earliest or --from latest"
+            f"{place[0]}:{place[1]} has no checkpoint: say where to start, --from earliest or "
+            "--from latest, in Python start='earliest' or start='latest'"
         )
     first = broker.bound(place, start)
     if start == "latest" and (before := first - broker.bound(place, "earliest")):

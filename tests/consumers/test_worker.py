@@ -255,7 +255,7 @@ def test_one_model_over_all_partitions(topics, tmp_path):
 
 def test_a_first_start_has_to_say_where(topics, tmp_path):
     one = worker(topics, tmp_path, start=None)
-    with pytest.raises(ConsumerError, match="say where to start, --from earliest"):
+    with pytest.raises(ConsumerError, match="or --from latest, in Python start='earliest' or"):
         work(one, 1)
     one._close()
 
