@@ -127,7 +127,10 @@ class Tracker:
             z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -3.0), 3.0) if wide else 0.0
         ends = len(self.means) <= PAIRED < len(z) and len(x) > PAIRED
         self.new_pairs = self.pairs and not ends
-        self.knots, self.near = splined(dict(list(z.items())[:256]), x, self.new_pairs * PAIRED)
+        first = dict(list(z.items())[:256])
+        rare = {k for k in first if self.new_means[k] ** 2 < 0.500000001 * self.new_spreads[k]}
+        present = {k for k in first if k in x or k not in rare}
+        self.knots, self.near = splined(first, present, self.new_pairs * PAIRED)
         self.new_sum = self.sum_z + dot(z, z)
         size = math.sqrt(self.new_sum / n + 1e-9)
         return {name: float(np.float32(v / size)) for name, v in z.items()}

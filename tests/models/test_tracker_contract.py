@@ -210,13 +210,13 @@ def test_splines_of_other_sizes_are_refused(names):
 
 @pytest.mark.usefixtures("tolerance")
 def test_what_splines_learn_of_an_example_by_hand():
-    """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a; d is absent.
+    """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a; d comes once.
 
     An example of next to no weight lets features be scaled, and splines know nothing.
     """
     model, r = Tracker(3), math.sqrt(3 / 7)  # which is half a deviation: r (1 - 1/3) = sqrt(s) / 2
     for a, c, w in ((1.0, 3.0, 1e-9), (3.0, 1.0, 1e-9), (2.0 + r, 2.0 - r, 1.0)):
-        model.learn_one({"a": a, "b": 2.0, "c": c} | ({"d": a} if w < 1.0 else {}), "only", w)
+        model.learn_one({"a": a, "b": 2.0, "c": c} | ({"d": 4.0} if a == 1.0 else {}), "only", w)
     third = 1 / math.sqrt(3)  # three curves and surfaces, none of d
     ab, ac, bc = 145, 170, 195
     values = {0: 1.0} | dict.fromkeys((1 + 5, 1 + 9 + 4, 1 + 18 + 3), third)

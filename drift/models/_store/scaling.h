@@ -97,10 +97,10 @@ static DRIFT_INLINE void drift_side(DriftHats *__restrict hats, int i, int knot,
     }
 }
 
-/* Hats of `d` standardised values, of which `raw` are 0 where they are absent, and so many belong to known names; with
-   surfaces or without. */
-DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__restrict z, const double *__restrict raw, int d,
-                                   int known, int pairs) {
+/* Hats of `d` standardised values, of which so many belong to known names; with surfaces or without. The example lacks a
+   feature that is 0 in it and in most others: of one that is 0 or 1, in two of three, as rounding may have it. */
+DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__restrict z, const double *__restrict raw,
+                                   const double *__restrict mean, const double *__restrict variance, int d, int known, int pairs) {
     int n = 0, paired = 0;
     int number[DRIFT_PAIRED], below[DRIFT_PAIRED];
     double behind[DRIFT_PAIRED];
@@ -109,7 +109,7 @@ DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, const double *__
     for (int j = 0; j < d; j++) {
         double right;
         int knot;
-        if (raw[j] == 0.0) continue;
+        if (raw[j] == 0.0 && 2.0 * mean[j] * mean[j] <= (1.0 + 1e-9) * variance[j]) continue;
         knot = drift_knot(z[j], DRIFT_KNOTS, &right);
         drift_side(hats, n++, DRIFT_KNOTS * j + (pairs && j >= DRIFT_PAIRED ? DRIFT_SURFACES : 0) + knot, 1.0 - right, right);
         if (j < known) hats->fresh[0] = n;

@@ -73,6 +73,8 @@ cdef extern from *:
     void drift_linear_sums(double *, const float *, const int32_t *, const float *, int) nogil
     void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float, double, double) nogil
     int drift_n_knots(int, bint) nogil
-    void drift_hats(DriftHats *, const double *, const double *, int, int, bint) nogil
+    void drift_hats(
+        DriftHats *, const double *, const double *, const double *, const double *, int, int, bint
+    ) nogil
     void drift_spline_sums(double *, const float *, const DriftHats *) nogil
     void drift_spline_steps(float *, float *, const DriftHats *, const double *, const double *) nogil

@@ -202,7 +202,7 @@ cdef class Scaling:
         self.reserve_slots_of(self.n_read)
         memset(self.table, 0xFF, (self.mask + 1) * sizeof(int32_t))
         self.n_slots = self.n_present = 0
-        drift_hats(&self.hats, NULL, NULL, 0, 0, False)
+        drift_hats(&self.hats, NULL, NULL, NULL, NULL, 0, 0, False)
         if norm > 0.0:  # or no value has a square
             for k in range(self.n_read):
                 if self.raw[k] == self.raw[k] and self.raw[k] != 0.0:
@@ -359,7 +359,9 @@ cdef class Scaling:
             self.raw, self.mean, self.variance, self.next_mean, self.next_variance, self.scaled, max(RATE, 1.0 / n), d
         )
         self.next_pairs = self.pairs and not (self.n_names <= DRIFT_PAIRED < min(d, self.n_present))
-        drift_hats(&self.hats, self.scaled, self.raw, d, self.n_names, self.next_pairs)
+        drift_hats(
+            &self.hats, self.scaled, self.raw, self.next_mean, self.next_variance, d, self.n_names, self.next_pairs
+        )
         scale = sqrt(self.next_squares / n + LEAST)
         self.own = 0.0
         for j in range(d):

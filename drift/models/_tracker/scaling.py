@@ -209,10 +209,12 @@ class Scaling(Part):
         varies = deviation > 1e-12 * abs(mean)
         z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
         pairs = self.pairs and not (len(known) <= PAIRED < min(d, len(values)))
-        hats = _splined(z, v != 0.0, pairs)
+        variance *= variance > FADED
+        # What is 0 in most examples; if it is 0 or 1, in two of three, as rounding may have it.
+        rare = 2.0 * mean * mean <= (1.0 + 1e-9) * variance
+        hats = _splined(z, (v != 0.0) | ~rare, pairs)
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
-        variance *= variance > FADED
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
         learnt["pairs"] = pairs
         values32 = z.astype(np.float32)
