@@ -95,7 +95,7 @@ class Tracker(OnlineClassifier):
     >>> from drift.models import Tracker
     >>> segments = datasets.ImageSegments().take(500)
     >>> evaluate.progressive_val_score(segments, Tracker(budget=50), metrics.Accuracy())
-    Accuracy: 84.77%
+    Accuracy: 85.17%
     """
 
     delay, splines, pairs = 0, False, False  # of those stored before there were any
