@@ -57,13 +57,13 @@ class Tracker(OnlineClassifier):
     share
         Share of the weights that is spread over all members at each example: below 1.
     scale
-        ``"dense"`` standardises every feature by its running mean and deviation; a feature that an
-        example lacks is a 0. It tells 4,096 names apart and leaves out what comes after them; the
-        first 256 have curves.
+        ``"dense"`` standardises every feature by its running mean and deviation; what an example
+        lacks is 0. It leaves out what comes after 4,096 names; the first 256 have curves.
         ``"sparse"`` divides each example by its norm. ``"auto"`` begins as dense and goes over to
         sparse, once and for good, as soon as more than 256 names were met of which examples have
-        less than a quarter on average, or 4,096. Then the supports and what the linear models know
-        are dropped, for they are on another scale; text does so within some ten examples.
+        less than a quarter on average, or 4,096. Supports and what the linear models know are then
+        dropped, for they are on another scale. Text does so within some ten examples. After 30 or
+        more, as in a table with many categories, what a quarter of them had is still standardised.
     decide
         ``"vote"`` predicts the weighted majority of the members, by their mistakes, where that has
         been better than the class of the largest probability; ``"probability"`` always predicts

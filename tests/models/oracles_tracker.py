@@ -1,6 +1,7 @@
 """Naive twin of the Tracker: numpy, float64, dicts; it shares no code with drift."""
 
 import math
+from collections import Counter
 
 import numpy as np
 from oracles_tracker_parts import (
@@ -21,6 +22,16 @@ GATES = [0.1]
 SURPRISE, CLIP, VOTE, DRAWN, NAMES = 0.25, 1e-3, 0.2, 16, 4096
 PAIRED = 16
 MAPS = [(slope, floor) for slope in (1, 2, 4) for floor in (0.0, 0.1, 0.2, 0.4)]
+
+
+def scaled(v, m, s, r, n):
+    """A value by the mean and variance of those up to the n-th, and these."""
+    e = v - m
+    if n > 10 and s > 0.0:
+        e = min(max(e, -5 * math.sqrt(s)), 5 * math.sqrt(s))
+    m, s = m + r * e, (1 - r) * (s + r * e**2)
+    z = min(max((v - m) / math.sqrt(s), -3.0), 3.0) if math.sqrt(s) > 1e-12 * abs(m) else 0.0
+    return z, m, s if s > 1e-200 else 0.0
 
 
 class Tracker:
@@ -62,6 +73,8 @@ class Tracker:
         self.sparse = scale == "sparse"
         self.means, self.spreads, self.sum_z = {}, {}, 0.0
         self.nonzero = self.n = 0
+        self.had, self.n_sparse = Counter(), 0
+        self.common = {}  # mean and variance, where rows are sparse
         self.forget_rows()
         self.n_members = len(self.experts) + len(self.linear)
         n = self.n_members + len(GATES) + 1
@@ -101,6 +114,7 @@ class Tracker:
             self.x = self.phi = self.standardised(x)
             self.square = dot(self.x, self.x)
             return
+        x = self.with_common(x)
         norm = math.sqrt(dot(x, x))  # 0, as of an empty row, where the squares are no numbers
         self.x, self.phi = {name: v / norm for name, v in x.items()} if norm else {}, {}
         self.knots = self.near = {}
@@ -108,6 +122,15 @@ class Tracker:
         for name, v in self.x.items():
             slot = hashed(name) >> 50
             self.phi[slot] = self.phi.get(slot, 0.0) + v
+
+    def with_common(self, x):
+        """Standardise what is so although rows are sparse."""
+        self.new_common, r = {}, max(1e-3, 1 / (self.n_sparse + 31))
+        for name, (m, s) in self.common.items():
+            z, *self.new_common[name] = scaled(x.get(name, m), m, s, r, 31)
+            if name in x:
+                x = x | {name: z}
+        return x
 
     def standardised(self, x):
         n = self.n + 1
@@ -117,14 +140,8 @@ class Tracker:
         z = {}
         for name in [*self.means, *new][:NAMES]:
             m, s = self.means.get(name, 0.0), self.spreads.get(name, 0.0)
-            e = x.get(name, 0.0) - m
-            if n > 10 and s > 0.0:
-                e = min(max(e, -5 * math.sqrt(s)), 5 * math.sqrt(s))
-            self.new_means[name] = m = m + r * e
-            s = (1 - r) * (s + r * e**2)
-            self.new_spreads[name] = s if s > 1e-200 else 0.0
-            wide = math.sqrt(s) > 1e-12 * abs(m)
-            z[name] = min(max((x.get(name, 0.0) - m) / math.sqrt(s), -3.0), 3.0) if wide else 0.0
+            z[name], m, s = scaled(x.get(name, 0.0), m, s, r, n)
+            self.new_means[name], self.new_spreads[name] = m, s
         ends = len(self.means) <= PAIRED < len(z) and len(x) > PAIRED
         self.new_pairs = self.pairs and not ends
         first = dict(list(z.items())[:256])
@@ -140,16 +157,22 @@ class Tracker:
         self.looked = None
         self.n += 1
         if self.sparse:
+            self.common = self.new_common
+            self.n_sparse += 1
             return False
         self.means, self.spreads, self.sum_z = self.new_means, self.new_spreads, self.new_sum
         self.pairs = self.new_pairs
         self.nonzero += len(self.values)
+        self.had.update(self.values.keys())
         d = len(self.means | self.values)
         thin = d > 256 and 4 * self.nonzero < d * self.n
         self.sparse = self.scale == "auto" and (d >= NAMES or thin)
         if self.sparse:
             self.forget_rows()
             self.leave_out_splines()
+            if self.n >= 30:
+                many = {name for name in self.means if 4 * self.had[name] >= self.n}
+                self.common = {name: (self.means[name], self.spreads[name]) for name in many}
         return self.sparse
 
     def compare(self, x, square, others, squares):

@@ -12,7 +12,7 @@ from river import checks
 from streams import random_stream
 from test_multiclass import clusters
 from test_threads import IN_USE, in_thread
-from test_tracker_twin import paired
+from test_tracker_twin import paired, wide_table
 
 from drift.errors import LabelError, ParameterError
 from drift.experiments.memory import memory
@@ -300,6 +300,37 @@ def test_a_value_that_is_far_off_leaves_the_others_their_differences():
             mistakes[k] += t >= 200 and model.predict_one(x) != y
             model.learn_one({**x, "a": far * x["a"]}, y)
     assert mistakes[1] < mistakes[0] + 30  # of 600; without a bound they were 250 more
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_the_unit_of_a_column_does_not_matter_where_rows_turn_sparse():
+    models = Tracker(9), Tracker(9)
+    for x, y in wide_table(120):
+        shown = []
+        for model, unit in zip(models, (1.0, 1024.0), strict=True):
+            given = {**x, "amount": unit * x["amount"]}
+            shown.append(model.predict_proba_one(given))
+            model.learn_one(given, y)
+        assert shown[0] == shown[1]
+    state = models[0].__getstate__()
+    assert state["_core"]["sparse"]
+    for wrong in ([5, 3, 9], [3, 3, 9], [-1, 3, 9], [3, 9, 2**31], [3, 9]):  # amount, year, age
+        state["_core"]["common"] = np.array(wrong)
+        with pytest.raises(ValueError, match="inconsistent"):
+            Tracker.__new__(Tracker).__setstate__(state)
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_state_that_counted_no_names_goes_on():
+    model, rows = Tracker(9), list(wide_table(120))
+    for t, (x, y) in enumerate(rows):
+        if t == 5:
+            state = model.__getstate__()
+            del state["_core"]["present"], state["_core"]["common"]
+            model.__setstate__(state)
+        model.learn_one(x, y)
+    assert pickle.loads(pickle.dumps(model)).predict_proba_one(x) == model.predict_proba_one(x)
+    assert len(model._core.state()["common"]) == 3
 
 
 @pytest.mark.compiled

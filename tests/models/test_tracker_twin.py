@@ -54,6 +54,18 @@ def table(n=150, seed=9):
         yield x | {f"c={rng.randrange(12)}": 1.0}, y
 
 
+def wide_table(n=150, seed=11):
+    """A large number, one that is absent at times, a constant and eight categories of many."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        x = {"amount": 1e3 * rng.lognormvariate(0.0, 1.0), "year": 2026.0}
+        y = x["amount"] > 1e3
+        if rng.random() < 0.6:
+            x["age"] = rng.gauss(40.0, 10.0)
+            y ^= x["age"] > 45.0
+        yield x | {f"{c}={int(rng.expovariate(0.03))}": 1.0 for c in "bcdefghi"}, y
+
+
 def text(n=150, seed=8):
     """Words, most of them rare: too many names for dense scaling, after a while."""
     rng = random.Random(seed)
@@ -83,6 +95,7 @@ OWN = {
     "one class": one_class,
     "table": table,
     "text": text,
+    "wide table": wide_table,
     "growing": partial(paired, 1, 18, 50),
 }
 #: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on, in rows that

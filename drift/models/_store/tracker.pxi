@@ -101,7 +101,7 @@ cdef class TrackerCore(Scaling):
         size += 0 if self.m.late == NULL else 16 * (n + 1)
         size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + 2 * DRIFT_SPLINES * self.knot_room)
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
-        size += (40 if self.sparse else 68) * self.name_room + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
+        size += (48 if self.sparse else 76) * self.name_room + 52 * self.n_common + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
 
     cdef ColumnStore new_store(self, bint sparse, bint wide):
@@ -347,6 +347,7 @@ cdef class TrackerCore(Scaling):
             store = self.new_store(True, store.wide)
             names = []
             self.reserve_cells(True, 0, False)
+            self.choose_common()
         elif self.fresh:
             names = names + self.fresh
             self.reserve_cells(False, <int>len(names), self.next_pairs)
@@ -472,6 +473,7 @@ cdef class TrackerCore(Scaling):
         self.pairs = self.next_pairs = False
         self.leave_out_splines()
         self.free_names()
+        self.take_common()
         self.names, self.fresh = names, None
         self.store = store
         if size:
@@ -660,8 +662,14 @@ cdef class TrackerCore(Scaling):
             "trust": array_at(self.m.trust, 2),
             "maps": array_at(self.m.maps, DRIFT_MAPS),
             "factors": array_at(self.factors, self.n_experts),
-            "mean": array_at(self.mean, self.n_names),
-            "variance": array_at(self.variance, self.n_names),
+            "mean": array_at(self.table_rows, self.n_common) if self.sparse else array_at(self.mean, self.n_names),
+            "variance": (
+                array_at(self.table_rows + self.n_common, self.n_common)
+                if self.sparse
+                else array_at(self.variance, self.n_names)
+            ),
+            "present": array_at(self.present, self.n_names),
+            "common": np.array([self.common[k] for k in range(self.n_common)], np.int64),
             "coefficients": coefficients,
             "linear": np.array(linear).reshape(rows, self.cells, DRIFT_CELL_SIZE),
             "splines": np.array(splines).reshape(rows, 2, -1, DRIFT_SPLINES).swapaxes(1, 2).reshape(rows, -1, 2 * DRIFT_SPLINES),
@@ -700,6 +708,8 @@ cdef class TrackerCore(Scaling):
         self.fresh = list(state["names"])
         if not self.sparse:
             self.reserve_names(<int>len(self.fresh), 1)
+        else:
+            self.reserve_common(state["common"])
         self.enter_names()
         self.names, self.n_names, self.fresh = self.fresh, <int>len(self.fresh), None
         self.count_cells()
@@ -711,8 +721,9 @@ cdef class TrackerCore(Scaling):
         copy_to(self.m.trust, state["trust"])
         copy_to(self.m.maps, state["maps"])
         copy_to(self.factors, state["factors"])
-        copy_to(self.mean, state["mean"])
-        copy_to(self.variance, state["variance"])
+        copy_to(self.table_rows if self.sparse else self.mean, state["mean"])
+        copy_to(self.table_rows + self.n_common if self.sparse else self.variance, state["variance"])
+        copy_to(self.present, state["present"])
         for r in range(self.m.rows):
             copy_to(self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, state["linear"][r])
             for k in range(2):

@@ -46,6 +46,7 @@ cdef class Scaling:
     cdef double *variance
     cdef double *next_mean
     cdef double *next_variance
+    cdef double *present  # how many examples had it
     cdef double squares, next_squares
     # That example: values by name, and those before; numbers of its names in its order.
     cdef double *raw
@@ -62,6 +63,13 @@ cdef class Scaling:
     cdef PyObject **read_names  # borrowed, as the values are: of no meaning after the call
     cdef PyObject **read_values
     cdef int n_read, n_last
+    # Features of sparse rows that are standardised as they were before: hashes in order; means and variances, the next
+    # ones, values and what they are scaled, a row of each. And those of rows that are about to turn sparse.
+    cdef int32_t *common
+    cdef int32_t *next_common
+    cdef double *table_rows
+    cdef double *next_table_rows
+    cdef int n_common, n_next_common
     # The same to the linear experts: values by slot; and a table from a slot to its place there.
     cdef int32_t *slots
     cdef float *values
@@ -79,19 +87,21 @@ cdef class Scaling:
     def __dealloc__(self):
         self.free_names()
         free(self.slots); free(self.values); free(self.sums); free(self.table)
+        free(self.next_common); free(self.next_table_rows)
 
     cdef void free_names(self) noexcept:
         """Give back what features take as they are read."""
         free(self.vocabulary.entries); free(self.mean); free(self.variance); free(self.next_mean)
         free(self.next_variance); free(self.raw); free(self.last_raw); free(self.scaled)
         free(self.order); free(self.identity); free(self.columns); free(self.hashes); free(self.last_hashes)
-        free(self.read_names); free(self.read_values)
+        free(self.read_names); free(self.read_values); free(self.present); free(self.common); free(self.table_rows)
         memset(&self.vocabulary, 0, sizeof(self.vocabulary))
-        self.mean = self.variance = self.next_mean = self.next_variance = NULL
+        self.mean = self.variance = self.next_mean = self.next_variance = self.present = self.table_rows = NULL
+        self.common = NULL
         self.raw = self.last_raw = self.scaled = NULL
         self.order = self.identity = self.columns = self.hashes = self.last_hashes = NULL
         self.read_names = self.read_values = NULL
-        self.n_names = self.name_room = self.n_read = self.n_last = 0
+        self.n_names = self.name_room = self.n_read = self.n_last = self.n_common = 0
 
     cdef int take(self, x, RowsView view, int i) except -1:
         """Make an example the store's point: a mapping, or row `i` of `Rows` and a view of them."""
@@ -191,33 +201,64 @@ cdef class Scaling:
     cdef int normalise(self, x, dict features, int i) except -1:
         """Make the values noted the store's point, and values of slots."""
         cdef int k
-        cdef double norm
-        cdef Sum squares = Sum(0.0, 0.0)
-        for k in range(self.n_read):
-            if self.raw[k] == self.raw[k]:
-                add_square(&squares, self.raw[k])
-        if not squares.total + squares.lost <= 1e300:
+        cdef double norm = norm_of(self.raw, self.n_read)
+        cdef double *values = self.raw
+        if not norm <= 1e150:
             raise culprit(x.row(i) if features is None else features)
-        norm = sqrt(squares.total + squares.lost)
+        if self.n_common:
+            values = self.scaled
+            self.scale_common()
+            norm = norm_of(values, self.n_read)
         self.reserve_slots_of(self.n_read)
         memset(self.table, 0xFF, (self.mask + 1) * sizeof(int32_t))
         self.n_slots = self.n_present = 0
         drift_hats(&self.hats, NULL, NULL, NULL, NULL, 0, 0, False)
         if norm > 0.0:  # or no value has a square
             for k in range(self.n_read):
-                if self.raw[k] == self.raw[k] and self.raw[k] != 0.0:
+                if values[k] == values[k] and values[k] != 0.0:
                     self.n_present += 1
-                    self.add_value(k, norm)
+                    self.add_value(values, k, norm)
         for k in range(self.n_slots):
             self.values[k] = <float>self.sums[k]
-        self.store.read_row(self.hashes, self.raw, self.n_read if norm > 0.0 else 0)
+        self.store.read_row(self.hashes, values, self.n_read if norm > 0.0 else 0)
         self.own = self.store.point_squared
         return 0
 
-    cdef void add_value(self, int k, double norm) noexcept:
+    cdef void scale_common(self) noexcept:
+        """Standardise the features that are; one that the example lacks changes no mean."""
+        cdef int j, k, n = self.n_common
+        cdef double *rows = self.table_rows
+        cdef double *raw = rows + 4 * n
+        memcpy(raw, rows, n * sizeof(double))
+        for k in range(self.n_read):
+            j = self.place_of_common(k)
+            if j >= 0:
+                raw[j] = self.raw[k]
+        drift_standardise(
+            raw, rows, rows + n, rows + 2 * n, rows + 3 * n, rows + 5 * n,
+            max(RATE, 1.0 / (self.n_examples + FEW_EXAMPLES + 1)), n,
+        )
+        for k in range(self.n_read):
+            j = self.place_of_common(k)
+            self.scaled[k] = rows[5 * n + j] if j >= 0 else self.raw[k]
+
+    cdef int place_of_common(self, int k) noexcept:
+        """Place of a feature among those that are standardised; -1 where it is none, or absent."""
+        cdef int low = 0, high = self.n_common, middle
+        if self.raw[k] != self.raw[k] or self.raw[k] == 0.0:
+            return -1
+        while low < high:
+            middle = (low + high) // 2
+            if self.common[middle] < self.hashes[k]:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < self.n_common and self.common[low] == self.hashes[k] else -1
+
+    cdef void add_value(self, double *values, int k, double norm) noexcept:
         """Add a value to its slot's; in which order they come does not matter."""
         cdef int32_t slot = <int32_t>(<int64_t>self.hashes[k] * DRIFT_SLOTS >> 31)
-        cdef double share = self.raw[k] / norm
+        cdef double share = values[k] / norm
         cdef int place = slot & self.mask, other
         while self.table[place] >= 0 and self.slots[self.table[place]] != slot:
             place = (place + 1) & self.mask
@@ -231,8 +272,8 @@ cdef class Scaling:
         self.sums[place] = drift_rounded(self.sums[place]) + drift_rounded(share)
         for other in range(k):
             if self.hashes[other] == self.hashes[k]:  # as of one pair of names in 2^31: to the store they are one
-                self.raw[other] += self.raw[k]
-                self.raw[k] = 0.0
+                values[other] += values[k]
+                values[k] = 0.0
                 return
 
     cdef int reserve_slots_of(self, int count) except -1:
@@ -258,6 +299,7 @@ cdef class Scaling:
             count = max(count, self.name_room + self.name_room // 4)
             self.raw = <double *>grown(self.raw, count * sizeof(double))
             self.last_raw = <double *>grown(self.last_raw, count * sizeof(double))
+            self.scaled = <double *>grown(self.scaled, count * sizeof(double))
             self.hashes = <int32_t *>grown(self.hashes, count * sizeof(int32_t))
             self.last_hashes = <int32_t *>grown(self.last_hashes, count * sizeof(int32_t))
             self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
@@ -385,6 +427,7 @@ cdef class Scaling:
         self.variance = <double *>widened(self.variance, before, room)
         self.next_mean = <double *>widened(self.next_mean, before, room)
         self.next_variance = <double *>widened(self.next_variance, before, room)
+        self.present = <double *>widened(self.present, before, room)
         self.raw = <double *>widened(self.raw, before, room)
         self.last_raw = <double *>widened(self.last_raw, before, room)
         self.scaled = <double *>widened(self.scaled, before, room)
@@ -404,6 +447,41 @@ cdef class Scaling:
             return False
         return d == DENSE_NAMES or self.n_values + self.n_present < SPARSE_SHARE * d * (self.n_examples + 1)
 
+    cdef int choose_common(self) except -1:
+        """Find what goes on to be standardised where rows turn sparse: what many of not too few examples had."""
+        from drift.models._tracker.slots import hash_of
+
+        cdef int j, k, n
+        cdef double least = SPARSE_SHARE * (self.n_examples + 1)
+        cdef dict found = {}
+        if self.n_examples + 1 >= FEW_EXAMPLES:
+            for j, name in enumerate(self.names if self.fresh is None else self.names + self.fresh):
+                if self.present[j] + (self.last_raw[j] != 0.0) >= least:
+                    found[numbered(<uint64_t>hash_of(name))] = j
+        n = self.n_next_common = <int>len(found)
+        self.next_common = <int32_t *>grown(self.next_common, max(n, 1) * sizeof(int32_t))
+        self.next_table_rows = <double *>grown(self.next_table_rows, max(6 * n, 1) * sizeof(double))
+        for k, number in enumerate(sorted(found)):
+            j = found[number]
+            self.next_common[k] = number
+            self.next_table_rows[k], self.next_table_rows[n + k] = self.next_mean[j], self.next_variance[j]
+        return 0
+
+    cdef int reserve_common(self, numbers) except -1:
+        """Make room for what is standardised of sparse rows, by these hashes."""
+        cdef int k
+        self.n_common = <int>len(numbers)
+        self.common = <int32_t *>grown(NULL, max(self.n_common, 1) * sizeof(int32_t))
+        self.table_rows = <double *>grown(NULL, max(6 * self.n_common, 1) * sizeof(double))
+        for k in range(self.n_common):
+            self.common[k] = numbers[k]
+        return 0
+
+    cdef void take_common(self) noexcept:
+        free(self.common); free(self.table_rows)
+        self.common, self.table_rows, self.n_common = self.next_common, self.next_table_rows, self.n_next_common
+        self.next_common, self.next_table_rows = NULL, NULL
+
     cdef int enter_names(self) except -1:
         """Give the new names of the example their numbers; `keep_scale` counts them."""
         cdef int k
@@ -420,14 +498,29 @@ cdef class Scaling:
 
     cdef void keep_scale(self, list names) noexcept:
         """Keep what the example read last tells; `names` are then known."""
+        cdef int j, n = self.n_common
         self.n_examples += 1
         self.n_values += self.n_present
+        if n:
+            memcpy(self.table_rows, self.table_rows + 2 * n, 2 * n * sizeof(double))
         if not self.sparse:
             self.mean, self.next_mean = self.next_mean, self.mean
             self.variance, self.next_variance = self.next_variance, self.variance
             self.squares = self.next_squares
             self.names = names
             self.n_names = <int>len(names)
+            for j in range(self.n_names):
+                self.present[j] += self.last_raw[j] != 0.0
+
+
+cdef double norm_of(const double *values, int count) noexcept:
+    """Norm of values but NaN."""
+    cdef int k
+    cdef Sum squares = Sum(0.0, 0.0)
+    for k in range(count):
+        if values[k] == values[k]:
+            add_square(&squares, values[k])
+    return sqrt(squares.total + squares.lost)
 
 
 cdef void *widened(void *block, int before, int after) except NULL:

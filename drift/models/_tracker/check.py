@@ -30,14 +30,15 @@ def _check(holds: Any, problem: str) -> None:
 
 
 def of_older(state: dict[str, Any]) -> dict[str, Any]:
-    """Add what older versions had not: a last map, or any but the first, and no splines."""
+    """Add what older versions had not: splines, a map or the last, how many examples had a name."""
     if "behind" in state:
         return state | {name: of_older(state[name]) for name in ("core", "behind")}
     rows = len(state["linear"])
     splines = np.zeros((rows, 1, 2 * N_SPLINES), np.float32)
     maps = np.ravel(state.get("maps", 1.0))
     maps = np.pad(maps, (0, max(len(MAPS) - maps.size, 0)))
-    return {"splines": splines} | state | {"maps": maps}
+    present, common = np.zeros(len(state["names"])), np.zeros(0, np.int64)
+    return {"splines": splines, "present": present, "common": common} | state | {"maps": maps}
 
 
 def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
@@ -65,6 +66,7 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
     n_scored = plan.n_members - N_GATES
     pairs = plan.has_surfaces(len(names), np.size(state["splines"]) // (2 * N_SPLINES * rows))
+    n_scaled = np.size(state["common"]) if state["sparse"] else len(names)
     shapes = {
         "coefficients": (np.float32, (plan.n_experts, rows, used)),
         "linear": (np.float32, (rows, 1 + slots, N_LINEAR + 2)),
@@ -72,8 +74,10 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
         "factors": (np.float64, (plan.n_experts,)),
         "gates": (np.float64, (N_GATES, n_scored)),
         "covariance": (np.float64, (n_scored, n_scored)),
-        "mean": (np.float64, (len(names),)),
-        "variance": (np.float64, (len(names),)),
+        "mean": (np.float64, (n_scaled,)),
+        "variance": (np.float64, (n_scaled,)),
+        "present": (np.float64, (len(names),)),
+        "common": (np.int64, (n_scaled if state["sparse"] else 0,)),
         "trust": (np.float64, (2,)),
         "maps": (np.float64, (len(MAPS),)),
     }
@@ -87,6 +91,8 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
         _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
     _check((state["factors"] > 0.0).all(), "factors")
     _check((state["variance"] >= 0.0).all(), "variance")
+    common = state["common"]
+    _check((np.diff(common, prepend=-1, append=2**NUMBER_BITS) > 0).all(), "what is standardised")
     most = 2**NUMBER_BITS if state["sparse"] else len(names)
     numbers = [number for number in state["store"]["names"] if number is not None]
     distinct(numbers, most)

@@ -28,8 +28,9 @@ __all__ = ["DENSE_NAMES", "Point", "Scaling", "values_of"]
 
 #: Names that dense scaling tells apart.
 DENSE_NAMES = 4096
-#: Names up to which nothing is sparse, and the share of them that examples have where it is.
-FEW_NAMES, SPARSE_SHARE = 256, 0.25
+#: Names up to which nothing is sparse, and the share of them that examples have where it is. What
+#: has the same share of the examples, and of this many at least, is standardised there, too.
+FEW_NAMES, SPARSE_SHARE, FEW_EXAMPLES = 256, 0.25, 30
 #: Rate of the running mean and deviation, the largest value in deviations, and least mean square.
 RATE, MOST, LEAST = 1e-3, 3.0, 1e-9
 #: Behind as many examples a value counts in mean and deviation as at most so many deviations off,
@@ -124,6 +125,22 @@ def _splined(z: NDArray[np.float64], present: NDArray[np.bool_], pairs: bool) ->
     return Hats(knots, hats.astype(np.float32), near)
 
 
+def _standardised(
+    v: NDArray[np.float64], mean: NDArray[np.float64], variance: NDArray[np.float64], rate: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return values by a running mean and variance that have them, and these."""
+    error = v - mean
+    if rate < 1.0 / EARLY:
+        most = FAR * np.sqrt(variance)
+        error = np.where(variance > 0.0, np.clip(error, -most, most), error)
+    mean = mean + rate * error
+    variance = (1.0 - rate) * (variance + rate * error * error)
+    deviation = np.sqrt(variance)
+    varies = deviation > 1e-12 * abs(mean)
+    z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
+    return z, mean, variance * (variance > FADED)
+
+
 def values_of(x: Features) -> dict[Hashable, float]:
     """Return the values that are not absent, or refuse the example."""
     features = as_dict(x)
@@ -149,7 +166,7 @@ class Scaling(Part):
         Have surfaces, until an example with more than 16 features brings the 17th name.
     """
 
-    _kept = frozenset({"mean", "variance", "names"})
+    _kept = frozenset({"mean", "variance", "names", "present", "common"})
 
     def __init__(self, scale: str, *, pairs: bool) -> None:
         self.auto = scale == "auto"
@@ -158,6 +175,10 @@ class Scaling(Part):
         self.names: list[Hashable] = []
         self.mean = np.zeros(0)
         self.variance = np.zeros(0)
+        #: How many examples had each name.
+        self.present = np.zeros(0)
+        #: Of sparse rows the numbers, in order, of what mean and variance are of.
+        self.common = np.zeros(0, np.int64)
         self.squares = 0.0
         self.n_examples = 0
         self.n_values = 0
@@ -174,49 +195,50 @@ class Scaling(Part):
 
     def read(self, values: dict[Hashable, float]) -> Point:
         """Scale an example, as `values_of` gives it; nothing changes."""
-        return self._unit(values) if self.sparse else self._standardised(values)
+        return self._unit(values) if self.sparse else self._dense(values)
 
     def _unit(self, values: dict[Hashable, float]) -> Point:
-        norm = math.sqrt(math.fsum(v * v for v in values.values()))
+        numbered = [(hash_of(name) >> (64 - NUMBER_BITS), v) for name, v in values.items()]
+        learnt: dict[str, Any] = {}
+        if len(self.common):
+            given, v = dict(numbered), self.mean.copy()
+            place = {n: j for j, n in enumerate(self.common.tolist()) if n in given}
+            v[list(place.values())] = [given[n] for n in place]
+            rate = max(RATE, 1.0 / (self.n_examples + FEW_EXAMPLES + 1))
+            z, learnt["mean"], learnt["variance"] = _standardised(v, self.mean, self.variance, rate)
+            numbered = [(n, float(z[place[n]]) if n in place else v) for n, v in numbered]
+            numbered = [(n, v) for n, v in numbered if v]
+        norm = math.sqrt(math.fsum(v * v for _, v in numbered))
         if not norm:  # no values, or such small ones that their squares vanish
-            return Point({}, 0.0, *_NONE, _NO_HATS, 0, {})
+            return Point({}, 0.0, *_NONE, _NO_HATS, 0, learnt)
         features: dict[int, float] = {}
-        for name, value in values.items():
-            number = hash_of(name) >> (64 - NUMBER_BITS)
-            features[number] = features.get(number, 0.0) + value
+        for n, value in numbered:
+            features[n] = features.get(n, 0.0) + value
         slots = np.array(list(features)) * SLOTS >> NUMBER_BITS
         unit = np.array(list(features.values())) / norm
         taken, place = np.unique(slots, return_inverse=True)
         shares = np.bincount(place, weights=unit, minlength=len(taken)).astype(np.float32)
-        return Point(features, 1.0, taken, shares, _NO_HATS, len(values), {})
+        return Point(features, 1.0, taken, shares, _NO_HATS, len(numbered), learnt)
 
-    def _standardised(self, values: dict[Hashable, float]) -> Point:
+    def _dense(self, values: dict[Hashable, float]) -> Point:
         known = dict.fromkeys(self.names)
         fresh = in_order([name for name in values if name not in known])
         names = self.names + fresh[: DENSE_NAMES - len(known)]
         n, d = self.n_examples + 1, len(names)
         v = np.array([values.get(name, 0.0) for name in names])
         rate = max(RATE, 1.0 / n)
-        mean, variance = np.zeros(d), np.zeros(d)
-        mean[: len(known)], variance[: len(known)] = self.mean, self.variance
-        error = v - mean
-        if n > EARLY:
-            most = FAR * np.sqrt(variance)
-            error = np.where(variance > 0.0, np.clip(error, -most, most), error)
-        mean += rate * error
-        variance = (1.0 - rate) * (variance + rate * error * error)
-        deviation = np.sqrt(variance)
-        varies = deviation > 1e-12 * abs(mean)
-        z = np.clip((v - mean) / np.where(varies, deviation, 1.0), -MOST, MOST) * varies
+        more = 0, d - len(known)
+        z, mean, variance = _standardised(
+            v, np.pad(self.mean, more), np.pad(self.variance, more), rate
+        )
         pairs = self.pairs and not (len(known) <= PAIRED < min(d, len(values)))
-        variance *= variance > FADED
         # What is 0 in most examples; if it is 0 or 1, in two of three, as rounding may have it.
         rare = 2.0 * mean * mean <= (1.0 + 1e-9) * variance
         hats = _splined(z, (v != 0.0) | ~rare, pairs)
         squares = self.squares + float(z @ z)
         z /= math.sqrt(squares / n + LEAST)
         learnt = {"names": names, "mean": mean, "variance": variance, "squares": squares}
-        learnt["pairs"] = pairs
+        learnt |= {"pairs": pairs, "present": np.pad(self.present, more) + (v != 0.0)}
         values32 = z.astype(np.float32)
         features = {j: v for j, v in enumerate(values32.tolist()) if v}
         norm2 = float(np.square(values32, dtype=float).sum())
@@ -232,6 +254,19 @@ class Scaling(Part):
             return False
         rare = self.n_values < SPARSE_SHARE * n_names * self.n_examples
         if rare or n_names == DENSE_NAMES:
-            vars(self).update(Scaling("sparse", pairs=False).__dict__, auto=True, n_examples=0)
+            found = self._common()
+            place = [found[number] for number in sorted(found)]
+            kept = {"mean": self.mean[place], "variance": self.variance[place]}
+            vars(self).update(Scaling("sparse", pairs=False).__dict__, auto=True, **kept)
+            self.common = np.array(sorted(found), np.int64)
             return True
         return False
+
+    def _common(self) -> dict[int, int]:
+        """Return what many of not too few examples had, by the number it gets in sparse rows."""
+        least = SPARSE_SHARE * self.n_examples
+        return {
+            hash_of(name) >> (64 - NUMBER_BITS): j
+            for j, name in enumerate(self.names)
+            if self.n_examples >= FEW_EXAMPLES and self.present[j] >= least
+        }
