@@ -62,8 +62,8 @@ class Tracker(OnlineClassifier):
         ``"sparse"`` divides each example by its norm. ``"auto"`` begins as dense and goes over to
         sparse, once and for good, as soon as more than 256 names were met of which examples have
         less than a quarter on average, or 4,096. Supports and what the linear models know are then
-        dropped, for they are on another scale. Text does so within some ten examples. After 30 or
-        more, as in a table with many categories, what a quarter of them had is still standardised.
+        dropped, for they are on another scale. Text does so within some five examples. After 8 or
+        more, as in a table with many categories, what half of them had is still standardised.
     decide
         ``"vote"`` predicts the weighted majority of the members, by their mistakes, where that has
         been better than the class of the largest probability; ``"probability"`` always predicts

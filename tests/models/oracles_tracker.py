@@ -125,9 +125,9 @@ class Tracker:
 
     def with_common(self, x):
         """Standardise what is so although rows are sparse."""
-        self.new_common, r = {}, max(1e-3, 1 / (self.n_sparse + 31))
+        self.new_common, r = {}, max(1e-3, 1 / (self.n_sparse + 9))
         for name, (m, s) in self.common.items():
-            z, *self.new_common[name] = scaled(x.get(name, m), m, s, r, 31)
+            z, *self.new_common[name] = scaled(x.get(name, m), m, s, r, self.n_sparse + 9)
             if name in x:
                 x = x | {name: z}
         return x
@@ -170,8 +170,8 @@ class Tracker:
         if self.sparse:
             self.forget_rows()
             self.leave_out_splines()
-            if self.n >= 30:
-                many = {name for name in self.means if 4 * self.had[name] >= self.n}
+            if self.n >= 8:
+                many = {name for name in self.means if 2 * self.had[name] >= self.n}
                 self.common = {name: (self.means[name], self.spreads[name]) for name in many}
         return self.sparse
 

@@ -66,6 +66,15 @@ def wide_table(n=150, seed=11):
         yield x | {f"{c}={int(rng.expovariate(0.03))}": 1.0 for c in "bcdefghi"}, y
 
 
+def logs(n=150, seed=12):
+    """Two numbers and thirty categories: too many names within some ten examples."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        x = {"bytes": rng.lognormvariate(8.0, 2.0), "status": 200.0 + 100.0 * rng.randrange(4)}
+        y = x["bytes"] > 3e3 * (1.0 + (x["status"] > 350.0))
+        yield x | {f"{c}={rng.randrange(60)}": 1.0 for c in range(30)}, y
+
+
 def text(n=150, seed=8):
     """Words, most of them rare: too many names for dense scaling, after a while."""
     rng = random.Random(seed)
@@ -96,6 +105,7 @@ OWN = {
     "table": table,
     "text": text,
     "wide table": wide_table,
+    "logs": logs,
     "growing": partial(paired, 1, 18, 50),
 }
 #: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on, in rows that

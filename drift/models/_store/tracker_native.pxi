@@ -10,14 +10,15 @@ cdef extern from *:
     #include "experts.h"
     #include "linear.h"
     #define FEW_NAMES 256
-    #define FEW_EXAMPLES 30
+    #define FEW_EXAMPLES 8
     #define DENSE_NAMES 4096
     #define SPARSE_SHARE 0.25
+    #define COMMON_SHARE 0.5
     #define RATE 1e-3
     #define LEAST 1e-9
     """
     enum: FEW_NAMES, FEW_EXAMPLES, DENSE_NAMES
-    double SPARSE_SHARE, RATE, LEAST
+    double SPARSE_SHARE, COMMON_SHARE, RATE, LEAST
     enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_SPLINES, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_KNOTS, DRIFT_PAIRED, DRIFT_DRAWS, DRIFT_MAPS
     double DRIFT_TIE
     const uint64_t drift_step

@@ -452,7 +452,7 @@ cdef class Scaling:
         from drift.models._tracker.slots import hash_of
 
         cdef int j, k, n
-        cdef double least = SPARSE_SHARE * (self.n_examples + 1)
+        cdef double least = COMMON_SHARE * (self.n_examples + 1)
         cdef dict found = {}
         if self.n_examples + 1 >= FEW_EXAMPLES:
             for j, name in enumerate(self.names if self.fresh is None else self.names + self.fresh):

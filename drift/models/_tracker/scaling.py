@@ -28,9 +28,10 @@ __all__ = ["DENSE_NAMES", "Point", "Scaling", "values_of"]
 
 #: Names that dense scaling tells apart.
 DENSE_NAMES = 4096
-#: Names up to which nothing is sparse, and the share of them that examples have where it is. What
-#: has the same share of the examples, and of this many at least, is standardised there, too.
-FEW_NAMES, SPARSE_SHARE, FEW_EXAMPLES = 256, 0.25, 30
+#: Names up to which nothing is sparse, and the share of them that examples have where it is.
+FEW_NAMES, SPARSE_SHARE = 256, 0.25
+#: What such a share of the examples had, if they were so many, is standardised there, too.
+COMMON_SHARE, FEW_EXAMPLES = 0.5, 8
 #: Rate of the running mean and deviation, the largest value in deviations, and least mean square.
 RATE, MOST, LEAST = 1e-3, 3.0, 1e-9
 #: Behind as many examples a value counts in mean and deviation as at most so many deviations off,
@@ -264,7 +265,7 @@ class Scaling(Part):
 
     def _common(self) -> dict[int, int]:
         """Return what many of not too few examples had, by the number it gets in sparse rows."""
-        least = SPARSE_SHARE * self.n_examples
+        least = COMMON_SHARE * self.n_examples
         return {
             hash_of(name) >> (64 - NUMBER_BITS): j
             for j, name in enumerate(self.names)
