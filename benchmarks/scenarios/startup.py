@@ -45,7 +45,8 @@ def python(code: str, *arguments: str) -> str:
     """Run a fresh Python; return what it prints."""
     done = subprocess.run(  # noqa: S603 - the code is above
         [sys.executable, "-c", code, *arguments],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        # An empty value: what was compiled before is kept, as it is where drift is installed.
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""},
         capture_output=True,
         text=True,
         check=True,
