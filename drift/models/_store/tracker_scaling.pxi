@@ -205,11 +205,11 @@ cdef class Scaling:
         cdef double *values = self.raw
         if not norm <= 1e150:
             raise culprit(x.row(i) if features is None else features)
+        self.reserve_slots_of(self.n_read)
         if self.n_common:
             values = self.scaled
             self.scale_common()
             norm = norm_of(values, self.n_read)
-        self.reserve_slots_of(self.n_read)
         memset(self.table, 0xFF, (self.mask + 1) * sizeof(int32_t))
         self.n_slots = self.n_present = 0
         drift_hats(&self.hats, NULL, NULL, NULL, NULL, 0, 0, False)
@@ -225,13 +225,16 @@ cdef class Scaling:
         return 0
 
     cdef void scale_common(self) noexcept:
-        """Standardise the features that are; one that the example lacks changes no mean."""
+        """Standardise the features that are; one that the example lacks changes no mean.
+
+        Their places are in `slots` until it has those of the example.
+        """
         cdef int j, k, n = self.n_common
         cdef double *rows = self.table_rows
         cdef double *raw = rows + 4 * n
         memcpy(raw, rows, n * sizeof(double))
         for k in range(self.n_read):
-            j = self.place_of_common(k)
+            j = self.slots[k] = self.place_of_common(k)
             if j >= 0:
                 raw[j] = self.raw[k]
         drift_standardise(
@@ -239,7 +242,7 @@ cdef class Scaling:
             max(RATE, 1.0 / (self.n_examples + FEW_EXAMPLES + 1)), n,
         )
         for k in range(self.n_read):
-            j = self.place_of_common(k)
+            j = self.slots[k]
             self.scaled[k] = rows[5 * n + j] if j >= 0 else self.raw[k]
 
     cdef int place_of_common(self, int k) noexcept:

@@ -126,6 +126,10 @@ def _splined(z: NDArray[np.float64], present: NDArray[np.bool_], pairs: bool) ->
     return Hats(knots, hats.astype(np.float32), near)
 
 
+def _number(name: Hashable) -> int:
+    return hash_of(name) >> (64 - NUMBER_BITS)
+
+
 def _standardised(
     v: NDArray[np.float64], mean: NDArray[np.float64], variance: NDArray[np.float64], rate: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -199,15 +203,15 @@ class Scaling(Part):
         return self._unit(values) if self.sparse else self._dense(values)
 
     def _unit(self, values: dict[Hashable, float]) -> Point:
-        numbered = [(hash_of(name) >> (64 - NUMBER_BITS), v) for name, v in values.items()]
+        numbered = [(_number(name), v) for name, v in values.items()]
         learnt: dict[str, Any] = {}
         if len(self.common):
             given, v = dict(numbered), self.mean.copy()
-            place = {n: j for j, n in enumerate(self.common.tolist()) if n in given}
-            v[list(place.values())] = [given[n] for n in place]
+            at = {n: j for j, n in enumerate(self.common.tolist()) if n in given}
+            v[list(at.values())] = [given[n] for n in at]
             rate = max(RATE, 1.0 / (self.n_examples + FEW_EXAMPLES + 1))
             z, learnt["mean"], learnt["variance"] = _standardised(v, self.mean, self.variance, rate)
-            numbered = [(n, float(z[place[n]]) if n in place else v) for n, v in numbered]
+            numbered = [(n, float(z[at[n]]) if n in at else v) for n, v in numbered]
             numbered = [(n, v) for n, v in numbered if v]
         norm = math.sqrt(math.fsum(v * v for _, v in numbered))
         if not norm:  # no values, or such small ones that their squares vanish
@@ -255,19 +259,17 @@ class Scaling(Part):
             return False
         rare = self.n_values < SPARSE_SHARE * n_names * self.n_examples
         if rare or n_names == DENSE_NAMES:
-            found = self._common()
-            place = [found[number] for number in sorted(found)]
+            common = self._common()
+            place = list(common.values())
             kept = {"mean": self.mean[place], "variance": self.variance[place]}
+            kept["common"] = np.array(list(common), np.int64)
             vars(self).update(Scaling("sparse", pairs=False).__dict__, auto=True, **kept)
-            self.common = np.array(sorted(found), np.int64)
             return True
         return False
 
     def _common(self) -> dict[int, int]:
         """Return what many of not too few examples had, by the number it gets in sparse rows."""
-        least = COMMON_SHARE * self.n_examples
-        return {
-            hash_of(name) >> (64 - NUMBER_BITS): j
-            for j, name in enumerate(self.names)
-            if self.n_examples >= FEW_EXAMPLES and self.present[j] >= least
-        }
+        if self.n_examples < FEW_EXAMPLES:
+            return {}
+        places = np.flatnonzero(self.present >= COMMON_SHARE * self.n_examples).tolist()
+        return dict(sorted({_number(self.names[j]): j for j in places}.items()))
