@@ -33,11 +33,8 @@ class _Commands(click.Group):
     """The modules of this folder; one is imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(
-            module.name
-            for module in pkgutil.iter_modules(__path__)
-            if not module.name.startswith("_")
-        )
+        names = [module.name for module in pkgutil.iter_modules(__path__)]
+        return sorted(name for name in names if not name.startswith("_"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         known = self.list_commands(ctx)

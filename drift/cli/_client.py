@@ -75,10 +75,9 @@ def _noting_failures() -> Iterator[deque[BaseException]]:
     found: deque[BaseException] = deque(maxlen=100)
 
     def note(record: logging.LogRecord) -> bool:
-        args = record.args if isinstance(record.args, tuple) else ()
-        found.extend(
-            one for one in args if isinstance(one, BaseException) and not _is_about_bootstrap(one)
-        )
+        for value in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(value, BaseException) and not _is_about_bootstrap(value):
+                found.append(value)
         return True
 
     logger = logging.getLogger("kafka.net.manager")

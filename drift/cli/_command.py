@@ -90,12 +90,8 @@ def fail(message: str, code: int) -> NoReturn:
 def say(line: str, *, err: bool = False) -> None:
     """Print a line; in a terminal it is wrapped between words, in a pipe or a log it is not."""
     if (sys.stderr if err else sys.stdout).isatty():
-        line = textwrap.fill(
-            line,
-            shutil.get_terminal_size().columns,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
     click.echo(line, err=err)
 
 
@@ -144,10 +140,12 @@ def _command(kind: type[Command]) -> click.Command:
     def callback(**texts: Any) -> None:
         given = {name: text for name, text in texts.items() if text is not None}
         try:
-            command = kind(**{o.field: _value(o, given[o.field]) for o in own if o.field in given})
-            command.given = {o.name: _value(o, given[o.field]) for o in shared if o.field in given}
+            values = {one.field: _value(one, given[one.field]) for one in own if one.field in given}
+            more = {one.name: _value(one, given[one.field]) for one in shared if one.field in given}
         except ParameterError as error:
             fail(str(error), 2)
+        command = kind(**values)
+        command.given = more
         command.answer()
 
     first = [one for one in own if one.field in kind.__annotations__]

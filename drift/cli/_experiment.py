@@ -43,11 +43,8 @@ class Experiment(Command):
 
     def settings(self) -> dict[str, Any]:
         """Return what the function is called with: every option by its name."""
-        return {
-            **{one.name: getattr(self, one.name) for one in fields(self)},
-            "output": self.folder,
-            "progress": True,
-        }
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return given | {"output": self.folder, "progress": True}
 
     def show(self, results: Any) -> None:
         """Print the results and where they are."""

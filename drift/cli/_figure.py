@@ -49,13 +49,14 @@ class _Partition:
         self._seen: set[int] = set()
 
     def is_new(self, offset: int) -> bool:
-        new = offset not in self._seen
-        self.again += not new
+        if offset in self._seen:
+            self.again += 1
+            return False
         self._seen.add(offset)
         if len(self._seen) > 2 * _REMEMBERED:
             newest = max(self._seen)
             self._seen = {one for one in self._seen if one > newest - _REMEMBERED}
-        return new
+        return True
 
 
 class ErrorFigure:
@@ -141,11 +142,12 @@ class ErrorFigure:
         columns = [Column(name, justify="right") for name in numbers]
         table = Table("partition", *columns, box=None, padding=(0, 3, 0, 0))
         for (topic, number), one in sorted(self.partitions.items()):
+            recent = sum(one.recent) / max(1, len(one.recent))
             table.add_row(
                 f"{topic}:{number}",
                 f"{one.examples:,}",
                 f"{one.mistakes / max(1, one.examples):.1%}",
-                f"{sum(one.recent) / max(1, len(one.recent)):.1%}",
+                f"{recent:.1%}",
                 f"{one.again:,}",
                 one.checkpoint or "",
             )

@@ -106,8 +106,10 @@ def configuration(table: Mapping[str, Any], prefix: str = "model") -> dict[str, 
     for name, value in {**defaults, **parameters}.items():
         if name == "kernel" and value is None and ":" not in table["class"]:
             value = {"class": "Polynomial", "degree": 4, "normalize": True}  # noqa: PLW2901
-        key = f"{prefix}.{name}"
-        entries |= configuration(value, key) if _is_table(value) else {key: value}
+        if _is_table(value):
+            entries |= configuration(value, f"{prefix}.{name}")
+        else:
+            entries[f"{prefix}.{name}"] = value
     return entries
 
 
@@ -174,12 +176,7 @@ def _named(name: str) -> Callable[..., Any]:
     if "." in name:
         written = ":".join(name.rsplit(".", 1))
         raise ParameterError(f"{name!r} has no colon between module and class: write {written!r}")
-    known = drift_models() | {
-        "OneVsRest": models.OneVsRest,
-        "Averaged": models.Averaged,
-        "Linear": kernels.Linear,
-        "Polynomial": kernels.Polynomial,
-        "RBF": kernels.RBF,
-    }
+    others = (models.OneVsRest, models.Averaged, kernels.Linear, kernels.Polynomial, kernels.RBF)
+    known = drift_models() | {kind.__name__: kind for kind in others}
     check_names("no model or kernel", [name], known)
     return known[name]

@@ -65,11 +65,8 @@ class Verify(_Signed):
         key = read_key(self.key_file)
         with naming(self.file):
             description = verify(load(self.file), key=key)
-        unread = (
-            ", its model a pickle that was not loaded"
-            if description.header["payload"] == "pickle"
-            else ""
-        )
+        kind = description.header["payload"]
+        unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
         signed = "" if key is None else ", signed with this key"
         click.echo(f"{self.file}: sound{signed}{unread}")
 

@@ -114,12 +114,10 @@ class Compare(Experiment):
         from drift.experiments import compare  # noqa: PLC0415
         from drift.streams import read_stream  # noqa: PLC0415
 
-        stream = read_stream(
-            settings.pop("file"),
-            settings.pop("target"),
-            time=settings.pop("time"),
-            rows=settings.pop("rows"),
+        source, target, time, rows = (
+            settings.pop(name) for name in ("file", "target", "time", "rows")
         )
+        stream = read_stream(source, target, time=time, rows=rows)
         if len(labels := {y for _, y in stream}) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"

@@ -98,11 +98,12 @@ def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream)
     """Refuse a topic that does not hold a beginning of this stream, by its last messages."""
     wanted = {(end - 1) * len(ends) + number: number for number, end in ends.items() if end}
     last = max(wanted, default=-1)
-    if last >= stream.n_samples or any(
-        (found := reader.at(wanted[row], row // len(ends))) is not None and found.value != value
-        for row, value in enumerate(islice(messages(stream), last + 1))
-        if row in wanted
-    ):
+    foreign = last >= stream.n_samples
+    for row, value in enumerate(islice(messages(stream), last + 1)):
+        if row in wanted and not foreign:
+            found = reader.at(wanted[row], row // len(ends))
+            foreign = found is not None and found.value != value
+    if foreign:
         raise ConsumerError(
             f"{reader.topic} holds something else than this stream: give the options that it was "
             "begun with, or another topic"

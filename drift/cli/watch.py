@@ -31,10 +31,8 @@ class Watch(Client):
         figure = ErrorFigure()
         with Reader(self.topic, reading) as reader:
             if not reader.partitions:
-                click.echo(
-                    f"there is no topic {self.topic}, or this user may not see it: waiting for it",
-                    err=True,
-                )
+                missing = f"there is no topic {self.topic}, or this user may not see it"
+                click.echo(f"{missing}: waiting for it", err=True)
             with drawn(figure):
                 while end is None or time.monotonic() < end:
                     figure.add(reader.poll(0.5))
