@@ -44,7 +44,8 @@ def produce(
     """
     with needing("kafka-python", "kafka"):
         from kafka import KafkaProducer  # noqa: PLC0415 - an extra
-    producer = KafkaProducer(**_client_args(broker))
+    # They wait for the flush, so that what fits is one batch, however fast the producer's thread.
+    producer = KafkaProducer(**_client_args(broker), linger_ms=60_000)
     try:
         sent = [producer.send(topic, value, key=b"", partition=partition) for value in values]
         producer.flush(timeout=30)
