@@ -179,7 +179,7 @@ def test_the_commands_print_where_it_answers_and_leave_nothing(tmp_path):
 
     def run(command, *options):
         line = [sys.executable, tool.__file__, command, "--folder", str(folder), *options]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=90, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
         return done.returncode, done.stdout + done.stderr
 
     try:
