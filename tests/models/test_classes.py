@@ -69,10 +69,13 @@ def batch(kind, n=100, width=12, classes=5):
     return X, [f"class {k}" for k in y]
 
 
+def as_dicts(X):
+    return [{j: v for j, v in enumerate(x) if v} for x in X.tolist()]
+
+
 def loop(model, X, y):
     predictions = []
-    for x, label in zip(X.tolist(), y, strict=True):
-        x = {j: v for j, v in enumerate(x) if v}  # noqa: PLW2901
+    for x, label in zip(as_dicts(X), y, strict=True):
         predictions.append(model.predict_one(x))
         model.learn_one(x, label)
     return predictions
@@ -154,6 +157,40 @@ def test_rows_of_more_columns_than_are_summed_at_once(model):
     predictions = [*many.predict_learn_many(X[:150], y[:150])]
     predictions += [*many.predict_learn_many(X[150:], y[150:])]
     assert predictions == expected
+    assert pickle.dumps(many) == pickle.dumps(one)
+
+
+@pytest.mark.skipif(not compiled, reason="only compiled code has windows")
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        OneVsRest(LBP(360, RBF(0.01))),
+        OneVsRest(Forgetron(360)),
+        OneVsRest(SPA(kernel=Polynomial(3))),
+        PassiveAggressive(kernel=Polynomial(4, normalize="rows"), budget=360),
+        MRBP(360, Linear(), seed=1),
+        ProjectronPlusPlus(2.0, RBF(0.01)),
+    ],
+    ids=lambda model: repr(model)[:30],
+)
+def test_rows_whose_columns_do_not_fit_a_cache(model, classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(640, 1500))
+    dense = np.linspace(0.0, 2.0, 1500)
+    X[:500][rng.random((500, 1500)) > dense] = 0.0  # of every density
+    X[500:560][rng.random((60, 1500)) > dense[::-1]] = 0.0  # columns turn dense and sparse
+    X[600:620] = X[580:600]
+    y = (X[:, 1499] > 0) + (X[:, 1498] > 1.0) * (classes - 2)
+    y[rng.random(640) < 0.5] = 0  # which nobody can learn
+    model = getattr(model, "model", model) if classes == 2 else model
+    one, many = model.clone(), model.clone()
+    expected = loop(one, X, y.tolist())
+    predictions = [*many.predict_learn_many(X[:450], y[:450])]
+    predictions += [*many.predict_learn_many(X[450:], y[450:])]
+    assert predictions == expected
+    assert pickle.dumps(many) == pickle.dumps(one)
+    assert many.predict_many(X[300:]).tolist() == [one.predict_one(x) for x in as_dicts(X[300:])]
     assert pickle.dumps(many) == pickle.dumps(one)
 
 

@@ -279,11 +279,11 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_EIGHT(k) (DRIFT_FOUR(k) + DRIFT_FOUR((k) + 4))
 #define DRIFT_AXPY(name, count, SUM)                                                                \
     DRIFT_CLONES static void DRIFT_NAME(name)(REAL *__restrict acc, const REAL *const *columns,     \
-                                              const REAL *weights, int n) {                         \
+                                              const REAL *weights, int from, int n) {               \
         const REAL *c[count];                                                                       \
         REAL u[count];                                                                              \
         for (int k = 0; k < count; k++) {                                                           \
-            c[k] = columns[k];                                                                      \
+            c[k] = columns[k] + from;                                                               \
             u[k] = weights[k];                                                                      \
         }                                                                                           \
         for (int i = 0; i < n; i++) acc[i] += SUM;                                                  \
@@ -297,30 +297,42 @@ DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
 #undef DRIFT_TWO
 
 /* Few dense columns: four at a time, added one by one. */
-DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int n) {
-    const REAL *__restrict c0 = c[0], *__restrict c1 = c[1], *__restrict c2 = c[2], *__restrict c3 = c[3];
+DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int from,
+                                                int n) {
+    const REAL *__restrict c0 = c[0] + from, *__restrict c1 = c[1] + from;
+    const REAL *__restrict c2 = c[2] + from, *__restrict c3 = c[3] + from;
     REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
     for (int i = 0; i < n; i++)
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
 }
 
-/* Dense columns, of which there is room for three more. */
-static void DRIFT_NAME(drift_add_dense)(REAL *acc, const REAL **dense, REAL *weight, int count, int n) {
-    int k = 0, many = count >= DRIFT_MANY;
-    for (; count & 3; count++) { /* nothing times a column at hand is nothing */
+/* Fill up dense columns, of which there is room for three more, to a multiple of four: nothing times a
+   column at hand is nothing. */
+static void DRIFT_NAME(drift_pad)(const REAL **dense, REAL *weight, int count) {
+    for (; count & 3; count++) {
         dense[count] = dense[0];
         weight[count] = 0;
     }
-    if (!many) {
-        for (; k < count; k += 4) DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, n);
-        return;
+}
+
+/* Add the next of `count` dense columns, padded, from number k on in n slots; return the next one's number. */
+static inline int DRIFT_NAME(drift_add_round)(REAL *acc, const REAL *const *dense, const REAL *weight, int count,
+                                             int k, int from, int n) {
+    int padded = (count + 3) & ~3;
+    if (count < DRIFT_MANY) {
+        DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, from, n);
+        return k + 4;
     }
-    for (; count - k >= 16; k += 16) DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, n);
-    if (count - k >= 8) {
-        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, n);
-        k += 8;
+    if (padded - k >= 16) {
+        DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, from, n);
+        return k + 16;
     }
-    if (count > k) DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, n);
+    if (padded - k >= 8) {
+        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, from, n);
+        return k + 8;
+    }
+    DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, from, n);
+    return k + 4;
 }
 
 DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict row, const REAL *__restrict acc,
@@ -368,11 +380,11 @@ static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST li
     }
 }
 
-/* Add the inner products over at most DRIFT_CHUNK columns. Dense ones come first, then sparse ones,
-   then single cells, each kind in the point's order: what a column is changes from one to the next,
-   and a loop over all of them would stumble each time. */
+/* Add the inner products over at most DRIFT_CHUNK columns. Dense ones come first, unless they are
+   summed up in `acc` already, then sparse ones, then single cells, each kind in the point's order: what
+   a column is changes from one to the next, and a loop over all of them would stumble each time. */
 static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const int32_t *ids,
-                                       const double *values, int count, int n) {
+                                       const double *values, int count, int n, int summed) {
     const REAL *dense[DRIFT_CHUNK + 3];
     REAL weight[DRIFT_CHUNK + 3];
     DRIFT_LIST lists[DRIFT_CHUNK + DRIFT_AHEAD];
@@ -388,7 +400,9 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
         singles[n_singles] = t;
         n_singles += c->room == 1;
     }
-    DRIFT_NAME(drift_add_dense)(acc, dense, weight, n_dense, n);
+    DRIFT_NAME(drift_pad)(dense, weight, n_dense);
+    for (int k = summed ? n_dense : 0; k < n_dense;)
+        k = DRIFT_NAME(drift_add_round)(acc, dense, weight, n_dense, k, 0, n);
     for (int k = 0; k < DRIFT_AHEAD; k++) {
         lists[n_lists + k] = (DRIFT_LIST){(const DRIFT_CELL *)acc, 0, 0};
         DRIFT_PREFETCH(lists[k].cells);
@@ -406,13 +420,17 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
 }
 
 /* work[slot] = <support in slot, point>, for the point's sorted columns, both as scaled. There is a
-   place before the first slot. */
+   place before the first slot. `sums` is a window's row of the point, or NULL. */
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
-                                  void *work, int n) {
-    if (n) memset(work, 0, (size_t)n * sizeof(REAL)); /* without slots there is no block */
+                                  void *work, int n, const void *sums) {
+    if (!n) return; /* without slots there is no block */
+    if (sums)
+        memcpy(work, sums, (size_t)n * sizeof(REAL));
+    else
+        memset(work, 0, (size_t)n * sizeof(REAL));
     for (int t = 0; t < count; t += DRIFT_CHUNK)
         DRIFT_NAME(drift_add_chunk)((REAL *)work, columns, ids + t, values + t,
-                                    count - t < DRIFT_CHUNK ? count - t : DRIFT_CHUNK, n);
+                                    count - t < DRIFT_CHUNK ? count - t : DRIFT_CHUNK, n, sums && !t);
 }
 
 static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {
@@ -521,6 +539,8 @@ static int DRIFT_NAME(drift_widen_dense)(DriftColumn *c, int before, int after) 
     c->block = block;
     return 0;
 }
+
+#include "window.h"
 
 #undef DRIFT_CELL
 #undef DRIFT_CELLS

@@ -43,6 +43,7 @@ include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
 include "columns_guard.pxi"
 include "columns_calibration.pxi"
+include "columns_window.pxi"
 include "columns_supports.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
@@ -82,6 +83,8 @@ cdef class ColumnStore(Changes):
         size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
         size += self.old_room * sizeof(double) + self.gone_room * sizeof(Gone)
         size += self.point_room * (5 * sizeof(int32_t) + (6 if self.numbered else 10) * sizeof(double))
+        if self.window is not None:
+            size += self.window.__sizeof__()
         return object.__sizeof__(self) + size
 
     def state(self):

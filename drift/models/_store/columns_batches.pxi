@@ -36,15 +36,52 @@ cdef int best_class(const double *scores, const double *factors, int count) noex
 cdef class Batches(Scores):
     """Scores of rows until one is an update, and of the classes that share the supports."""
 
+    cdef int read_next(self, RowsView view, int i) except -1:
+        """Read a row of a batch whose next rows come after it, and open a window where that pays."""
+        cdef Py_ssize_t slot = self.padded() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
+        cdef int k, n_dense = 0
+        self.read_row_at(view, i)
+        if self.window_row >= 0 or self.count * slot < DRIFT_WORTH or i == view.size - 1:
+            return 0
+        for k in range(self.count):
+            n_dense += drift_is_dense(&self.columns[self.ids[k]])
+        if n_dense * slot >= DRIFT_WORTH:
+            self.open_window(view, i)
+            self.read_row_at(view, i)
+        return 0
+
+    cdef int open_window(self, RowsView view, int first) except -1:
+        """Sum up the dense columns of the rows from one on."""
+        cdef Window window = Window(view.rows, first, self.padded(), self.wide)
+        cdef int i
+        self.window = None
+        for i in range(first, min(first + DRIFT_WINDOW, view.size)):
+            try:
+                self.read_row_at(view, i)
+            except FeatureError:
+                break  # which is raised when the row's turn comes
+            self.sort_point()
+            drift_note_row(self.wide, window.noted, i - first, self.columns, self.sorted_ids, self.sorted_values, self.count)
+            window.size += 1
+        drift_sum_rows(self.wide, window.noted, window.sums, window.size, window.slots)
+        self.window = window
+        return 0
+
+    cdef void close_window(self, RowsView view, int done) noexcept:
+        """Let go of a window, and the batch, where at most one row is left."""
+        if done >= view.size - 1:
+            self.window = None
+
     def score_rows(self, rows):
         """Score of each row of a `drift.models._store.rows.Rows`."""
         cdef RowsView view = RowsView(rows)
         cdef int i
         cdef list scores = []
         self.index(rows.width)
-        for i in range(<int>len(rows)):
-            self.read_row_at(view, i)
+        for i in range(view.size):
+            self.read_next(view, i)
             scores.append(self.score())
+        self.close_window(view, view.size)
         return scores
 
     @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
@@ -59,13 +96,14 @@ cdef class Batches(Scores):
         cdef int i
         cdef double own, value, margin = model._update_margin
         self.index(rows.width)
-        for i in range(<int>len(predictions), <int>len(rows)):
-            self.read_row_at(view, i)
+        for i in range(<int>len(predictions), view.size):
+            self.read_next(view, i)
             value, own = self.score(), (<int8_t *>sign.view.buf)[i]
             known, y = model._labels, labels[i]
             if not self.pass_over(y, own, value, margin, model):
                 self.take_step(Row(rows, i), y, own, value, model)
             predictions.append(known[1 if value > 0.0 else 0])
+        self.close_window(view, view.size)
 
     def class_scores(self, weights, scores, roundings):
         """Score the point under several sets of coefficients, with one kernel row.
@@ -122,9 +160,9 @@ cdef class Batches(Scores):
         cdef double *scores = doubles(work, 2 * count)
         cdef double *factors = doubles(factor, count)
         self.index(rows.width)
-        for i in range(<int>len(predictions), <int>len(rows)):
+        for i in range(<int>len(predictions), view.size):
             own = -1 if labels is None else numbers.get(labels[i], count)
-            self.read_row_at(view, i)
+            self.read_next(view, i)
             if not self.score_classes(weight, count, scores, scores + count):
                 break
             if own < 0:
@@ -138,6 +176,7 @@ cdef class Batches(Scores):
                     scores[c] *= factors[c]
                 calibration.take_classes(scores, count, own, 1.0)
             predictions.append(names[own])
+        self.close_window(view, <int>len(predictions))
 
     cdef bint may_be_held(self) noexcept:
         """Whether a support may be the point, whose kernel row was just made."""

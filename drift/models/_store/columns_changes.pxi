@@ -57,6 +57,8 @@ cdef class Changes(Batches):
             slot = self.used
             self.used += 1
         self.rows[slot] = row
+        if self.window is not None:
+            self.window.change(slot)
         if self.logging:
             push(&self.added, slot)
         self.scored = self.filled = self.current = False

@@ -20,6 +20,11 @@ cdef extern from *:
     #define drift_make_dense(wide, ...) DRIFT_EITHER(drift_make_dense, wide, __VA_ARGS__)
     #define drift_make_sparse(wide, ...) DRIFT_EITHER(drift_make_sparse, wide, __VA_ARGS__)
     #define drift_widen_dense(wide, ...) DRIFT_EITHER(drift_widen_dense, wide, __VA_ARGS__)
+    #define drift_window_size(wide) DRIFT_EITHER(drift_window_size, wide)
+    #define drift_note_row(wide, ...) DRIFT_EITHER(drift_note_row, wide, __VA_ARGS__)
+    #define drift_is_noted(wide, ...) DRIFT_EITHER(drift_is_noted, wide, __VA_ARGS__)
+    #define drift_sum_rows(wide, ...) DRIFT_EITHER(drift_sum_rows, wide, __VA_ARGS__)
+    #define drift_sum_block(wide, ...) DRIFT_EITHER(drift_sum_block, wide, __VA_ARGS__)
     """
     ctypedef struct DriftColumn:
         void *block
@@ -53,6 +58,7 @@ cdef extern from *:
     int drift_numbers_enter(DriftNumbers *, const int32_t *, int32_t) nogil
     void drift_numbers_leave(DriftNumbers *, const int32_t *, int32_t) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_DENSE, DRIFT_SPARSE
+    enum: DRIFT_WINDOW, DRIFT_WORTH, DRIFT_CHANGES
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
     void drift_prefetch_rest(const DriftColumn *) nogil
@@ -62,7 +68,7 @@ cdef extern from *:
     void drift_rbf(double *, const double *, double, double, int) nogil
     void drift_rbf_exact(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
-    void drift_dots(bint, DriftColumn *, const int32_t *, const double *, int, void *, int) nogil
+    void drift_dots(bint, DriftColumn *, const int32_t *, const double *, int, void *, int, const void *) nogil
     double drift_score(bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *) nogil
     void drift_widen(bint, double *, const void *, const double *, double, int) nogil
     int drift_put(bint, DriftColumn *, int, double, int, int) nogil
@@ -71,6 +77,11 @@ cdef extern from *:
     int drift_make_dense(bint, DriftColumn *, int) nogil
     int drift_make_sparse(bint, DriftColumn *, int) nogil
     int drift_widen_dense(bint, DriftColumn *, int, int) nogil
+    size_t drift_window_size(bint) nogil
+    void drift_note_row(bint, void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
+    bint drift_is_noted(bint, const void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
+    void drift_sum_rows(bint, void *, void *, int, int) nogil
+    void drift_sum_block(bint, const void *, void *, int, int, int) nogil
 
 
 cdef extern from "Python.h":

@@ -17,12 +17,16 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
 cdef class RowsView:
     """The arrays of a `drift.models._store.rows.Rows`, held as long as this is."""
 
+    cdef object rows
+    cdef int size
     cdef Py_buffer indptr, indices, data
 
     def __cinit__(self, rows):
+        self.rows = rows
         PyObject_GetBuffer(rows.indptr, &self.indptr, PyBUF_SIMPLE)
         PyObject_GetBuffer(rows.indices, &self.indices, PyBUF_SIMPLE)
         PyObject_GetBuffer(rows.data, &self.data, PyBUF_SIMPLE)
+        self.size = <int>(self.indptr.len // <Py_ssize_t>sizeof(int64_t)) - 1
 
     def __dealloc__(self):
         PyBuffer_Release(&self.indptr); PyBuffer_Release(&self.indices); PyBuffer_Release(&self.data)
@@ -55,6 +59,7 @@ cdef class Point(Supports):
     cdef readonly long serial  # number of points read
     cdef double divisor, point_scale, point_squared, point_share
     cdef bint ordered  # whether sorted_ids are its
+    cdef int window_row  # its number in the window's batch, or -1
     cdef bint was_scored, was_filled  # for the point read before
     cdef unsigned long reader  # thread of the point
 
@@ -111,6 +116,7 @@ cdef class Point(Supports):
         self.was_scored, self.was_filled = self.scored, self.filled
         self.last_norm2 = self.point_norm2
         self.count = self.read_size = self.n_unknown = 0
+        self.window_row = -1
         self.plain = self.by_index = False
         self.serial += 1
         self.scored = self.filled = self.current = self.ordered = False
@@ -175,6 +181,7 @@ cdef class Point(Supports):
             return
         else:
             features = as_dict(x)
+        self.window = None  # its batch is over
         self.begin_point()
         try:
             if self.note_plain(features):
@@ -345,6 +352,7 @@ cdef class Point(Supports):
         cdef int size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
         cdef int32_t *indices = <int32_t *>view.indices.buf + start
         cdef double *data = <double *>view.data.buf + start
+        cdef bint held
         if (
             self.current
             and self.by_index
@@ -354,8 +362,11 @@ cdef class Point(Supports):
         ):
             self.guard.check()
             self.reader = PyThread_get_thread_ident()
-            return 0
-        return self.read_row(indices, data, size)
+        else:
+            self.read_row(indices, data, size)
+        held = self.window is not None and self.window.holds(view.rows, i, self.padded())
+        self.window_row = i if held else -1
+        return 0
 
     def read_support(self, int slot):
         """Take a support as the point."""

@@ -24,8 +24,11 @@ cdef class Scores(Point):
     cdef int compute_dots(self) except -1:
         """Fill `work` with the inner products of the point and every slot, both as scaled."""
         cdef int n = self.padded()
+        cdef const void *sums = NULL
         self.sort_point()
-        drift_dots(self.wide, self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n)
+        if self.window_row >= 0 and self.window.holds(self.window.rows, self.window_row, n):
+            sums = self.window.sums_of(self.window_row, self.columns, self.sorted_ids, self.sorted_values, self.count)
+        drift_dots(self.wide, self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, sums)
         return n
 
     cdef int compute_score(self) except -1:

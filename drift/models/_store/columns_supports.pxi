@@ -143,6 +143,7 @@ cdef class Supports:
     cdef int old_room
     # What of the point below holds until the supports change: last_score, row, ids.
     cdef bint scored, filled, current
+    cdef Window window  # of the batch under way, or None
 
     def __cinit__(self, kernel, bint wide=False, limit=None, bint numbered=False):
         self.kernel = kernel

@@ -534,7 +534,7 @@ cdef class TrackerCore(Scaling):
             work = <double *>self.work_block + DRIFT_LANES
         else:
             work = <float *>self.work_block + DRIFT_LANES
-        drift_dots(store.wide, store.columns, ids, self.support_values, count, work, n)
+        drift_dots(store.wide, store.columns, ids, self.support_values, count, work, n, NULL)
         self.widen(work, store.scale[slot], n)
         return 0
 

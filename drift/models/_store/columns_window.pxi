@@ -1,0 +1,53 @@
+# A window: sums over the dense columns of the rows of a batch that come next. See window.h.
+
+@cython.final
+cdef class Window:
+    """Rows of a batch from `first` on, each with its sums in every slot."""
+
+    cdef object rows  # the batch
+    cdef int first, size, slots
+    cdef bint wide
+    cdef void *noted
+    cdef void *sums
+    cdef int changed[DRIFT_CHANGES]  # first slots of the blocks that have changed since
+    cdef int n_changed
+
+    def __cinit__(self, rows, int first, int slots, bint wide):
+        cdef Py_ssize_t real = sizeof(double) if wide else sizeof(float)
+        self.rows, self.first, self.slots, self.wide = rows, first, slots, wide
+        self.noted = malloc(drift_window_size(wide))
+        self.sums = drift_grow(NULL, 0, DRIFT_WINDOW * slots * real)
+        if self.noted == NULL or self.sums == NULL:
+            raise MemoryError("no memory for a window")
+
+    def __dealloc__(self):
+        free(self.noted); drift_free(self.sums)
+
+    def __sizeof__(self):
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float)
+        return object.__sizeof__(self) + drift_window_size(self.wide) + DRIFT_WINDOW * self.slots * real
+
+    cdef bint holds(self, rows, int i, int slots) noexcept:
+        """Whether there are sums of row `i` for so many slots."""
+        return rows is self.rows and self.first <= i < self.first + self.size and slots == self.slots
+
+    cdef void change(self, int slot) noexcept:
+        """Take note that another support is in a slot; what is summed in one without a support has no weight."""
+        cdef int k, block = slot // DRIFT_LANES * DRIFT_LANES
+        for k in range(self.n_changed):
+            if self.changed[k] == block:
+                return
+        if self.n_changed == DRIFT_CHANGES:
+            self.size = 0
+            return
+        self.changed[self.n_changed] = block
+        self.n_changed += 1
+
+    cdef const void *sums_of(self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count) noexcept:
+        """Sums of a row that it holds; NULL where other columns are dense now."""
+        cdef int k, row = i - self.first
+        if not drift_is_noted(self.wide, self.noted, row, columns, ids, values, count):
+            return NULL
+        for k in range(self.n_changed):
+            drift_sum_block(self.wide, self.noted, self.sums, row, self.slots, self.changed[k])
+        return <char *>self.sums + <Py_ssize_t>row * self.slots * (sizeof(double) if self.wide else sizeof(float))
