@@ -41,7 +41,9 @@ cdef class Batches(Scores):
         cdef Py_ssize_t slot = self.padded() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
         cdef int k, n_dense = 0
         self.read_row_at(view, i)
-        if self.window_row >= 0 or self.count * slot < DRIFT_WORTH or i == view.size - 1:
+        if self.count * slot < DRIFT_WORTH or i == view.size - 1:
+            return 0
+        if self.window_row == i and self.window.holds(i, self.padded()):
             return 0
         for k in range(self.count):
             n_dense += drift_is_dense(&self.columns[self.ids[k]])

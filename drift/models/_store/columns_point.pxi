@@ -352,7 +352,6 @@ cdef class Point(Supports):
         cdef int size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
         cdef int32_t *indices = <int32_t *>view.indices.buf + start
         cdef double *data = <double *>view.data.buf + start
-        cdef bint held
         if (
             self.current
             and self.by_index
@@ -364,8 +363,7 @@ cdef class Point(Supports):
             self.reader = PyThread_get_thread_ident()
         else:
             self.read_row(indices, data, size)
-        held = self.window is not None and self.window.holds(view.rows, i, self.padded())
-        self.window_row = i if held else -1
+        self.window_row = i if self.window is not None and self.window.rows is view.rows else -1
         return 0
 
     def read_support(self, int slot):

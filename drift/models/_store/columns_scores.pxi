@@ -26,7 +26,7 @@ cdef class Scores(Point):
         cdef int n = self.padded()
         cdef const void *sums = NULL
         self.sort_point()
-        if self.window_row >= 0 and self.window.holds(self.window.rows, self.window_row, n):
+        if self.window is not None and self.window.holds(self.window_row, n):
             sums = self.window.sums_of(self.window_row, self.columns, self.sorted_ids, self.sorted_values, self.count)
         drift_dots(self.wide, self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, sums)
         return n

@@ -27,9 +27,9 @@ cdef class Window:
         cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float)
         return object.__sizeof__(self) + drift_window_size(self.wide) + DRIFT_WINDOW * self.slots * real
 
-    cdef bint holds(self, rows, int i, int slots) noexcept:
+    cdef bint holds(self, int i, int slots) noexcept:
         """Whether there are sums of row `i` for so many slots."""
-        return rows is self.rows and self.first <= i < self.first + self.size and slots == self.slots
+        return self.first <= i < self.first + self.size and slots == self.slots
 
     cdef void change(self, int slot) noexcept:
         """Take note that another support is in a slot; what is summed in one without a support has no weight."""
