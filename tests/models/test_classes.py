@@ -81,6 +81,17 @@ def loop(model, X, y):
     return predictions
 
 
+def in_two_batches(model, X, y, first):
+    """Models that learnt the rows one by one and in two batches, which are the same."""
+    one, many = model.clone(), model.clone()
+    expected = loop(one, X, y.tolist())
+    predictions = [*many.predict_learn_many(X[:first], y[:first])]
+    predictions += [*many.predict_learn_many(X[first:], y[first:])]
+    assert predictions == expected
+    assert pickle.dumps(many) == pickle.dumps(one)
+    return one, many
+
+
 @pytest.mark.covering(2)
 @pytest.mark.usefixtures("tolerance")
 @pytest.mark.parametrize("kind", ["again", "ties", "sparse", "constant"])
@@ -151,13 +162,7 @@ def test_rows_of_more_columns_than_are_summed_at_once(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 1600))
     X[rng.random(X.shape) > np.linspace(0.05, 1.5, 1600)] = 0.0  # of every density
-    y = rng.integers(4, size=200)  # which nobody can learn
-    one, many = model.clone(), model.clone()
-    expected = loop(one, X, y.tolist())
-    predictions = [*many.predict_learn_many(X[:150], y[:150])]
-    predictions += [*many.predict_learn_many(X[150:], y[150:])]
-    assert predictions == expected
-    assert pickle.dumps(many) == pickle.dumps(one)
+    in_two_batches(model, X, rng.integers(4, size=200), 150)  # which nobody can learn
 
 
 @pytest.mark.skipif(not compiled, reason="only compiled code has windows")
@@ -184,12 +189,7 @@ def test_rows_whose_columns_do_not_fit_a_cache(model, classes):
     y = (X[:, 1499] > 0) + (X[:, 1498] > 1.0) * (classes - 2)
     y[rng.random(640) < 0.5] = 0  # which nobody can learn
     model = getattr(model, "model", model) if classes == 2 else model
-    one, many = model.clone(), model.clone()
-    expected = loop(one, X, y.tolist())
-    predictions = [*many.predict_learn_many(X[:450], y[:450])]
-    predictions += [*many.predict_learn_many(X[450:], y[450:])]
-    assert predictions == expected
-    assert pickle.dumps(many) == pickle.dumps(one)
+    one, many = in_two_batches(model, X, y, 450)
     assert many.predict_many(X[300:]).tolist() == [one.predict_one(x) for x in as_dicts(X[300:])]
     assert pickle.dumps(many) == pickle.dumps(one)
 
