@@ -16,7 +16,7 @@ from oracles_tracker_parts import (
     splined,
 )
 
-LINEAR = [("sgd", 0.3), ("sgd", 3.0), ("adagrad", 0.25), ("kalman", 0.003)]
+LINEAR = [("sgd", (0.3, 0.8)), ("sgd", (3.0, 8.0)), ("adagrad", 0.25), ("kalman", 0.003)]
 SPLINES = [("spline", 1e-4), ("spline", 0.01)]
 GATES = [0.1]
 SURPRISE, CLIP, VOTE, DRAWN, NAMES = 0.25, 1e-3, 0.2, 16, 4096
@@ -92,8 +92,10 @@ class Tracker:
         self.supports, self.squares = [], np.zeros(0)  # the oldest first
         rows = 1 if len(self.classes) < 3 else len(self.classes) + 1
         self.alpha = np.zeros((len(self.experts), rows, 0))
-        self.linear = [Linear(*of, rows) for of in self.linear_rules]
+        self.linear = [Linear(*of, rows, sparse=self.sparse) for of in self.linear_rules]
         self.sum_squares = self.n_squares = 0
+        #: Nats, of the slower and the faster by gradient descent, and how often they were too many.
+        self.behind, self.caught_up = [0.0, 0.0], [0, 0]
 
     def leave_out_splines(self):
         """Sparse rows have no splines, whose scores stay 0."""
@@ -274,17 +276,36 @@ class Tracker:
         n_scores, first_linear = self.alpha.shape[1], len(self.experts)
         residuals = self.residuals(k)[:, -n_scores:]
         chances = self.raw[:, -n_scores:]
-        self.sum_squares += self.square + 1.0
+        self.sum_squares += self.square + (0.04 if self.sparse else 1.0)
         self.n_squares += 1
         for e, (model, phi, near) in enumerate(self.linear_models(), first_linear):
             mean_square = self.sum_squares / self.n_squares
             if not self.sparse or phi is self.phi:
                 model.learn(phi, w, residuals[e], chances[e], mean_square, near=near)
         turns = self.keep_scale()
+        if self.sparse and not turns:
+            self.catch_up()
         surprise = w * loss / (self.mean_loss / self.mean_count)
         self.doubtful |= abs(surprise - SURPRISE) < 1e-5
         if surprise > SURPRISE and not turns:
             self.insert(w * residuals)
+
+    def catch_up(self):
+        """Where an expert fell behind, it goes on from the next faster one's weights, or none."""
+        losses, first = self.losses[-1][1], len(self.experts)
+        slow, fast = self.linear[:2]
+        patience = max(15.0, len(slow.rows) * (1 + 2**14) / 1000)
+        ahead = [losses[first + 1], losses[-1]]
+        for k, other in enumerate(ahead):
+            self.behind[k] = max(0.0, self.behind[k] + losses[first + k] - other)
+            self.doubtful |= abs(self.behind[k] - patience) < 1e-3
+            if self.behind[k] > patience:
+                self.behind[k] = 0.0
+                self.caught_up[k] += 1
+                if k == 0:
+                    slow.rows = [dict(row) for row in fast.rows]
+                else:
+                    fast.rows = [{} for _ in fast.rows]
 
     def residuals(self, k):
         """Minus the gradient of the log loss in the scores, before the probabilities' clipping."""

@@ -76,12 +76,13 @@ class Linear:
     `rows` are its weights by feature, a row for each score, and `known` is what each weight's rule
     keeps: AdaGrad's sum of squares, or by how much a Kalman filter's variance is below `PRIOR`. The
     `rate` of a filter is what an example adds to that variance, times what `near` has of a feature.
+    That of gradient descent is another one where rows are `sparse`, and the bias is a fifth there.
     """
 
     PRIOR = 10.0
 
-    def __init__(self, rule, rate, n_rows):
-        self.rule, self.rate = rule, rate
+    def __init__(self, rule, rate, n_rows, *, sparse):
+        self.rule, self.rate, self.sparse = rule, rate[sparse] if rule == "sgd" else rate, sparse
         self.rows, self.known = ([{} for _ in range(n_rows)] for _ in range(2))
 
     def scores(self, x):
@@ -98,7 +99,8 @@ class Linear:
         x = x | {BIAS: 1.0}
         for row, known, u, s in zip(self.rows, self.known, w * residuals, chances, strict=True):
             if self.rule == "sgd":
-                steps = {name: u * v / mean_square for name, v in x.items()}
+                seen = x | {BIAS: 0.04} if self.sparse else x
+                steps = {name: u * v / mean_square for name, v in seen.items()}
             elif self.rule == "adagrad":
                 for name, v in x.items():
                     known[name] = known.get(name, 0.0) + (u * v) ** 2

@@ -104,6 +104,22 @@ def forget_maps(model):
     model.__setstate__(state)
 
 
+def test_an_older_state_has_the_mean_norm_of_sparse_rows_without_a_bias_of_one():
+    model = Tracker(9, scale="sparse")
+    for word in "abcdefg":
+        model.learn_one({word: 1.0, "the": 1.0}, word < "d")
+    state = model.__getstate__()
+    core = dict(state["_core"])
+    assert core["norms"] == pytest.approx(7 * (1.0 + 0.2**2))
+    del core["lags"]
+    older = Tracker(9, scale="sparse")
+    older.__setstate__(state | {"_core": core | {"norms": 14.0}})
+    x = {"a": 1.0, "the": 1.0}
+    for learner in (model, older):
+        learner.learn_one(x, True)
+    assert older.predict_proba_one(x) == pytest.approx(model.predict_proba_one(x))
+
+
 @pytest.mark.usefixtures("tolerance")
 def test_a_state_without_maps_shows_the_mixture():
     model, twin = Tracker(9), Twin(9)

@@ -238,3 +238,23 @@ def test_a_row_of_many_new_names_turns_it_to_sparse_rows():
         model.learn_one(x, t % 2)
         twin.learn(x, t % 2)
     assert twin.sparse
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.usefixtures("tolerance")
+def test_linear_experts_that_fell_behind_go_on_from_others(n_classes):
+    """Words that mean another class in each hundred of examples; a tenth of the labels is wrong."""
+    rng = random.Random(4)
+    model, twin = Tracker(4, scale="sparse"), Twin(4, scale="sparse")
+    for t in range(400):
+        words = rng.sample(range(30), 5)
+        x = dict.fromkeys(map(str, words), 1.0)
+        y = rng.randrange(n_classes) if rng.random() < 0.1 else (max(words) + t // 100) % n_classes
+        chances = twin.proba(x)
+        if twin.doubtful:
+            break
+        assert model.predict_proba_one(x) == pytest.approx(chances, abs=1e-4), f"example {t}"
+        model.learn_one(x, y)
+        twin.learn(x, y)
+    assert twin.caught_up[1] > 0
+    assert twin.caught_up[0] > 0 or n_classes > 2  # with more weights there is more patience

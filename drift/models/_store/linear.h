@@ -6,7 +6,11 @@
 enum { DRIFT_SLOTS = 16384, DRIFT_CELL_SIZE = 6 };
 /* A cell of the linear experts, one for the bias and each slot: two weights by gradient descent, one by
    AdaGrad and one by a diagonal Kalman filter, AdaGrad's sum of squares, and what the filter knows. */
-static const double drift_linear_rates[3] = {0.3, 3.0, 0.25}; /* of the former three */
+static const double drift_descent[2][2] = {{0.3, 3.0}, {0.8, 8.0}}; /* rates of the former two over dense and sparse rows, */
+static const double drift_bias[2] = {1.0, 0.2}; /* and what the bias counts as a feature there */
+static const float drift_adagrad = 0.25f;
+#define DRIFT_PATIENCE 15.0 /* nats that these may fall behind over sparse rows, */
+#define DRIFT_PATIENCE_BY_WEIGHT 1e-3 /* and for each weight, where that is more */
 static const float drift_prior = 10.0f, drift_walk = 0.003f; /* the filter's variance at first, what an example adds */
 /* Of the splines, bias first, the weights of each knot lie together, and what their filters know elsewhere. */
 static const float drift_spline_walks[DRIFT_SPLINES] = {1e-4f, 0.01f};
@@ -33,19 +37,20 @@ DRIFT_CLONES static void drift_linear_sums(double *out, const float *__restrict 
     for (int c = 0; c < DRIFT_LINEARS; c++) out[c] = sum[c];
 }
 
-/* One step of each: by gradient descent, whose steps have their rates, by AdaGrad, and by the filter, for which
-   `known` is the second derivative of the loss. */
+/* One step of each: by gradient descent, whose steps have their rates, and the weight of the bias `bias` of them; by
+   AdaGrad; and by the filter, for which `known` is the second derivative of the loss. */
 DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int32_t *__restrict slots,
-                                           const float *__restrict values, int n, float slow, float fast, float adagrad,
-                                           double filter, double known) {
+                                           const float *__restrict values, int n, float bias, float slow, float fast,
+                                           float adagrad, double filter, double known) {
     double spread = 0.0;
     for (int i = -1; i < n; i++) {
         float *__restrict cell = i < 0 ? weights : weights + DRIFT_CELL_SIZE * (1 + (size_t)slots[i]);
         float value = i < 0 ? 1.0f : values[i], step = adagrad * value;
-        cell[0] += slow * value;
-        cell[1] += fast * value;
+        float descent = i < 0 ? bias : value;
+        cell[0] += slow * descent;
+        cell[1] += fast * descent;
         cell[4] += step * step;
-        cell[2] += (float)drift_linear_rates[2] * step / (sqrtf(cell[4]) + 1e-6f);
+        cell[2] += drift_adagrad * step / (sqrtf(cell[4]) + 1e-6f);
         spread += drift_rounded((double)(drift_prior - cell[5]) * (double)value * (double)value);
     }
     spread = 1.0 + known * spread;
@@ -55,6 +60,11 @@ DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int
         float *cell = i < 0 ? weights : weights + DRIFT_CELL_SIZE * (1 + (size_t)slots[i]);
         drift_filter_weight(cell + 3, cell + 5, i < 0 ? 1.0f : values[i], (float)filter, (float)known, drift_walk);
     }
+}
+
+/* Let one of the experts take over the weights of another one, or none. */
+static void drift_take_over(float *cells, size_t n, int to, int from) {
+    for (float *cell = cells; cell < cells + DRIFT_CELL_SIZE * n; cell += DRIFT_CELL_SIZE) cell[to] = from < 0 ? 0.0f : cell[from];
 }
 
 /* --- splines ------------------------------------------------------------------------------------- */

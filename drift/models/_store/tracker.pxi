@@ -29,7 +29,8 @@ cdef class TrackerCore(Scaling):
     cdef float *splines
     cdef float *smaller  # the room that they get where they need less: no surfaces, or sparse rows
     cdef int knot_cells, knot_room, n_splines
-    cdef double norms  # sum of |x|^2 + 1
+    cdef double norms  # sum of |x|^2, the bias included
+    cdef double[2] lags  # log loss by which the experts by gradient descent fell behind
     # By slot, of the point: inner products, distances, kernels.
     cdef double *row
     cdef float *dots
@@ -372,7 +373,7 @@ cdef class TrackerCore(Scaling):
         if behind is not None:
             drift_weigh_late(&self.m, &behind.m, number, w)
         drift_weigh(&self.m, number, w, loss)
-        self.norms += self.own + 1.0
+        self.norms += self.own + drift_bias[self.sparse] * drift_bias[self.sparse]
         if new:
             self.meet()
         self.classes, self.numbers = classes, numbers
@@ -384,6 +385,8 @@ cdef class TrackerCore(Scaling):
         self.learn_linear(number, w)
         self.keep_scale(names)
         self.count_cells()
+        if self.sparse:
+            self.catch_up()
         self.draws = draws
         self.current = self.said = False
         if slot >= 0:
@@ -420,7 +423,8 @@ cdef class TrackerCore(Scaling):
     cdef void learn_linear(self, int number, double w) noexcept:
         """Step the linear experts and the splines."""
         cdef int r, c, e = self.n_experts, spline = self.n_experts + DRIFT_LINEARS
-        cdef double step = w * (self.n_examples + 1) / self.norms, sure
+        cdef double step = w * (self.n_examples + 1) / self.norms, bias = drift_bias[self.sparse], sure
+        cdef const double *rates = drift_descent[self.sparse]
         cdef double[DRIFT_SPLINES] gradient
         cdef double[DRIFT_SPLINES] known
         cdef const double *softmax
@@ -429,8 +433,9 @@ cdef class TrackerCore(Scaling):
             sure = softmax[e + 3]
             drift_linear_steps(
                 self.linear + <Py_ssize_t>r * self.cell_room * DRIFT_CELL_SIZE, self.slots, self.values, self.n_slots,
-                <float>(drift_gradient(&self.m, e, r, number) * drift_linear_rates[0] * step),
-                <float>(drift_gradient(&self.m, e + 1, r, number) * drift_linear_rates[1] * step),
+                <float>(bias * bias),
+                <float>(drift_gradient(&self.m, e, r, number) * rates[0] * step),
+                <float>(drift_gradient(&self.m, e + 1, r, number) * rates[1] * step),
                 <float>(drift_gradient(&self.m, e + 2, r, number) * w),
                 drift_gradient(&self.m, e + 3, r, number) * w,
                 sure * (1.0 - sure) * w,
@@ -443,6 +448,16 @@ cdef class TrackerCore(Scaling):
             drift_spline_steps(
                 self.splines_of(2 * r), self.splines_of(2 * r + 1), &self.hats, gradient, known
             )
+
+    cdef void catch_up(self) noexcept:
+        """Let the slower expert by gradient descent take over the faster one's weights, and that one begin anew, where they fell behind."""
+        cdef int k, e = self.n_experts
+        cdef double patience = max(DRIFT_PATIENCE, DRIFT_PATIENCE_BY_WEIGHT * self.m.rows * self.cells)
+        for k in range(2):  # `next` has the losses
+            self.lags[k] = max(0.0, self.lags[k] + self.m.next[e + k] - self.m.next[self.m.members - 1 if k else e + 1])
+            if self.lags[k] > patience:
+                self.lags[k] = 0.0
+                drift_take_over(self.linear, <size_t>self.m.rows * self.cell_room, k, -1 if k else 1)
 
     cdef void drop_surfaces(self, int n_names) noexcept:
         """Keep the curves alone, in the room that is reserved for those of so many names."""
@@ -482,7 +497,7 @@ cdef class TrackerCore(Scaling):
         self.take_smaller(self.knot_room_of(True, 0, False))
         for e in range(self.n_experts):
             self.factors[e] = 1.0
-        self.norms = 0.0
+        self.norms = self.lags[0] = self.lags[1] = 0.0
         self.count_cells()
         self.current = self.said = False
 
@@ -637,7 +652,7 @@ cdef class TrackerCore(Scaling):
     def record(self):
         """Return what every member did so far, and the mixture."""
         state = self.state()
-        names = ("weights", "errors", "losses", "path", "switches", "log_loss", "mistakes", "total")
+        names = ("weights", "errors", "losses", "path", "switches", "log_loss", "mistakes", "total", "sparse")
         return {name: state[name] for name in names} | {"examples": self.m.n_learnt}
 
     def state(self):
@@ -662,6 +677,7 @@ cdef class TrackerCore(Scaling):
             "trust": array_at(self.m.trust, 2),
             "maps": array_at(self.m.maps, DRIFT_MAPS),
             "factors": array_at(self.factors, self.n_experts),
+            "lags": array_at(self.lags, 2),
             "mean": array_at(self.table_rows, self.n_common) if self.sparse else array_at(self.mean, self.n_names),
             "variance": (
                 array_at(self.table_rows + self.n_common, self.n_common)
@@ -721,6 +737,7 @@ cdef class TrackerCore(Scaling):
         copy_to(self.m.trust, state["trust"])
         copy_to(self.m.maps, state["maps"])
         copy_to(self.factors, state["factors"])
+        copy_to(self.lags, state["lags"])
         copy_to(self.table_rows if self.sparse else self.mean, state["mean"])
         copy_to(self.table_rows + self.n_common if self.sparse else self.variance, state["variance"])
         copy_to(self.present, state["present"])

@@ -22,7 +22,10 @@ cdef extern from *:
     enum: DRIFT_GATES, DRIFT_LINEARS, DRIFT_SPLINES, DRIFT_CELL_SIZE, DRIFT_SLOTS, DRIFT_KNOTS, DRIFT_PAIRED, DRIFT_DRAWS, DRIFT_MAPS
     double DRIFT_TIE
     const uint64_t drift_step
-    const double *drift_linear_rates
+    const double drift_descent[2][2]
+    const double drift_bias[2]
+    const double DRIFT_PATIENCE, DRIFT_PATIENCE_BY_WEIGHT
+    void drift_take_over(float *cells, size_t n, int to, int origin)
     ctypedef struct DriftHats:
         pass
     ctypedef struct DriftMixture:
@@ -73,7 +76,7 @@ cdef extern from *:
     void drift_project(double, const double[3][3], double *) nogil
     double drift_rounded(double) nogil
     void drift_linear_sums(double *, const float *, const int32_t *, const float *, int) nogil
-    void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float, double, double) nogil
+    void drift_linear_steps(float *, const int32_t *, const float *, int, float, float, float, float, double, double) nogil
     int drift_n_knots(int, bint) nogil
     void drift_hats(
         DriftHats *, const double *, const double *, const double *, const double *, int, int, bint

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._store.check import distinct
-from drift.models._tracker.plan import MAPS, N_GATES, N_LINEAR, N_SPLINES
+from drift.models._tracker.plan import BIAS, MAPS, N_GATES, N_LINEAR, N_SPLINES
 from drift.models._tracker.scaling import DENSE_NAMES
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS
 
@@ -30,7 +30,10 @@ def _check(holds: Any, problem: str) -> None:
 
 
 def of_older(state: dict[str, Any]) -> dict[str, Any]:
-    """Add what older versions had not: splines, a map or the last, how many examples had a name."""
+    """Add what older versions had not: splines, a map or the last, how many examples had a name.
+
+    To them the bias counted as a feature that is 1 in sparse rows, too.
+    """
     if "behind" in state:
         return state | {name: of_older(state[name]) for name in ("core", "behind")}
     rows = len(state["linear"])
@@ -38,7 +41,11 @@ def of_older(state: dict[str, Any]) -> dict[str, Any]:
     maps = np.ravel(state.get("maps", 1.0))
     maps = np.pad(maps, (0, max(len(MAPS) - maps.size, 0)))
     present, common = np.zeros(len(state["names"])), np.zeros(0, np.int64)
-    return {"splines": splines, "present": present, "common": common} | state | {"maps": maps}
+    added = {"splines": splines, "present": present, "common": common}
+    if "lags" not in state:
+        norms = state["norms"] - (1.0 - BIAS[state["sparse"]] ** 2) * state["n_examples"]
+        state |= {"lags": np.zeros(2), "norms": max(norms, 0.0)}
+    return added | state | {"maps": maps}
 
 
 def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
@@ -79,6 +86,7 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
         "present": (np.float64, (len(names),)),
         "common": (np.int64, (n_scaled if state["sparse"] else 0,)),
         "trust": (np.float64, (2,)),
+        "lags": (np.float64, (2,)),
         "maps": (np.float64, (len(MAPS),)),
     }
     for name in ("weights", "majority", "errors", "losses", "path", "switches"):

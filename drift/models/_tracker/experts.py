@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.models._tracker.plan import GATES, LINEAR, SPLINES
+from drift.models._tracker.plan import ADAGRAD, DESCENT, GATES, SPLINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,8 +111,8 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     plan
         Its parameters.
     record
-        Of each member `weights`, `errors` and `losses`, and `total`, the sum of the examples'
-        weights.
+        Of each member `weights`, `errors` and `losses`; `total`, the sum of the examples'
+        weights; and whether rows are `sparse`.
 
     Returns
     -------
@@ -124,7 +124,8 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
         for width in plan.kernels
         for rate, lost in zip(plan.rates, plan.lost, strict=True)
     ]
-    rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*LINEAR, 0.0], strict=True)
+    descent = DESCENT[record["sparse"]]
+    rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*descent, ADAGRAD, 0.0], strict=True)
     heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]
     heads += [("splines, Kalman", walk, 0.0) for walk in SPLINES[: plan.n_splines]]
     heads += [*(("gate", rate, 0.0) for rate in GATES), ("gate, Kalman", 0.0, 0.0)]

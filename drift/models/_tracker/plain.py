@@ -18,12 +18,16 @@ from drift.models._store.undo import Part
 from drift.models._tracker.check import check_tracker
 from drift.models._tracker.mixture import Mixture
 from drift.models._tracker.plan import (
+    ADAGRAD,
+    BIAS,
+    DESCENT,
     DRAWS,
     KALMAN,
     KNOTS,
-    LINEAR,
     N_LINEAR,
     N_SPLINES,
+    PATIENCE,
+    PATIENCE_BY_WEIGHT,
     SPLINES,
 )
 from drift.models._tracker.rows import RowByRow
@@ -94,7 +98,8 @@ class TrackerCore(RowByRow, Part):
         self.linear = np.zeros((rows, 1 + scaling.n_slots, N_LINEAR + 2), np.float32)
         #: By row, bias and knots: the splines' weights, and what their filters know.
         self.splines = np.zeros((rows, 1, 2 * N_SPLINES), np.float32)
-        self.norms = 0.0  # sum of |x|^2 + 1
+        self.norms = 0.0  # sum of |x|^2, the bias included
+        self.lags = np.zeros(2)  # log loss by which the experts by gradient descent fell behind
 
     # --- what is predicted ---------------------------------------------------------------------
 
@@ -208,9 +213,9 @@ class TrackerCore(RowByRow, Part):
         scores, softmax = said.scores, said.softmax
         new = number < 0
         number = len(self.classes) if new else number
-        gate = self.mixture.gates[-1]
+        gate, losses = self.mixture.gates[-1], self.mixture.losses
         inserts = self.mixture.learn(said, number, w)
-        self.norms += point.squared + 1.0
+        self.norms += point.squared + BIAS[self.scaling.sparse] ** 2
         if new:
             scores = self._meet(y, scores)
             softmax = softmax_of(scores)
@@ -219,6 +224,9 @@ class TrackerCore(RowByRow, Part):
         known = w * softmax[:, -rows:] * (1.0 - softmax[:, -rows:])
         last = n + N_LINEAR
         self._learn_linear(point, steps[n:last], known[last - 1])
+        if self.scaling.sparse:
+            losses = self.mixture.losses - losses
+            self._catch_up(losses[n], losses[n + 1], losses[-1])
         if self.plan.splines and not self.scaling.sparse:
             self._learn_splines(point, steps[last:], known[last:])
         self.point = self.said = None
@@ -251,15 +259,30 @@ class TrackerCore(RowByRow, Part):
         places, values = _with_bias(point.slots, point.values)
         cells = self.linear[:, places]
         n = (self.scaling.n_examples + 1) / self.norms
-        for i, rate in enumerate(LINEAR[:-1]):
+        descent = np.append(np.float32(BIAS[self.scaling.sparse] ** 2), values[1:])
+        for i, rate in enumerate(DESCENT[self.scaling.sparse]):
             step = (steps[i] * rate * n).astype(np.float32)
-            cells[..., i] += step[:, np.newaxis] * values
+            cells[..., i] += step[:, np.newaxis] * descent
         step = steps[2].astype(np.float32)[:, np.newaxis] * values
         cells[..., 4] += step * step
-        cells[..., 2] += np.float32(LINEAR[-1]) * step / (np.sqrt(cells[..., 4]) + 1e-6)
+        cells[..., 2] += np.float32(ADAGRAD) * step / (np.sqrt(cells[..., 4]) + 1e-6)
         _filter(cells[..., 3], cells[..., 5], values, steps[3], known, KALMAN[1])
         # At the end of the update: to copy all slots before it takes longer than all else.
         self.guard.defer(partial(self.linear.__setitem__, (slice(None), places), cells))
+
+    def _catch_up(self, slow: float, fast: float, gate: float) -> None:
+        """Let experts by gradient descent that fell behind, by these losses, begin anew.
+
+        The slower one takes the weights of the faster one over, and that one has none.
+        """
+        self.lags = np.maximum(self.lags + np.array([slow - fast, fast - gate]), 0.0)
+        cells = self.linear
+        late = self.lags > max(PATIENCE, PATIENCE_BY_WEIGHT * cells.shape[0] * cells.shape[1])
+        self.lags[late] = 0.0
+        if late[0]:
+            self.guard.defer(lambda: np.copyto(cells[..., 0], cells[..., 1]))
+        if late[1]:
+            self.guard.defer(partial(cells[..., 1].fill, 0.0))
 
     def _learn_splines(self, point: Point, steps: Array, known: Array) -> None:
         """Step the splines; `known` is the second derivative of each one's loss by row."""
@@ -368,7 +391,7 @@ class TrackerCore(RowByRow, Part):
         """Return what every member did so far, and the mixture."""
         names = ("weights", "errors", "losses", "path", "switches", "log_loss", "mistakes", "total")
         record = {name: copy.copy(getattr(self.mixture, name)) for name in names}
-        return record | {"examples": self.mixture.n_learnt}
+        return record | {"examples": self.mixture.n_learnt, "sparse": self.scaling.sparse}
 
     def state(self) -> dict[str, Any]:
         """Return all that a tracker is, as plain values and arrays."""
@@ -402,7 +425,7 @@ class TrackerCore(RowByRow, Part):
 
 
 #: What a state has of the core by its own names.
-_STATE = ("classes", "coefficients", "draws", "factors", "linear", "norms", "splines")
+_STATE = ("classes", "coefficients", "draws", "factors", "lags", "linear", "norms", "splines")
 #: What it has not of the mixture and the scaling.
 _APART = ("plan", "late", "pairs")
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 __all__ = [
+    "ADAGRAD",
+    "BIAS",
     "CLIP",
+    "DESCENT",
     "DRAWS",
     "EVEN",
     "FLOORS",
@@ -16,7 +19,6 @@ __all__ = [
     "LATE_RATE",
     "LATE_SHARE",
     "LATE_VOTE",
-    "LINEAR",
     "MAPS",
     "MAP_SHARE",
     "MEMORY",
@@ -25,6 +27,8 @@ __all__ = [
     "N_SPLINES",
     "PAIRED",
     "PAIR_KNOTS",
+    "PATIENCE",
+    "PATIENCE_BY_WEIGHT",
     "SECOND_ORDER",
     "SLOPES",
     "SLOWLY",
@@ -57,8 +61,17 @@ GATES = (0.1,)
 #: Of the gate of second order, a Kalman filter of weights that walk: variance at first, what an
 #: example adds to it, and the most there is of it.
 SECOND_ORDER = (0.01, 1e-5, 0.1)
-#: Rates of the linear experts: two by stochastic gradient descent, one by diagonal AdaGrad.
-LINEAR = (0.3, 3.0, 0.25)
+#: Rates of the linear experts: two by stochastic gradient descent, over dense rows and over sparse
+#: ones, and one by diagonal AdaGrad.
+DESCENT, ADAGRAD = ((0.3, 3.0), (0.8, 8.0)), 0.25
+#: What the bias counts as a feature in gradient descent over either. It is in every example, and
+#: the words of a text in few: at a rate that suits them it would swing from class to class.
+BIAS = (1.0, 0.2)
+#: Over sparse rows, log loss in nats by which the slower of these may fall behind the faster one,
+#: whose weights it takes over then, and that one behind the last gate, when it begins anew; and the
+#: same for each weight, where that is more: so to write them all costs little beside the examples
+#: in between.
+PATIENCE, PATIENCE_BY_WEIGHT = 15.0, 1e-3
 #: Of the linear expert by a diagonal Kalman filter: variance at first, what an example adds.
 KALMAN = (10.0, 0.003)
 #: What an example adds to the variance of a weight in each spline, a diagonal Kalman filter, too.
@@ -70,7 +83,7 @@ KNOTS, SPLINED = 9, 256
 PAIR_KNOTS, PAIRED = 5, 16
 SURFACES = PAIR_KNOTS * PAIR_KNOTS * (PAIRED * (PAIRED - 1) // 2)
 #: Numbers of linear experts, of splines and of gates.
-N_LINEAR, N_SPLINES, N_GATES = len(LINEAR) + 1, len(SPLINES), len(GATES) + 1
+N_LINEAR, N_SPLINES, N_GATES = len(DESCENT[0]) + 2, len(SPLINES), len(GATES) + 1
 #: Maps from the mixture to the probabilities that are shown, one for each slope and floor: slope
 #: times the log-odds, mixed with equal chances by the share that is the floor. One more has as its
 #: slope the log-odds of the likeliest class, at least 1, divided by those that it leaves as they
