@@ -44,7 +44,7 @@ def of_older(state: dict[str, Any]) -> dict[str, Any]:
     added = {"splines": splines, "present": present, "common": common}
     if "lags" not in state:
         norms = state["norms"] - (1.0 - BIAS[state["sparse"]] ** 2) * state["n_examples"]
-        state |= {"lags": np.zeros(2), "norms": max(norms, 0.0)}
+        state = state | {"lags": np.zeros(2), "norms": max(norms, 0.0)}
     return added | state | {"maps": maps}
 
 
