@@ -54,6 +54,7 @@ class _Options:
         ("tracker", "lbp", "lr"),
     )
     time: str | None = option("A column that orders the rows; it is then not a feature.", None)
+    drop: tuple[str, ...] = option("Columns that are no features, such as an id.", ())
     rows: int | None = option("Take the first examples only.", None, least=1)
     delay: str | None = option(
         "How long after an example its label comes: a number of examples, a column, or a "
@@ -114,10 +115,9 @@ class Compare(Experiment):
         from drift.experiments import compare  # noqa: PLC0415
         from drift.streams import read_stream  # noqa: PLC0415
 
-        source, target, time, rows = (
-            settings.pop(name) for name in ("file", "target", "time", "rows")
-        )
-        stream = read_stream(source, target, time=time, rows=rows)
+        source, target = settings.pop("file"), settings.pop("target")
+        how = {name: settings.pop(name) for name in ("time", "drop", "rows")}
+        stream = read_stream(source, target, **how)
         if len(labels := {y for _, y in stream}) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"

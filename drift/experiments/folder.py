@@ -249,15 +249,42 @@ class RunFolder:
         """
         self.write_text(name, json.dumps(content, indent=2) + "\n")
 
+    def check_data(self, data: Mapping[str, str]) -> None:
+        """Refuse to mix two data of one name.
+
+        Parameters
+        ----------
+        data
+            Fingerprints by name.
+
+        Raises
+        ------
+        ParameterError
+            The manifest in the folder has another fingerprint under one of the names.
+        """
+        path = self.path / "manifest.json"
+        if not path.exists():
+            return
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))["data"]
+            other = [name for name in data if known.get(name, data[name]) != data[name]]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DataError(path, None, "is no manifest: delete it, or the folder") from None
+        if other:
+            raise ParameterError(
+                f"output {self.path}: holds results of another {other[0]}, with another target, "
+                "other rows or other columns: give another folder, or delete this one"
+            )
+
     def write_manifest(
-        self, stream: str, sha256: str, settings: Mapping[str, Any], seconds: float
+        self, data: Mapping[str, str], settings: Mapping[str, Any], seconds: float
     ) -> None:
         """Write how results came about: versions, settings, data, machine and wall time."""
         about = {
             "versions": {"python": platform.python_version(), "drift": drift.__version__}
             | {name: version(name) for name in ("river", "numpy", "scipy")},
             "compiled": compiled,
-            "data": {"stream": stream, "sha256": sha256},
+            "data": dict(data),
             "parameters": dict(settings),
             "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
             "seconds": round(seconds, 2),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,13 +16,13 @@ import numpy as np
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from drift.types import Features, Label
 
-__all__ = ["Drift", "Stream", "is_missing", "problem_of", "unpacked"]
+__all__ = ["Drift", "Stream", "are_categories", "is_missing", "problem_of", "unpacked"]
 
 
 class Drift(NamedTuple):
@@ -53,6 +54,8 @@ class Stream:
         Changes that are known: `Drift`, or numbers of rows.
     shuffled
         Whether it is another stream's, in another order.
+    notes
+        What its reader left out, and why, and columns that may tell the label by mistake.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class Stream:
     name: str = "stream"
     drifts: tuple[Drift, ...] = ()
     shuffled: bool = False
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "examples", list(self.examples))
@@ -155,6 +159,19 @@ class Stream:
         return digest.hexdigest()
 
     @cached_property
+    def categories(self) -> dict[Hashable, int]:
+        """How many different texts each feature has; none where one names rows, no categories."""
+        texts: dict[Hashable, set[str]] = {}
+        counts: Counter[Hashable] = Counter()
+        for x, _ in self.examples:
+            for name, value in x.items():
+                if isinstance(value, str):
+                    texts.setdefault(name, set()).add(value)
+                    counts[name] += 1
+        all_are = all(are_categories(len(own), counts[name]) for name, own in texts.items())
+        return {name: len(own) for name, own in texts.items()} if all_are else {}
+
+    @cached_property
     def packed(self) -> NDArray[np.uint8]:
         """The examples as one array of bytes, which a worker gets once; see `unpacked`."""
         return np.frombuffer(pickle.dumps(self.examples, protocol=5), dtype=np.uint8)
@@ -164,6 +181,18 @@ def unpacked(packed: NDArray[np.uint8]) -> list[tuple[Features, Label]]:
     """Fresh examples from `Stream.packed`."""
     examples: list[tuple[Features, Label]] = pickle.loads(packed.tobytes())
     return examples
+
+
+def are_categories(different: int, total: int) -> bool:
+    """Whether so many different texts among all are categories: no names of rows, no prose.
+
+    Examples
+    --------
+    >>> from drift.streams.stream import are_categories
+    >>> are_categories(8, 3000), are_categories(2900, 3000)
+    (True, False)
+    """
+    return different <= max(100, total / 2)
 
 
 def is_missing(value: Any) -> bool:

@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
-from itertools import islice
+from itertools import islice, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,15 +39,15 @@ from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import read_bytes, read_text
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
-from drift.streams.stream import Stream, is_missing, problem_of
+from drift.streams.stream import Stream, are_categories, is_missing, problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 __all__ = ["read_stream"]
 
-#: A column of more texts than so many, most of them in one row only, names rows and no categories.
-_MANY = 100
+#: Fewer rows may count up, or agree with the label, by chance.
+_FEW = 100
 _COMPRESSED: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
     ".xz": lzma.open,
@@ -73,13 +73,14 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     *,
     time: str | None = None,
     rows: int | None = None,
-    encode: bool | None = None,
+    drop: Collection[str] = (),
     name: str | None = None,
 ) -> Stream:
     r"""Read labelled examples from whatever has them.
 
-    Numbers and bools are features as they are, what is missing is absent, and texts are categories:
-    River's `OneHotEncoder` makes a feature of each, 1 where it is there and absent elsewhere.
+    Numbers, bools and texts are features as they are, and what is missing is absent. `compare`
+    gives texts to each model in the form that it can use; in a loop of your own, put an encoder in
+    front of a model that takes numbers alone.
 
     Parameters
     ----------
@@ -95,9 +96,8 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
         they come. Rows of the same time stay in their order.
     rows
         Take the first only.
-    encode
-        Whether texts become features of their categories. None: those of data frames and files do,
-        and what comes as pairs stays as it is.
+    drop
+        Columns of data frames and files that are no features, an id say.
     name
         What to call it; None: as the file or the class of the data set.
 
@@ -114,7 +114,8 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     -----
     RuntimeWarning
         A column is left out: dates, which are no numbers, texts that differ from row to row, or the
-        index of a data frame. Or lines of JSON are, which have no label.
+        index of a data frame. Rows without a label are left out. Or a column counts the rows or
+        equals the label. `Stream.notes` has these, too.
 
     Examples
     --------
@@ -126,25 +127,23 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     ...     _ = path.write_text("day,shop,price,sold\n2,north,9.5,yes\n1,south,,no\n")
     ...     stream = read_stream(path, "sold", time="day")
     >>> list(stream)
-    [({'shop_south': 1}, 'no'), ({'price': 9.5, 'shop_north': 1}, 'yes')]
+    [({'shop': 'south'}, 'no'), ({'shop': 'north', 'price': 9.5}, 'yes')]
     """
     if isinstance(source, Stream):
         found = source
     elif isinstance(source, str | PathLike):
-        found = _read_file(Path(source), target, time)
-        encode = encode is not False
+        found = _read_file(Path(source), target, time, drop)
     elif isinstance(source, Documents):
         found = _of_documents(source, target)
     elif (frame := _frame(source)) is not None:
         # Columns may have numbers for names.
         target, time = (None if one is None else str(one) for one in (target, time))
-        found = _of_columns(_columns(frame), target, time, type(source).__name__)
-        encode = encode is not False
+        found = _of_columns(_columns(frame), target, time, drop, type(source).__name__)
     else:
         found = _of_pairs(source, rows)
+    for note in () if found is source else found.notes:
+        warnings.warn(f"{found.name}: {note}", RuntimeWarning, stacklevel=2)
     examples = found.head(rows)
-    if encode:
-        examples = _encoded(examples)
     return examples if name is None else replace(examples, name=name)
 
 
@@ -183,14 +182,14 @@ def _of_documents(documents: Documents, target: str | None) -> Stream:
     return Stream(list(zip(documents.features(), labels, strict=True)), documents.name)
 
 
-def _read_file(path: Path, target: str | None, time: str | None) -> Stream:
+def _read_file(path: Path, target: str | None, time: str | None, drop: Collection[str]) -> Stream:
     suffixes = [suffix for suffix in path.suffixes if suffix not in _COMPRESSED]
     suffix = suffixes[-1].lower() if suffixes else ""
     name = path.name.partition(".")[0]
     if suffix in {".svm", ".libsvm", ".svmlight"}:
         return _of_documents(read_libsvm(path), target)
     if suffix in {".jsonl", ".ndjson"}:
-        return _of_lines(path, target, time, name)
+        return _of_columns(_read_lines(path, target, time), target or "label", time, drop, name)
     if suffix not in _READERS:
         known = ", ".join([*_READERS, ".jsonl", ".ndjson", ".svm", ".libsvm", ".svmlight"])
         raise ParameterError(
@@ -206,7 +205,7 @@ def _read_file(path: Path, target: str | None, time: str | None) -> Stream:
     except _UNREADABLE as error:
         problem = f"is not a valid {suffix[1:]} file: {one_line(str(error))}"
         raise DataError(path, None, problem) from error
-    return _of_columns(columns, target, time, name)
+    return _of_columns(columns, target, time, drop, name)
 
 
 def _backend() -> Any:
@@ -260,7 +259,7 @@ def _columns(frame: nw.DataFrame[Any]) -> _Columns:
     return {str(name): frame.get_column(name).to_list() for name in frame.columns}
 
 
-def _of_lines(path: Path, target: str | None, time: str | None, name: str) -> Stream:
+def _read_lines(path: Path, target: str | None, time: str | None) -> _Columns:
     """Messages of a topic, or flat objects, whose target is one of the fields."""
     _, text = read_bytes(path)
     rows = []
@@ -278,44 +277,67 @@ def _of_lines(path: Path, target: str | None, time: str | None, name: str) -> St
             raise DataError(path, number, "is no JSON object: delete the line") from None
         rows.append(one)
     target = target or "label"
-    labelled = [row for row in rows if row.get(target) is not None]
-    if rows and not labelled:
+    if rows and all(row.get(target) is None for row in rows):
         raise DataError(path, None, f"no line has the label {target!r}: name another target")
-    if missing := len(rows) - len(labelled):
-        which = f"{missing:,} of the {len(rows):,} lines of {name}"
-        problem = f"left out: {which}, which have no label {target!r}"
-        warnings.warn(problem, RuntimeWarning, stacklevel=4)
-    names = dict.fromkeys(name for row in labelled for name in row)
-    columns = {name: [row.get(name) for row in labelled] for name in names}
-    return _of_columns(columns, target, time, name)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _of_columns(columns: _Columns, target: str | None, time: str | None, name: str) -> Stream:
-    for option, column in (("target", target), ("time", time)):
+def _of_columns(
+    columns: _Columns, target: str | None, time: str | None, drop: Collection[str], name: str
+) -> Stream:
+    for option, column in (("target", target), ("time", time), *(("drop", one) for one in drop)):
         if column is None and option == "target":
             known = ", ".join(columns)
             raise ParameterError(f"{name}: name the target, one of {known}{_headless(columns)}")
         if column is not None and column not in columns:
             near = suggest(column, columns)
             raise ParameterError(f"{name} has no column {column!r}: {near}{_headless(columns)}")
-    order = list(range(len(columns[str(target)])))
+    target = str(target)
+    columns, notes = _labelled(columns, target, name)
+    labels = _labels(columns[target], f"{name}: {target}")
+    order = list(range(len(labels)))
     if time is not None:
         moments = _moments(columns[time], f"{name}: {time}")
         order.sort(key=moments.__getitem__)
-    labels = _labels(columns[str(target)], f"{name}: {target}")
-    features = {
-        column: _values(values, f"{name}: {column}", nameless=column in _NAMELESS)
-        for column, values in columns.items()
-        if column not in {target, time}
-    }
-    kept = [(column, values) for column, values in features.items() if values is not None]
-    if not kept:
-        raise ParameterError(f"{name}: no column is left to predict {target} by: add one")
+    features = {}
+    for column in (one for one in columns if one not in {target, time, *drop}):
+        values = [None if is_missing(value) else value for value in columns[column]]
+        if problem := _problem_of(values, nameless=column in _NAMELESS):
+            notes.append(f"left out: {column!r} {problem}")
+            continue
+        features[column] = _as_texts(values)
+        if leak := _leak(values, labels):
+            notes.append(f"{column!r} {leak}: drop it if a model would not have it in time")
+    if not features:
+        why = f" ({'; '.join(notes)})" if notes else ""
+        raise ParameterError(f"{name}: no column is left to predict {target} by: add one{why}")
     examples = [
-        ({column: values[i] for column, values in kept if values[i] is not None}, labels[i])
-        for i in order
+        ({column: values[i] for column, values in features.items() if values[i] is not None}, y)
+        for i, y in zip(order, map(labels.__getitem__, order), strict=True)
     ]
-    return Stream(examples, name)
+    return Stream(examples, name, notes=tuple(notes))
+
+
+def _labelled(columns: _Columns, target: str, name: str) -> tuple[_Columns, list[str]]:
+    """Rows that have a label, and a note on those that have none."""
+    total = len(columns[target])
+    there = [i for i, label in enumerate(columns[target]) if not is_missing(label)]
+    if len(there) == total:
+        return columns, []
+    if not there:
+        raise ParameterError(f"{name}: no row has a label in {target}: name another target")
+    kept = {column: [values[i] for i in there] for column, values in columns.items()}
+    return kept, [
+        f"left out: {total - len(there):,} of {total:,} rows, without a label in {target!r}"
+    ]
+
+
+def _as_texts(values: list[Any]) -> list[Any]:
+    """Values as they are if all are numbers, else as texts."""
+    if all(value is None or isinstance(value, bool | int | float) for value in values):
+        return values
+    return [None if value is None else str(value) for value in values]
 
 
 def _headless(columns: _Columns) -> str:
@@ -347,48 +369,46 @@ def _moments(values: list[Any], where: str) -> list[Any]:
     return values
 
 
-def _values(values: list[Any], where: str, *, nameless: bool) -> list[Any] | None:
-    """Return a column with None where it is missing; None for one that is left out."""
-    found = [None if is_missing(value) else value for value in values]
-    known = [value for value in found if value is not None]
+def _problem_of(values: list[Any], *, nameless: bool) -> str:
+    """Why a column is no feature; empty: it is one."""
+    known = [value for value in values if value is not None]
     kinds = set(map(type, known))
-    problem = ""
     if any(issubclass(kind, dt.date | dt.time | dt.timedelta) for kind in kinds):
-        problem = _TIMES
-    elif any(hasattr(kind, "__len__") and not issubclass(kind, str | bytes) for kind in kinds):
-        problem = "has values of several parts: make a column of each part"
-    elif nameless and _counts(values):
-        problem = "has no name and counts the rows: name it to have it as a feature"
-    elif all(issubclass(kind, bool | int | float) for kind in kinds):
-        return found
-    else:
-        found = [None if value is None else str(value) for value in found]
-        different = len(set(found))
-        if different > max(_MANY, len(known) / 2):
-            problem = f"has {different:,} different texts in {len(known):,} rows, no categories"
-            with suppress(ValueError):
-                dt.datetime.fromisoformat(found[0] or "")
-                problem = _TIMES
-    if problem:
-        warnings.warn(f"left out: {where} {problem}", RuntimeWarning, stacklevel=5)
-        return None
-    return found
+        return _TIMES
+    if any(hasattr(kind, "__len__") and not issubclass(kind, str | bytes) for kind in kinds):
+        return "has values of several parts: make a column of each part"
+    if nameless and _counts(values):
+        return "has no name and counts the rows: name it to have it as a feature"
+    if all(issubclass(kind, bool | int | float) for kind in kinds):
+        return ""
+    return _problem_of_texts([str(value) for value in known])
+
+
+def _problem_of_texts(texts: list[str]) -> str:
+    different = len(set(texts))
+    if are_categories(different, len(texts)):
+        return ""
+    with suppress(ValueError):
+        dt.datetime.fromisoformat(texts[0])
+        return _TIMES
+    return f"has {different:,} different texts in {len(texts):,} rows, no categories"
 
 
 def _counts(values: list[Any]) -> bool:
-    first = values[0] if values else None
-    return isinstance(first, int) and values == list(range(first, first + len(values)))
+    """Whether whole numbers rise from row to row, or fall."""
+    if len(values) < 2 or not all(type(value) is int for value in values):
+        return False
+    steps = {later > value for value, later in pairwise(values) if later != value}
+    return len(steps) == 1 and len(set(values)) == len(values)
 
 
-def _encoded(stream: Stream) -> Stream:
-    from river.preprocessing import OneHotEncoder  # noqa: PLC0415 - takes a second to import
-
-    encoder: Any = OneHotEncoder(drop_zeros=True)
-    examples = []
-    for x, y in stream:
-        texts = {name: value for name, value in x.items() if isinstance(value, str)}
-        if texts:
-            x = {name: value for name, value in x.items() if name not in texts}  # noqa: PLW2901
-            x |= encoder.transform_one(texts)  # noqa: PLW2901
-        examples.append((x, y))
-    return replace(stream, examples=examples)
+def _leak(values: list[Any], labels: list[Any]) -> str:
+    """What a column tells that it should not; empty: nothing, or too few rows to say."""
+    if len(values) < _FEW:
+        return ""
+    if _counts(values):
+        return "counts up or down, as an id does"
+    pairs = set(zip(values, labels, strict=True))
+    if len(pairs) == len(set(values)) == len(set(labels)) > 1:
+        return "equals the label, value by value"
+    return ""

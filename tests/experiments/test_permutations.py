@@ -67,7 +67,7 @@ def test_it_leaves_a_folder_and_goes_on_from_it(tmp_path, documents):
     with (tmp_path / "table.csv").open() as file:
         assert [row["contender"] for row in csv.DictReader(file)] == list(CONTENDERS)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert manifest["data"] == {"stream": "stories", "sha256": documents.sha256}
+    assert manifest["data"] == {"stories": documents.sha256}
     assert manifest["parameters"]["permutations"] == 2
 
 

@@ -66,16 +66,13 @@ def test_the_page_is_one_file_that_names_no_other(text):
 def test_the_page_says_what_the_records_say(text):
     # No change is the best of all, and of what learns yes and no are.
     lead = "no change, which repeats the last label, has the lowest error, 0.50 %;"
-    wrong = "(yes|&lt;no&gt;) has 50.00 %"
-    assert re.search(rf"On stream \(200 rows\) {lead} {wrong}; {wrong}\.", text)
+    second, third = "&lt;no&gt; has 49.75 %", "yes has 50.25 %"
+    assert f"On stream (200 rows) {lead} {second}; {third}." in text
     assert "<dt>features of stream</dt><dd>a</dd>" in text
     assert "<dt>yes</dt><dd>Always ( label=True )</dd>" in text
     rows = re.findall(r'<tr[^>]*><th scope="row" data-value="([^"]*)">.*?</tr>', text)
-    # No change is wrong once. Yes and no are wrong on 100 rows of 200, the majority, which has
-    # no prediction for the first, on 100 of 199.
-    assert rows[:1] == ["no change"]
-    assert set(rows[1:3]) == {"yes", "&lt;no&gt;"}
-    assert rows[3] == "majority"
+    # Of the 199 rows behind the first, 99 are true: no change is wrong once, no on 99, yes on 100.
+    assert rows[:2] == ["no change", "&lt;no&gt;"]
 
 
 def test_a_model_may_have_the_name_of_a_setting():
@@ -96,8 +93,8 @@ def test_tables_are_of_means_over_folds():
     models = {"last": NoChangeClassifier(), "most": PriorClassifier()}
     results = compare(models, STREAM, drifts=[100, 150], folds=3, windows=4, jobs=1)
     text = report(results)
-    # One of the folds is asked the first row, of which nobody knows the label.
-    assert "1 row that no model predicts" in text
+    # Nobody is asked a row before a label is known.
+    assert "no model predicts" not in text
     assert "<dt>folds</dt><dd>3</dd><dt>forks</dt><dd>cross</dd>" in text
     after = text.partition("After each drift")[2].partition("</table>")[0]
     rows = re.findall(r'<tr><th scope="row" data-value="(.*?)">.*?<td.*?data-value="(.*?)"', after)
@@ -178,7 +175,7 @@ def test_tables_sort_and_curves_zoom_by_mouse_and_by_keys_without_a_network(open
     assert column(page)[0] == "no change"
     assert column(page, 1)[-1] == ""
     page.locator("table").first.locator("thead button").nth(1).press("Space")
-    assert (column(page)[0], column(page, 1)[-1]) == ("majority", "")
+    assert (column(page)[0] in {"majority", "yes"}, column(page, 1)[-1]) == (True, "")  # a tie
 
     assert span(page) == [0, 200]
     first = page.locator("figure").first

@@ -137,7 +137,7 @@ def test_it_leaves_a_folder(folder, results, of_the_paper):
     with (folder / "claims.csv").open() as file:
         assert [row["claim"] for row in csv.DictReader(file)] == list("aaabbbbccccddeff")
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["data"] == {"stream": "rcv1", "sha256": of_the_paper.sha256}
+    assert manifest["data"] == {"rcv1": of_the_paper.sha256}
     assert manifest["parameters"] == {
         "budget": [3, 6],
         "decay": [0.5],

@@ -91,7 +91,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> with TemporaryDirectory() as folder:
     ...     results = arena(folder, streams=["phishing"], models=["PA"], quick=True, jobs=1)
     >>> [(row["model"], row["rows"]) for row in results.rows if row["delay"] is None]
-    [('PA', 1000), ('PA, tuned', 1000), ('no change', 1000), ('majority', 1000)]
+    [('PA', 999), ('PA, tuned', 999), ('no change', 999), ('majority', 999)]
     """
     started = perf_counter()
     listed = [name for name, entry in STREAMS.items() if not entry.fetched]

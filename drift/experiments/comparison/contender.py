@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections import UserList
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,19 @@ from river.base import Base, Classifier
 from river.compose import Pipeline
 
 from drift.errors import ParameterError
+from drift.experiments.comparison.parts import names_of, parameters_of, parts
 from drift.experiments.river_models import resetting
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable
+
+    from drift.streams import Stream
+    from drift.types import Features, Label
 
 __all__ = ["Contender", "contenders"]
+
+#: Examples that a model is tried on.
+_TRIED = 20
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,9 @@ class Contender:
         What a class or factory is called with.
     adwin
         Start afresh where ADWIN finds that the error has changed.
+    examples, categories
+        A few with texts among their features, which the model is to take, and how many different
+        texts there are; see `taking_texts`.
 
     Examples
     --------
@@ -48,6 +58,17 @@ class Contender:
     model: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
     adwin: bool = False
+    examples: Sequence[tuple[Features, Label]] = ()
+    categories: int = 0
+
+    def on(self, stream: Stream) -> Contender:
+        """Return the contender as it takes the texts among a stream's features."""
+        if not stream.categories:
+            return self
+        tried = [pair for pair in stream if any(isinstance(v, str) for v in pair[0].values())]
+        return replace(
+            self, examples=tuple(tried[:_TRIED]), categories=sum(stream.categories.values())
+        )
 
     def make(self, seed: int | None = None) -> Any:
         """Make a fresh model.
@@ -71,17 +92,21 @@ class Contender:
             )
         _refuse(model)
         fresh = _seeded(model, seed)
+        if self.examples:
+            from drift.experiments.comparison.categories import taking_texts  # noqa: PLC0415 - River
+
+            fresh = taking_texts(fresh, self.examples, self.categories)
         return resetting(fresh) if self.adwin else fresh
 
     @property
     def draws(self) -> bool:
         """Whether it draws at random: whether it, or a part, has a parameter called ``seed``."""
-        return any("seed" in _names(part) for part in _parts(self.make()))
+        return any("seed" in names_of(part) for part in parts(self.make()))
 
     @property
     def is_of_drift(self) -> bool:
         """Whether it, or a part, is one of drift's models."""
-        return any(type(part).__module__.startswith("drift.") for part in _parts(self.make()))
+        return any(type(part).__module__.startswith("drift.") for part in parts(self.make()))
 
     @property
     def description(self) -> str:
@@ -143,34 +168,11 @@ def _seeded(model: Any, seed: int | None) -> Any:
     if not isinstance(model, Base):
         return model
     fresh = model.clone()
-    for part in _parts(fresh):
-        if "seed" in _names(part) and (seed is not None or part.seed is None):  # type: ignore[attr-defined]
+    for part in parts(fresh):
+        if "seed" in names_of(part) and (seed is not None or part.seed is None):  # type: ignore[attr-defined]
             part.seed = 0 if seed is None else seed  # type: ignore[attr-defined]
     # What was made of the old seeds in constructors is made anew.
     return fresh.clone()
-
-
-def _names(part: Base) -> set[str]:
-    return set(inspect.signature(type(part).__init__).parameters)
-
-
-def _parameters(part: Base) -> dict[str, Any]:
-    """Parameters by name; of a pipeline, its steps."""
-    if isinstance(part, Pipeline):
-        return dict(part.steps)
-    return {name: getattr(part, name, None) for name in sorted(_names(part) - {"self"})}
-
-
-def _parts(model: Any) -> Iterator[Base]:
-    """A model, and models among its parameters, in lists and dicts, too."""
-    if isinstance(model, Base):
-        yield model
-        model = _parameters(model)
-    if isinstance(model, Mapping):
-        model = list(model.values())
-    if isinstance(model, Sequence) and not isinstance(model, str | bytes):
-        for one in model:
-            yield from _parts(one)
 
 
 def _canonical(one: Any, above: list[int]) -> Hashable:
@@ -199,7 +201,7 @@ def _inside(one: Any) -> list[Any]:
         inside = [cell.cell_contents for cell in cells]
         return [one.__qualname__, code.co_code, code.co_names, constants, one.__defaults__, inside]
     if isinstance(one, Base):
-        return [type(one), _parameters(one)]
+        return [type(one), parameters_of(one)]
     try:
         reduced = one.__reduce_ex__(2)
     except TypeError:  # what cannot be pickled, such as a lock, decides nothing

@@ -40,6 +40,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     packed: NDArray[np.uint8],
     order: NDArray[np.int64],
     fork: Fork | None,
+    first: int,
     drifts: Sequence[tuple[int, int]],
     windows: int,
     time_limit: float | None,
@@ -57,6 +58,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         As from `order_of`.
     fork
         As from `forks_of`; None: every example is predicted and learnt once.
+    first
+        The first row that counts in measures, as from `first_counted`.
     drifts
         Row and width of each.
     windows
@@ -71,7 +74,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     dict
         As `ComparisonResults` describes it.
     """
-    run = _Run(model, unpacked(packed), windows)
+    run = _Run(model, unpacked(packed), windows, first)
     status, message = run.through(order, fork, time_limit)
     found: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
     width = max(_LEAST, round(len(run.examples) / len(run.bytes)))
@@ -87,8 +90,8 @@ class _TimeUpError(Exception):
 
 
 class _Run:
-    def __init__(self, model: Any, examples: list[Any], windows: int) -> None:
-        self.model, self.examples = model, examples
+    def __init__(self, model: Any, examples: list[Any], windows: int, first: int) -> None:
+        self.model, self.examples, self.first = model, examples, first
         n = len(examples)
         self.edges = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
         self.answers: list[_Answer | None] = [None] * n
@@ -123,7 +126,8 @@ class _Run:
         return "ok", ""
 
     def asked(self, start: int = 0, stop: int | None = None) -> list[tuple[int, Any, Any, Any]]:
-        """Number, truth, prediction and probabilities of the rows that were tested."""
+        """Number, truth, prediction and probabilities of the rows that count."""
+        start = max(start, self.first)
         return [
             (i, self.examples[i][1], *answer)
             for i, answer in enumerate(self.answers[start:stop], start)

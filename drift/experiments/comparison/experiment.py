@@ -15,7 +15,7 @@ from drift._checks import check_integer
 from drift.errors import ParameterError
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
-from drift.experiments.comparison.protocol import described, forks_of, order_of
+from drift.experiments.comparison.protocol import described, first_counted, forks_of, order_of
 from drift.experiments.comparison.results import ComparisonResults
 from drift.experiments.comparison.rows import BASELINES
 from drift.experiments.folder import held
@@ -24,7 +24,7 @@ from drift.experiments.runner import run_all
 from drift.streams.tables import read_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from os import PathLike
 
     import numpy as np
@@ -50,6 +50,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     *removed: Any,
     target: str | None = None,
     time: str | None = None,
+    drop: Collection[str] = (),
     rows: int | None = None,
     drifts: Sequence[int | tuple[int, int]] | None = None,
     delay: Any = None,
@@ -78,8 +79,9 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     stream
         What `drift.streams.read_stream` takes: a data set of River's, pairs of features and label,
         a data frame, or a CSV, Parquet, ARFF, LIBSVM or JSON lines file; a dict of such, by name.
-    target, time
-        Of data frames and files: the column of the labels, and the one that orders the rows.
+    target, time, drop
+        Of data frames and files: the column of the labels, the one that orders the rows, and those
+        that are no features.
     rows
         Take the first examples only.
     drifts
@@ -111,6 +113,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         Where runs are computed, as for `run_all`.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is kept.
+        A folder that has results of other data under a stream's name is refused.
     progress
         Show a bar with the time left, on stderr.
 
@@ -135,10 +138,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> results = compare([LBP(budget=50), GaussianNB()], Phishing(), jobs=1)
     >>> print(results.runs[["model", "rows", "error"]].round(3).to_string(index=False))
          model  rows  error
-           LBP  1250  0.191
-    GaussianNB  1250  0.115
-     no change  1250  0.484
-      majority  1250  0.445
+           LBP  1249  0.191
+    GaussianNB  1249  0.115
+     no change  1249  0.484
+      majority  1249  0.445
     """
     if removed:
         raise ParameterError(
@@ -149,12 +152,11 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         raise ParameterError("predictions are kept in a folder: give one as output")
     started = perf_counter()
     entrants = contenders(models)
-    said = {name: one.description for name, one in entrants.items()}
-    entrants |= {name: one for name, one in baselines().items() if name not in entrants}
-    known = _streams(stream, drifts, target=target, time=time, rows=rows)
+    known = _streams(stream, drifts, target=target, time=time, drop=drop, rows=rows)
     if shuffled is not None:
         check_integer("shuffled", shuffled)
         known += [one.block_shuffled(shuffled) for one in known]
+    said = {name: _described(one, known) for name, one in entrants.items()}
     settings = Settings(
         delay=None if delay is None else described(delay),
         seeds=None if seeds is None else check_integer("seeds", seeds),
@@ -164,12 +166,15 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         time_limit=None if time_limit is None else float(time_limit),
         predictions=predictions,
     )
+    entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     runs = [
         run
         for one in known
         for run in runs_of(one, entrants, order_of(one, delay, moment), settings)
     ]
     with held(output) as folder:
+        if folder is not None:
+            folder.check_data({one.name: one.sha256 for one in known})
         records = run_all(
             runs, folder=folder, jobs=jobs, backend=backend, address=address, progress=progress
         )
@@ -195,6 +200,16 @@ class Settings(NamedTuple):
     windows: int = 50
     time_limit: float | None = None
     predictions: bool = False
+
+
+def _described(entrant: Contender, streams: Sequence[Stream]) -> str:
+    """Say what a model is on each stream: on those with texts something is put before it."""
+    found: dict[str, list[str]] = {}
+    for stream in streams:
+        found.setdefault(entrant.on(stream).description, []).append(stream.name)
+    if len(found) == 1:
+        return next(iter(found))
+    return "; ".join(f"on {', '.join(names)}: {what}" for what, names in found.items())
 
 
 def _streams(given: Any, drifts: Sequence[Any] | None, **how: Any) -> list[Stream]:
@@ -235,11 +250,13 @@ def runs_of(
         "drifts": drifts,
         "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
         **settings._asdict(),
+        "counted": "from the first label",  # earlier versions counted the rows before it, too
         "drift": drift.__version__,
         "river": version("river"),
     }
     forks = forks_of(len(stream), settings.folds, settings.forks)
-    for name, one in entrants.items():
+    for name, entrant in entrants.items():
+        one = entrant.on(stream)
         own = {
             "model": name,
             "parameters": one.identity,
@@ -249,7 +266,8 @@ def runs_of(
         for seed in seeds:
             for fold, fork in enumerate(forks):
                 which = {"seed": seed, "fold": None if fork is None else fold}
-                arguments = (stream.packed, order, fork, drifts, settings.windows)
+                first = first_counted(order, fork)
+                arguments = (stream.packed, order, fork, first, drifts, settings.windows)
                 yield Run(
                     {**shared, **own, **which},
                     partial(one.make, seed),

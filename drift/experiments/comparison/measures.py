@@ -78,8 +78,9 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
         ``error``, ``kappa``, ``balanced_accuracy`` and ``f1`` (the mean over the classes), as
         River's `Accuracy`, `CohenKappa`, `BalancedAccuracy` and `MacroF1` say; ``auc``, the area
         under the ROC curve, of more than two classes the mean of each against the rest;
-        ``log_loss``, River's `CrossEntropy`, where a label that the model does not know has
-        probability 0; ``calibration_error``: the mean difference between the probability of the
+        ``log_loss``, in nats: River's `CrossEntropy`, which clips probabilities to
+        [1e-15, 1 - 1e-15], but a label that the model does not know counts as 1e-15, not as no
+        loss; ``calibration_error``: the mean difference between the probability of the
         most probable label and how often it was right, in ten bins of that probability.
 
     Examples

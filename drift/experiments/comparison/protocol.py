@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from drift.streams.stream import Stream
 
-__all__ = ["FORKS", "Fork", "described", "forks_of", "order_of"]
+__all__ = ["FORKS", "Fork", "described", "first_counted", "forks_of", "order_of"]
 
 #: Ways of prequential cross-validation, and what one of `folds` models does with an example.
 FORKS = {
@@ -96,6 +96,33 @@ def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64
         raise ParameterError(
             f"delay {delay!r} cannot be added to the moments of {stream.name} ({error})"
         ) from None
+
+
+def first_counted(order: NDArray[np.int64], fork: Fork | None) -> int:
+    """Return the first row that is predicted after a label was learnt, from which on errors count.
+
+    Before it there is nothing to know: some models predict False there, others nothing.
+
+    Parameters
+    ----------
+    order
+        As from `order_of`.
+    fork
+        As from `forks_of`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drift.experiments.comparison.protocol import first_counted
+    >>> first_counted(np.array([0, 1, -1, 2, -2, -3]), None)
+    2
+    """
+    learnt = order < 0
+    if fork is not None:
+        learnt[learnt] = fork.learnt[~order[learnt]] > 0
+    later = order[int(np.argmax(learnt)) :] if learnt.any() else order[:0]
+    rows = later[later >= 0]
+    return int(rows[0]) if len(rows) else len(order)
 
 
 def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:

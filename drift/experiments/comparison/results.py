@@ -64,8 +64,9 @@ class ComparisonResults(JupyterMixin):
     runs : pandas.DataFrame
         One row a run: ``model``, ``stream``, ``seed``, ``delay``, ``fold`` (the last three None
         where there is none); ``status``: ``ok``, ``time limit`` or ``failed``, with a ``message``,
-        and then the measures of what there was; ``rows`` that were asked and ``unpredicted``, those
-        of them without a prediction, which no measure counts; ``mistakes``; the measures, all of
+        and then the measures of what there was; ``rows`` that were predicted after the run
+        had learnt a label, and ``unpredicted``, those of them without a prediction, which no
+        measure counts; ``mistakes``; the measures, all of
         them shares but for ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
         ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
         the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
@@ -196,9 +197,8 @@ class ComparisonResults(JupyterMixin):
         tables = ("runs", "windows", "drifts", "recoveries", "tests", "table")
         with held(path) as folder:
             folder.append_missing(self.records)
-            sha256 = " ".join(stream.sha256 for stream in self.streams.values())
-            names = ", ".join(self.streams)
-            folder.write_manifest(names, sha256, self.settings, self.seconds)
+            data = {name: stream.sha256 for name, stream in self.streams.items()}
+            folder.write_manifest(data, self.settings, self.seconds)
             for name in tables:
                 folder.write_frame(name, getattr(self, name))
             folder.write_figures(lambda: self.figures)

@@ -213,7 +213,7 @@ class PaperResults(JupyterMixin):
             folder.write_table("table.csv", self.table())
             if self.settings["epochs"] > 1:
                 folder.write_table("epochs.csv", self.epoch_table())
-            folder.write_manifest(self.stream, self.sha256, self.settings, self.seconds)
+            folder.write_manifest({self.stream: self.sha256}, self.settings, self.seconds)
             folder.write_figures(lambda: self.figures)
 
     def __rich__(self) -> RenderableType:

@@ -130,7 +130,7 @@ def learn_one_by_one(
         ``window_errors``, the share of mistakes in each part of the stream; ``bytes``, the largest
         size of the model; of drift's models also ``supports`` and ``updates``.
     """
-    found = evaluate(model, packed, order, None, (), windows, None, predictions=False)
+    found = evaluate(model, packed, order, None, 0, (), windows, None, predictions=False)
     if found["status"] != "ok":
         raise RuntimeError(f"{model!r}: {found['message']}")
     n = found["rows"]

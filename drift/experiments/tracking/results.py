@@ -163,7 +163,7 @@ class TrackingResults(JupyterMixin):
             folder.write_table("chunks.csv", self.chunk_table(), CHUNK_COLUMNS)
             claimed = [claim._asdict() for claim in self.claims()]
             folder.write_table("claims.csv", claimed, Claim._fields)
-            folder.write_manifest(self.stream, self.sha256, self.settings, self.seconds)
+            folder.write_manifest({self.stream: self.sha256}, self.settings, self.seconds)
             folder.write_figures(lambda: self.figures)
 
     def __rich__(self) -> RenderableType:

@@ -158,6 +158,9 @@ def _lead(stream: Mapping[str, Any]) -> str:
 
 
 def _remarks(results: ComparisonResults) -> Iterator[str]:
+    for name, stream in results.streams.items():
+        if not stream.shuffled:
+            yield from (f"{name}: {note}." for note in stream.notes)
     for row in results.run_rows:
         if row["status"] != "ok":
             yield f"{row['model']} on {row['stream']}: {row['status']}. {row['message'] or ''}"
@@ -329,6 +332,11 @@ def _about(results: ComparisonResults) -> str:
         },
         **{f"features of {name}": _features(one) for name, one in results.streams.items()},
         **{
+            f"texts among them, {name}": ", ".join(map(str, one.categories))
+            for name, one in results.streams.items()
+            if one.categories
+        },
+        **{
             name.replace("_", " "): str(value)
             for name, value in results.settings.items()
             if name not in hidden and value not in {None, False}
@@ -336,7 +344,10 @@ def _about(results: ComparisonResults) -> str:
     }
     return (
         "<h2>How it was measured</h2><p>Times are of the processor, of predicting and learning one "
-        "example; memory is the model's largest. No change repeats the last label that came, "
+        "example; memory is the model's largest. A row counts if a label was learnt before it was "
+        "predicted. Log loss is in nats, of probabilities clipped to [1e-15, 1 - 1e-15]; a label "
+        "without a probability counts as 1e-15, where River's CrossEntropy counts no loss. "
+        "No change repeats the last label that came, "
         f"majority predicts the one that came most often.</p>{_listed(said)}"
         f"<h3>Models</h3>{_listed(results.settings['models'])}"
     )
