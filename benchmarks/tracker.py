@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.contenders import FAMILIES
-from benchmarks.streams import STREAMS, stream
+from benchmarks.streams import STREAMS, TEXTS, stream
 from benchmarks.tracker_page import draw, page
 from benchmarks.tracker_speed import speed
 from drift.experiments import RunFolder, run_all
@@ -63,6 +63,11 @@ class Run:
         budget = {} if self.budget is None else {"budget": self.budget}
         return FAMILIES[self.family].grid[self.setting] | budget
 
+    @property
+    def takes_texts(self) -> bool:
+        """Whether the model gets categories as texts: it is a tree, or made of them."""
+        return FAMILIES[self.family].slow and self.stream in TEXTS
+
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that the result depends on."""
@@ -76,6 +81,7 @@ class Run:
             "versions": [version("river"), version("drift-learn")],
             # The Tracker may still change; the others keep their bits within a version.
             "code": code_fingerprint() if self.family == "Tracker" else None,
+            "texts": self.takes_texts,
         }
 
     @cached_property
@@ -109,6 +115,7 @@ def measured(model: Any, run: Run) -> dict[str, Any]:
     data = stream(run.stream, run.rows)
     data = data.block_shuffled() if run.shuffled else data
     data = data if FAMILIES[run.family].raw else data.scaled()
+    texts = TEXTS[run.stream]().examples if run.takes_texts else []
     tracker = hasattr(model, "regret_bound")
     started = time.process_time()
     wrong: list[int] = []
@@ -121,6 +128,8 @@ def measured(model: Any, run: Run) -> dict[str, Any]:
             one = [_track(model, data.row(i), data.label(i)) for i in range(start, stop)]
             wrong.append(sum(vote != data.label(i) for i, (vote, *_) in enumerate(one, start)))
             sure += [rest for _, *rest in one]
+        elif texts:
+            wrong.append(_by_row(model, texts[start:stop]))
         else:
             wrong.append(_mistakes(model, data, start, stop))
     seconds = time.process_time() - started
@@ -141,9 +150,12 @@ def _mistakes(model: Any, data: Stream, start: int, stop: int) -> int:
     if hasattr(model, "predict_learn_many"):
         y = data.y[start:stop]
         return int((np.asarray(model.predict_learn_many(data.X[start:stop], y)) != y).sum())
+    return _by_row(model, [(data.row(i), data.label(i)) for i in range(start, stop)])
+
+
+def _by_row(model: Any, rows: list[tuple[Any, Any]]) -> int:
     wrong = 0
-    for i in range(start, stop):
-        x, y = data.row(i), data.label(i)
+    for x, y in rows:
         wrong += model.predict_one(x) != y
         model.learn_one(x, y)
     return wrong

@@ -37,9 +37,8 @@ Means over the streams on which every model ended well, of those models that did
 streams; time an example and memory are geometric means."""
 _ABOUT_DELAYS = f"""\
 Mean error when labels come 100 or 1,000 examples later, over the streams on which all runs of a row
-ended well. Only rows behind the first {SETTLED:,} count, whatever the delay: before the first label
-comes, some models say nothing, and would gain by it. *Silent* are the rows of a stream, on average,
-that a model has no prediction for, most of them among the first."""
+ended well. Only rows behind the first {SETTLED:,} count, whatever the delay: so all are asked the
+same."""
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
@@ -183,14 +182,9 @@ def _delays(results: ArenaResults) -> str:
         ended = {stream: row for stream, row in errors.items() if None not in row}
         if ended:
             means = np.mean(np.array(list(ended.values()), dtype=float), axis=0).tolist()
-            silent = [
-                np.mean([results.asked[stream, model, delay]["unpredicted"] for stream in ended])
-                for delay in delays
-            ]
-            counts = [f"{one:.0f}" for one in silent]
-            rows.append((means[-1], [model, len(ended), *map(_percent, means), *counts]))
+            rows.append((means[-1], [model, len(ended), *map(_percent, means)]))
     names = ["0" if delay is None else delay for delay in delays]
-    headings = ["model", "streams", *names, *(f"silent, {name}" for name in names)]
+    headings = ["model", "streams", *names]
     return _table(headings, [row for _, row in sorted(rows)]) if rows else "None."
 
 
