@@ -129,7 +129,8 @@ def _all(rows: pd.DataFrame) -> str:
 
 
 _ALL = """Default / best of at most 8 settings in hindsight, where they were run. Trees and forests:
-the first 20,000 rows, the columns of a9a as texts. An empty cell was not run; a star: stopped by the time limit, see below.
+the first 20,000 rows, the columns of a9a as texts. An empty cell was not run; a star: stopped by
+the time limit, see below.
 
 """
 
