@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from benchmarks import bars, page, plots
+from benchmarks import bars, corruption, page, plots
 from benchmarks.contenders import Neighbours
 from benchmarks.data import Stream
 from benchmarks.scenarios import SCENARIOS
@@ -113,3 +113,44 @@ def test_neighbours_vote_among_the_rows_in_the_window():
     assert Neighbours(1).predict_learn_many(X, y).tolist() == [0, 4, 7, 4, 7]
     # A window of two rows, one each of 4 and 7: a draw goes to the lower label.
     assert Neighbours(2).predict_learn_many(X, y).tolist() == [0, 4, 4, 4, 4]
+
+
+def small():
+    values = [{f"f{k}": (k + 1.0) * i for k in range(4)} for i in range(2_000)]
+    rows = [(x | {"c0=a": 1.0}, i % 2) for i, x in enumerate(values)]
+    return corruption.Stream(rows, "small")
+
+
+@pytest.mark.parametrize("name", corruption.CORRUPTIONS)
+def test_a_corruption_leaves_labels_and_the_stream_as_they_are(name):
+    stream, before = small(), list(small())
+    found = corruption.corrupted(stream, name)
+    assert [y for _, y in found] == [y for _, y in stream]
+    assert list(stream) == before
+    assert (repr(list(found)) == repr(before)) == (name == "clean")
+    assert found.sha256 == corruption.corrupted(stream, name).sha256
+
+
+def test_corruptions_by_hand():
+    def column(name, feature):
+        return [x.get(feature) for x, _ in corruption.corrupted(small(), name)]
+
+    assert column("all times 100", "f1")[::999] == [0.0, 1998.0, 399_600.0]
+    assert column("other units", "f0")[-1] == 1.8 * 1999 + 32
+    deviation = float(np.std(np.arange(2_000)))
+    assert column("one jumps by 10", "f0") == column("clean", "f0")
+    assert column("one jumps by 10", "f1")[1000] == 2000.0 + 10 * 2 * deviation
+    assert column("half come late", "f0")[998:1001] == [None, None, 1000.0]
+    assert column("absent 20 %", "f0").count(None) / 2_000 == pytest.approx(0.2, abs=0.03)
+    assert sum(v != v for v in column("nan 5 %", "f0")) / 2_000 == pytest.approx(0.05, abs=0.02)
+
+
+def test_a_cell_is_lost_beyond_a_twentieth():
+    assert corruption.cell({"Tracker": 10.5, "LR": 10.0, "HAT": 12.0, "bad": None}) == {
+        "Tracker": 10.5,
+        "best": "LR",
+        "its error": 10.0,
+        "lost": False,
+    }
+    assert corruption.cell({"Tracker": 10.6, "LR": 10.0})["lost"]
+    assert corruption.cell({"Tracker": None, "LR": 10.0})["lost"]
