@@ -61,7 +61,8 @@ class Tracker(OnlineClassifier):
         lacks is 0. It leaves out what comes after 4,096 names; the first 256 have curves.
         ``"sparse"`` divides each example by its norm. ``"auto"`` begins as dense and goes over to
         sparse, once and for good, as soon as more than 256 names were met of which examples have
-        less than a quarter on average, or 4,096. Supports and what the linear models know are then
+        less than a quarter on average, and a name, up to 1,024 of them, fewer than three values; or
+        4,096. Supports and what the linear models know are then
         dropped, for they are on another scale. Text does so within some five examples. After 8 or
         more, as in a table with many categories, what half of them had is still standardised.
     decide

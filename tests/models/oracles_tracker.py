@@ -167,7 +167,7 @@ class Tracker:
         self.nonzero += len(self.values)
         self.had.update(self.values.keys())
         d = len(self.means | self.values)
-        thin = d > 256 and 4 * self.nonzero < d * self.n
+        thin = d > 256 and 4 * self.nonzero < d * self.n and (d > 1024 or self.nonzero < 3 * d)
         self.sparse = self.scale == "auto" and (d >= NAMES or thin)
         if self.sparse:
             self.forget_rows()

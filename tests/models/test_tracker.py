@@ -206,6 +206,28 @@ def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
     assert sizes == pytest.approx([1.0] * len(sizes))
 
 
+def test_a_table_of_many_categories_stays_dense_and_text_does_not():
+    """Of 3 columns with 100 categories each, the last of 300 names comes when others came often."""
+    rng = random.Random(0)
+    table = [
+        {f"c{k}={rng.randrange(min(100, 1 + t // 8))}": 1.0 for k in range(3)} for t in range(900)
+    ]
+    text = [{f"w{rng.randrange(10_000)}": 1.0 for _ in range(60)} for _ in range(8)]
+    models = Tracker(9), Tracker(9, scale="dense")
+    for t, x in enumerate(table):
+        for model in models:
+            model.learn_one(x, t % 2)
+    assert models[0].predict_proba_one(table[0]) == models[1].predict_proba_one(table[0])
+    assert len(models[0].__getstate__()["_core"]["names"]) > 256
+    for t, x in enumerate(text):
+        model = Tracker(9) if t == 0 else model
+        model.learn_one(x, t % 2)
+    assert model.__getstate__()["_core"]["sparse"]
+    for t in range(400):  # beyond 1,024 names zeros would take too much time
+        models[0].learn_one({f"c{3 * t + k}=0": 1.0 for k in range(3)}, t % 2)
+    assert models[0].__getstate__()["_core"]["sparse"]
+
+
 @pytest.mark.parametrize(
     ("stream", "scale", "delay", "n"),
     [

@@ -448,7 +448,10 @@ cdef class Scaling:
         cdef int64_t d = self.n_names + (0 if self.fresh is None else len(self.fresh))
         if self.sparse or not self.auto or d <= FEW_NAMES:
             return False
-        return d == DENSE_NAMES or self.n_values + self.n_present < SPARSE_SHARE * d * (self.n_examples + 1)
+        cdef double most = SPARSE_SHARE * (self.n_examples + 1)  # values of a name, on average
+        if d <= MANY_NAMES:
+            most = min(most, SPARSE_VALUES)
+        return d == DENSE_NAMES or self.n_values + self.n_present < most * d
 
     cdef int choose_common(self) except -1:
         """Find what goes on to be standardised where rows turn sparse: what many of not too few examples had."""

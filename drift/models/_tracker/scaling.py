@@ -30,6 +30,9 @@ __all__ = ["DENSE_NAMES", "Point", "Scaling", "values_of"]
 DENSE_NAMES = 4096
 #: Names up to which nothing is sparse, and the share of them that examples have where it is.
 FEW_NAMES, SPARSE_SHARE = 256, 0.25
+#: Names come back in tables, and in texts others come: up to so many names, rows are sparse only
+#: where a name has had fewer values, on average. Beyond, zeros would take too much time.
+MANY_NAMES, SPARSE_VALUES = 1024, 3.0
 #: What such a share of the examples had, if they were so many, is standardised there, too.
 COMMON_SHARE, FEW_EXAMPLES = 0.5, 8
 #: Rate of the running mean and deviation, the largest value in deviations, and least mean square.
@@ -257,7 +260,10 @@ class Scaling(Part):
         n_names = len(self.names)
         if self.sparse or not self.auto or n_names <= FEW_NAMES:
             return False
-        rare = self.n_values < SPARSE_SHARE * n_names * self.n_examples
+        most = SPARSE_SHARE * self.n_examples
+        if n_names <= MANY_NAMES:
+            most = min(most, SPARSE_VALUES)
+        rare = self.n_values < most * n_names
         if rare or n_names == DENSE_NAMES:
             common = self._common()
             place = list(common.values())
