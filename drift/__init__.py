@@ -4,6 +4,19 @@ Importing the package is cheap: it loads neither numpy nor River. Take what you 
 `drift.models`, `drift.kernels`, `drift.streams` and `drift.experiments`.
 """
 
+import sys
+
 __all__ = ["__version__"]
 
 __version__ = "0.2.0"
+
+if sys.version_info < (3, 11):  # noqa: UP036 - nobody asks before sources are imported
+    found = ".".join(map(str, sys.version_info[:3]))
+    raise ImportError(f"drift needs Python 3.11 or later, not {found}: make a newer environment")
+
+
+def __getattr__(name: str) -> object:
+    """Say where classes are: ``from drift import Tracker`` shows an ImportError's text alone."""
+    if name[:1].isupper():
+        raise ImportError(f"{name} is not in drift itself: from drift.models import {name}")
+    raise AttributeError(f"drift has no attribute {name!r}")

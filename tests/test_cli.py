@@ -1,4 +1,6 @@
 import errno
+import io
+import os
 import re
 import subprocess
 import sys
@@ -6,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from drift import __version__, cli
 from drift.cli import app
 from drift.cli._command import say
 from drift.cli._figure import ErrorFigure, drawn
 from drift.cli.produce import paced, pick
+from drift.consumers.records import Message, Position
 from drift.experiments import RunFolder
 from drift.models import MODELS
 
@@ -281,3 +285,54 @@ def test_rows_are_sent_at_their_rate_and_what_a_wait_lost_is_made_up_for(monkeyp
     assert waits == [0.0, 0.25, 0.25]
     assert list(paced("abc", None, wait)) == [*"abc"]
     assert len(waits) == 3
+
+
+def test_python_m_drift_is_the_command_line():
+    shown = subprocess.run(
+        [sys.executable, "-m", "drift", "models", "--help"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert shown.stdout.startswith("Usage: python -m drift models")
+
+
+def test_output_that_nobody_reads_ends_it_quietly():
+    reading, writing = os.pipe()
+    os.close(reading)
+    shown = subprocess.run(
+        [sys.executable, "-m", "drift", "models"],
+        check=False,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writing)
+    assert (shown.returncode, shown.stderr) == (1, "")
+
+
+def test_who_looks_for_a_model_in_the_package_is_told_where_it_is():
+    with pytest.raises(ImportError, match=r"from drift\.models import Tracker"):
+        from drift import Tracker  # noqa: F401, PLC0415
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        from drift import nothing  # noqa: F401, PLC0415
+
+
+@pytest.mark.parametrize("path", ["drift/__init__.py", "setup.py"])
+def test_an_older_python_is_told_so(path, monkeypatch):
+    monkeypatch.setattr("sys.version_info", (3, 10, 13))
+    code = (Path(__file__).parents[1] / path).read_text("utf-8")
+    with pytest.raises((ImportError, SystemExit), match=r"Python 3\.11 or later.*3\.10\.13"):
+        exec(compile(code, path, "exec"), {"__name__": "older"})  # noqa: S102
+
+
+def test_before_any_label_came_there_is_no_error():
+    body = b'{"topic": "t", "partition": 0, "offset": 7, "predicted": 1, "label": null}'
+    figure = ErrorFigure()
+    figure.add([Message(Position("out", 0, 0), None, body)])
+    console = Console(file=io.StringIO(), width=100)
+    console.print(figure)
+    shown = console.file.getvalue()
+    assert "no label has come yet" in shown
+    assert "%" not in shown
+    assert re.search(r"t:0 +0 +- +- +0", shown)

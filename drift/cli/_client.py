@@ -45,7 +45,11 @@ class Client(Command):
         if answer is not None:
             message, code = answer
             return self.secrets.hidden(message), code if isinstance(error, DriftError) else 1
-        from drift.consumers.client.errors import KafkaError, is_refusal  # noqa: PLC0415
+        from drift.consumers.client.errors import (  # noqa: PLC0415
+            KafkaError,
+            is_refusal,
+            remedy,
+        )
 
         if not isinstance(error, (KafkaError, ValueError)):
             return None
@@ -55,11 +59,9 @@ class Client(Command):
             # Who hangs up may do so before its reason is read: one of many tries has it.
             reasons.append(max(self.failures, key=is_refusal))
         message = self.secrets.hidden("; ".join(map(_named, reasons)))
-        if any(map(is_refusal, reasons)):
-            return message, 2
         if _is_about_bootstrap(error):
-            message += ": start the broker, or give its address by --bootstrap"
-        return message, 1
+            message += f": {remedy(reasons[1:])}"
+        return message, 2 if any(map(is_refusal, reasons)) else 1
 
     def clients(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return kafka-python's options to read with, and to send with."""

@@ -76,7 +76,8 @@ class Command(ABC):
         """Return the line and the exit code that an error becomes; None for a traceback."""
         if isinstance(error, DriftError):
             return str(error), 1 if isinstance(error, UnavailableError) else 2
-        if isinstance(error, OSError):
+        # Whoever reads the output wants no more of it: click ends quietly.
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             return f"{error.filename}: {error.strerror}" if error.filename else str(error), 2
         return None
 

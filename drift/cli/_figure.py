@@ -134,6 +134,8 @@ class ErrorFigure:
             bars = "".join(_BARS[min(8, max(0, height))] for height in heights)
             label = {_HEIGHT - 1: f"{100 * top:5.1f}%", 0: "    0%"}.get(row, " " * 6)
             lines.append(f"{label} {bars}")
+        if not errors:
+            return Text("no label has come yet", no_wrap=True)
         lines.append(f"       error, {self._size} examples a column, {self.examples:,} so far")
         return Text("\n".join(lines), no_wrap=True)
 
@@ -146,8 +148,8 @@ class ErrorFigure:
             table.add_row(
                 f"{topic}:{number}",
                 f"{one.examples:,}",
-                f"{one.mistakes / max(1, one.examples):.1%}",
-                f"{recent:.1%}",
+                f"{one.mistakes / one.examples:.1%}" if one.examples else "-",
+                f"{recent:.1%}" if one.recent else "-",
                 f"{one.again:,}",
                 one.checkpoint or "",
             )

@@ -16,8 +16,6 @@ duplicate   its id is done already: nothing is learnt
 orphan      its id has not come in time, or is gone: nothing is learnt
 refused     it has no id, as what cannot be read: nothing is learnt
 ==========  =====================================================================================
-
-More than 300 lines, as more than half say what it promises.
 """
 
 from __future__ import annotations

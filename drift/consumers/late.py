@@ -3,8 +3,6 @@
 It has two cursors over the features: messages are predicted as they come, and learnt once their
 labels have come. What lies between the two is kept, as far as the limit of what waits allows, or
 read again.
-
-More than 300 lines, as a label's way from its log into the model is in one place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
 """The worker: poll, decode, predict, learn, publish, checkpoint, for months.
-
-More than 300 lines, as the order of these steps is what keeps examples from being lost.
 """
 
 from __future__ import annotations
@@ -425,17 +423,22 @@ class Worker:
         others = {k: one for k, one in self.metrics.trouble.items() if k != key}
         self.metrics.trouble = others if why is None else {**others, key: why}
 
+    def _identity(self) -> dict[str, str]:
+        """What tells the topics, and the group that learns them, from others."""
+        return {**self._consumer.identity(), "group": self.options.group}
+
     def _take_over(self, key: Key) -> Learner:
-        identity = self._consumer.identity()
+        identity = self._identity()
         epoch, checkpoint = self.folder.claim(key, identity)
         kind = LateLearner if self.options.labels else Learner
         learner = kind(self.model.clone(), self.codec, Metrics(*key), self.options)
         learner.epoch, learner.identity = epoch, identity
         if checkpoint is not None:
             learner.restore(checkpoint)
-            if identity and not checkpoint.identity:
+            if not checkpoint.identity:
                 log.warning(
-                    "%s: checkpoint %s names no topic, it is %s now", key, checkpoint.id, identity
+                    "%s: checkpoint %s names no topic and group, they are %s now",
+                    *(key, checkpoint.id, identity),
                 )
                 learner.since_checkpoint = 1  # so that the next one names it
         learner.note()
@@ -466,7 +469,7 @@ class Worker:
 
     def _check_topic(self, learner: Learner) -> None:
         """Raise CheckpointError once the broker has said that the topic is another one."""
-        now = self._consumer.identity()
+        now = self._identity()
         self.folder.check_identity(learner.key, learner.identity, now)
         learner.identity = {**now, **learner.identity}  # an outage may have kept it back
 

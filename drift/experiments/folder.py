@@ -3,8 +3,6 @@
 One JSON object a line survives a crash with at most its last line torn, can be read while the
 experiment goes on, and never has to be rewritten. Each has a checksum, so that what was changed or
 damaged since is not taken for a result.
-
-More than 300 lines, as it is one class, whose methods say what they take and raise.
 """
 
 from __future__ import annotations

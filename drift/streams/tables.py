@@ -7,8 +7,6 @@
 | ``.arff`` | `scipy.io.arff` |
 | ``.svm``, ``.libsvm``, ``.svmlight``, also compressed | `drift.streams.read_libsvm` |
 | ``.jsonl``, ``.ndjson``, also compressed | `json`, as messages of a Kafka topic or flat |
-
-More than 300 lines, as a quarter of them say what `read_stream` takes.
 """
 
 from __future__ import annotations

@@ -74,6 +74,35 @@ def learnt(broker, tmp_path):
     return tmp_path
 
 
+def test_a_folder_is_one_groups_and_the_other_group_is_told(broker, learnt):
+    before = {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()}
+    other = Worker(
+        LBP(budget=9),
+        CheckpointFolder(learnt),
+        broker.client_args,
+        WorkerOptions(topic="t", group="h", start="earliest"),
+    )
+    name(other, FIRST)
+    with pytest.raises(
+        CheckpointError, match=r"another group learns(.|\n)*group: g in the ch.*h now"
+    ):
+        until(other, lambda: False)
+    close(other)
+    assert {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()} == before
+    assert adopt(learnt, "--topic", "t").exit_code == 0
+    mine = Worker(
+        LBP(budget=9),
+        CheckpointFolder(learnt),
+        broker.client_args,
+        WorkerOptions(topic="t", group="h", start="earliest"),
+    )
+    name(mine, FIRST)
+    produce(broker, "t", values(2))
+    work(mine, 12)
+    close(mine)
+    assert newest(learnt).identity["group"] == "h"
+
+
 def newest(folder):
     return CheckpointFolder(folder).newest(("t", 0))
 
@@ -131,7 +160,7 @@ def test_a_checkpoint_of_no_known_topic_goes_on_once_with_a_warning(broker, lear
         one = worker(broker.client_args, learnt, topic_id=OTHER)
         work(one, 10)
         close(one)
-    assert len(re.findall(f"names no topic, it is .*{OTHER}", caplog.text)) == 1
+    assert len(re.findall(f"names no topic and group, they are .*{OTHER}", caplog.text)) == 1
     assert newest(learnt).identity["topic_id"] == str(OTHER)
 
 

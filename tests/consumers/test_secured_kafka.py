@@ -23,6 +23,10 @@ pytestmark = [
     ),
 ]
 
+REMEDIES = {
+    "SaslAuthenticationFailedError": "sasl_plain_username and sasl_plain_password in [kafka]",
+    "UnsupportedSaslMechanismError": "set sasl_mechanism in [kafka] to one that the listener has",
+}
 WRONG = "hunter2-correct-horse"
 
 
@@ -108,3 +112,26 @@ def test_who_is_not_let_in_is_told_why_and_the_password_is_not(
     assert told or (reason not in caplog.text and "Unable to bootstrap" in line)
     assert shown.exit_code == (2 if told else 1), shown.output
     assert options["sasl_plain_password"] not in shown.output + repr(shown.exception)
+    if told:
+        assert line.endswith(REMEDIES.get(reason, "set them in [kafka]"))
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_PLAINTEXT"])
+def test_who_asks_in_another_way_than_the_listener_is_told_what_to_set(broker, tmp_path, protocol):
+    options = broker.secure_options | {"security_protocol": protocol, "bootstrap_timeout_ms": 1500}
+    shown = consume(tmp_path, options)
+    [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
+    assert "want another security_protocol (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)" in line
+    assert "sasl_mechanism" in line
+
+
+def test_a_login_where_there_is_none_is_refused_with_what_to_set(broker, tmp_path):
+    options = broker.secure_options | {
+        "security_protocol": "SASL_PLAINTEXT",
+        "bootstrap_servers": broker.address,
+        "bootstrap_timeout_ms": 1500,
+    }
+    shown = consume(tmp_path, options)
+    [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
+    assert "IllegalSaslStateError" not in line or shown.exit_code == 2
+    assert "security_protocol" in line

@@ -73,7 +73,7 @@ def worker(broker, folder, group="g", session=SESSION, **options):
     consumer = {"session_timeout_ms": session, "heartbeat_interval_ms": 200}
     consumer |= options.pop("consumer", {})
     producer = options.pop("producer", None)
-    return Worker(
+    one = Worker(
         LBP(budget=9),
         checkpoints,
         broker.client_args,
@@ -81,6 +81,9 @@ def worker(broker, folder, group="g", session=SESSION, **options):
         consumer=consumer,
         producer=producer,
     )
+    if group == "later":  # joins at once, where "g" would wait for the session of who was killed
+        one._identity = one._consumer.identity
+    return one
 
 
 def work(one, count, limit=600):

@@ -51,7 +51,7 @@ def check_configuration(
 def check_identity(
     folder: AnyPath, topic: str, before: Mapping[str, str], now: Mapping[str, str]
 ) -> None:
-    """Refuse a topic that is another one than was learnt, as far as is known.
+    """Refuse another topic than was learnt, or another group, as far as is known.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def check_identity(
     topic
         Its topic.
     before, now
-        What tells the topic from another one of its name, when it was learnt and now.
+        What tells the topic and the group from others, when it was learnt and now.
 
     Raises
     ------
@@ -68,6 +68,12 @@ def check_identity(
         With a line for each difference.
     """
     lines = _differences({name: one for name, one in before.items() if name in now}, now)
+    if [line.partition(":")[0].strip() for line in lines] == ["group"]:
+        raise CheckpointError(
+            "\n".join([f"{folder}: another group learns into it", *lines])
+            + "\nTwo groups would overwrite each other's checkpoints: give each its own folder, or "
+            f"go on with the other's model by drift checkpoint adopt {folder.parent}"
+        )
     if lines:
         raise CheckpointError(
             "\n".join([f"{folder}: learnt from another {topic}", *lines])

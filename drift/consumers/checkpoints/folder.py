@@ -4,8 +4,6 @@ A worker claims the next epoch when it is assigned a partition, and then loads t
 checkpoint. It saves only while no higher epoch has been claimed. A process that was frozen between
 that look and its rename may still add a checkpoint of its old epoch; it holds a model together with
 that model's offsets, and the first one of the new epoch comes before it.
-
-More than 300 lines, as half are docstrings.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@
 - Listeners run on kafka-python's own thread while the worker waits in `poll`. They may seek and
   pause, and nothing else that talks to the broker; what has to be asked is asked after the poll.
 - Offsets in Kafka are informative. Where a model goes on is written in its checkpoint.
-
-More than 300 lines, as all is here that a worker asks of kafka-python while it reads.
 """
 
 from __future__ import annotations

@@ -26,12 +26,21 @@ from drift.consumers.records import PROTOCOLS
 from drift.errors import ParameterError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["GONE", "UNREADABLE", "KafkaError", "asking", "is_refusal", "making_clients"]
+__all__ = [
+    "GONE",
+    "UNREADABLE",
+    "KafkaError",
+    "asking",
+    "is_refusal",
+    "making_clients",
+    "remedy",
+]
 
 _REFUSED = (
     errors.AuthorizationError,
+    errors.IllegalSaslStateError,
     errors.InvalidGroupIdError,
     errors.InvalidPartitionsError,
     errors.InvalidSessionTimeoutError,
@@ -41,6 +50,18 @@ _REFUSED = (
     errors.SaslAuthenticationFailedError,
     errors.UnsupportedSaslMechanismError,
 )
+_REMEDIES = {
+    errors.SaslAuthenticationFailedError: (
+        "check the login, such as sasl_plain_username and sasl_plain_password in [kafka]"
+    ),
+    errors.UnsupportedSaslMechanismError: (
+        "set sasl_mechanism in [kafka] to one that the listener has"
+    ),
+    errors.IllegalSaslStateError: (
+        "this listener takes no login: set security_protocol in [kafka] to PLAINTEXT or SSL, or "
+        "give the address of one that does by --bootstrap"
+    ),
+}
 #: Errors of a poll whose messages cannot be read, and of one at offsets that the log lacks.
 UNREADABLE = (errors.CorruptRecordError, errors.UnsupportedCodecError)
 GONE = (errors.OffsetOutOfRangeError, errors.LogTruncationError)
@@ -58,6 +79,30 @@ def is_refusal(error: BaseException | None) -> bool:
     reason = getattr(error, "__context__", None)
     return isinstance(error, (*_REFUSED, ssl.SSLError)) or isinstance(
         reason, ssl.SSLCertVerificationError
+    )
+
+
+def remedy(reasons: Iterable[BaseException]) -> str:
+    """What to do where no connection to a broker came about, by why the tries failed.
+
+    Examples
+    --------
+    >>> remedy([errors.UnsupportedSaslMechanismError()])
+    'set sasl_mechanism in [kafka] to one that the listener has'
+    >>> remedy([errors.KafkaConnectionError("111 ECONNREFUSED")])
+    'start the broker, or give its address by --bootstrap'
+    """
+    reasons = list(reasons)
+    for kind, what in _REMEDIES.items():
+        if any(isinstance(error, kind) for error in reasons):
+            return what
+    there = "start the broker, or give its address by --bootstrap"
+    if any("ECONNREFUSED" in str(error) for error in reasons):
+        return there
+    return (
+        f"{there}; if it is there, its listener may want another security_protocol "
+        f"({', '.join(PROTOCOLS)}) or a login, sasl_mechanism and what that takes: set them in "
+        "[kafka]"
     )
 
 

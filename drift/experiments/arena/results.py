@@ -1,6 +1,4 @@
 """What the arena came to: one row a stream, model and delay, pairs of models, losses and costs.
-
-More than 300 lines, as it is one class, whose methods say what they leave out.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 "Above", "below" and "no worse" mean: by more, or not by more, than the noise of the difference over
 the streams (`drift.experiments.tracking.report.difference`).
-
-More than 300 lines, as the paper has eleven claims, each with its statement and its numbers.
 """
 
 from __future__ import annotations

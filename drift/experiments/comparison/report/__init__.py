@@ -2,8 +2,6 @@
 
 Plotly draws the curves: of the maintained libraries that zoom it needs the least beside it
 (narwhals, which drift has), and its script is one file that can be put into the page.
-
-More than 300 lines, as much of the page's text is here.
 """
 
 from __future__ import annotations
