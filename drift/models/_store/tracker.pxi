@@ -244,11 +244,11 @@ cdef class TrackerCore(Scaling):
 
     def read(self, x):
         """Take an example as the one that `score` is about; FeatureError changes nothing."""
-        self.guard.hold()
+        self.enter()
         try:
             self.see(x)
         finally:
-            self.guard.release()
+            self.leave()
 
     def score(self):
         """Number of the class that is predicted, -1 before any was met, and each one's probability."""
@@ -264,19 +264,19 @@ cdef class TrackerCore(Scaling):
 
     def predict(self, x):
         """Return the number of the class that is predicted; -1 before anything was learnt."""
-        self.guard.hold()
+        self.enter()
         try:
             self.see(x)
             self.say()
             return self.m.prediction
         finally:
-            self.guard.release()
+            self.leave()
 
     def learn_rows(self, rows, list predictions, list labels):
         """Predict rows from the one on whose number is that of the predictions; learn them if there are labels."""
         cdef RowsView view = RowsView(rows)
         cdef int i, prediction, number = 0
-        self.guard.hold()
+        self.enter()
         try:
             for i in range(<int>len(predictions), <int>len(rows)):
                 if labels is not None:
@@ -288,7 +288,7 @@ cdef class TrackerCore(Scaling):
                     self.change(labels[i], number, 1.0, None)
                 predictions.append(None if prediction < 0 else self.classes[prediction])
         finally:
-            self.guard.release()
+            self.leave()
 
     # --- what is learnt ------------------------------------------------------------------------
 
@@ -298,20 +298,20 @@ cdef class TrackerCore(Scaling):
         Where labels come late, `behind` is what this core was when it predicted the example.
         """
         cdef int number, prediction
-        self.guard.hold()
+        self.enter()
         try:
             number = self.number_of(y)
             self.see(x)
             self.say()
             prediction = self.m.prediction
             if behind is not None:
-                behind.see(x)
+                behind.read(x)
                 behind.say()
             if w != 0.0:
                 self.change(y, number, w, behind)
             return prediction
         finally:
-            self.guard.release()
+            self.leave()
 
     cdef int number_of(self, y) except -2:
         """Number of a class; -1 for a new one, LabelError for what is none."""
