@@ -269,8 +269,9 @@ class Tracker(OnlineClassifier):
         Whatever the examples are, with weights of at most 1: the log loss is at most that of the
         best sequence of members with ``m`` switches from one to another, plus ``ln M + m ln(M / s)
         - (T - 1 - m) ln(1 - s + s / M)``, with ``M`` members, ``T`` examples and the share ``s``.
-        The bound is the least of these, over every sequence and every ``m``. It is about the
-        mixture: the probabilities that are shown cost at most ``ln 2 + 0.0003 T`` more.
+        The bound is the least of these, over every sequence and every ``m``. Where rows are sparse
+        a sequence reaches the splines by a switch alone. The bound is about the mixture: the
+        probabilities that are shown cost at most ``ln 2 + 0.0003 T`` more.
 
         Returns
         -------

@@ -474,11 +474,14 @@ cdef class TrackerCore(Scaling):
         self.splines, self.smaller, self.knot_room = self.smaller, NULL, room
 
     cdef void leave_out_splines(self) noexcept:
-        """Trust in the others alone where rows are sparse, which have no splines."""
+        """Put the splines aside where rows are sparse, which have none.
+
+        They keep what the share gives any member. No sequence of members goes on from their weight until then.
+        """
         cdef int e, first = self.n_experts + DRIFT_LINEARS
         if self.sparse:
             for e in range(first, first + self.n_splines):
-                self.m.weights[e] = self.m.majority[e] = 0.0
+                self.m.weights[e], self.m.majority[e], self.m.path[e] = self.m.share / self.m.members, 0.0, INFINITY
 
     cdef void turn(self, ColumnStore store, list names) noexcept:
         """Go over to sparse rows: what is known of dense ones is dropped."""

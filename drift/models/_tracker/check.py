@@ -94,7 +94,9 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     for name, (kind, shape) in shapes.items():
         array = state[name]
         good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
-        _check(good and np.isfinite(array).all(), name)
+        # The path to a member that was put aside is infinite.
+        most = math.inf if name == "path" else np.finfo(float).max
+        _check(good and ((array > -math.inf) & (array <= most)).all(), name)
     for name in ("weights", "majority", "trust", "maps"):
         _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
     _check((state["factors"] > 0.0).all(), "factors")
