@@ -100,7 +100,7 @@ cdef class TrackerCore(Scaling):
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 0 if self.m.late == NULL else 16 * (n + 1)
-        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + 2 * DRIFT_SPLINES * self.knot_room)
+        size += rows * self.class_size()
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
         size += (48 if self.sparse else 76) * self.name_room + 52 * self.n_common + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
@@ -127,10 +127,12 @@ cdef class TrackerCore(Scaling):
 
     cdef int reserve_rows(self, int rows) except -1:
         """Make room for the scores, coefficients and weights of so many rows."""
-        cdef int n = self.m.members, before = self.row_room, classes = max(rows, 2)
+        cdef int n = self.m.members, before = self.row_room, classes
         cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
         if rows <= before:
             return 0
+        rows = more_rows(rows, before, self.class_size())
+        classes = max(rows, 2)
         self.m.score = <double *>grown(self.m.score, classes * n * sizeof(double))
         self.m.softmax = <double *>grown(self.m.softmax, classes * n * sizeof(double))
         self.m.p = <double *>grown(self.m.p, classes * n * sizeof(double))
@@ -144,6 +146,10 @@ cdef class TrackerCore(Scaling):
         self.splines = <float *>restrided(self.splines, before, rows, size, size)
         self.row_room = rows
         return 0
+
+    cdef Py_ssize_t class_size(self) noexcept:
+        """Bytes that a class takes: its coefficients, and its weights in the linear experts and splines."""
+        return 4 * (<Py_ssize_t>self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + 2 * DRIFT_SPLINES * self.knot_room)
 
     cdef int reserve_cells(self, bint sparse, int n_names, bint pairs) except -1:
         """Make room for the weights of so many dense names, or of all sparse ones, in the linear experts and splines."""
@@ -339,7 +345,10 @@ cdef class TrackerCore(Scaling):
         if new:
             number = <int>len(classes)
             classes, numbers = [*classes, y], {**numbers, y: number}
-            self.reserve_rows(rows_of(number + 1))
+            try:
+                self.reserve_rows(rows_of(number + 1))
+            except MemoryError:
+                raise no_room(y, number + 1, self.class_size()) from None
         loss = w * drift_loss(&self.m, number)
         inserts = not turns and drift_inserts(&self.m, loss)
         drift_next_weights(&self.m, number, w)
