@@ -388,8 +388,9 @@ class Tracker:
         """Project the cheapest of those drawn onto its two nearest, in every expert."""
         i = min([self.draw() for _ in range(DRAWN)], key=self.cost)
         to = self.compare(self.supports[i], self.squares[i], self.supports, self.squares)
-        near = sorted(set(range(self.budget)) - {i}, key=to[1].__getitem__)[:2]
-        if len(near) == 2:
+        near = [] if self.budget < 3 else [self.nearest(i, to[1], {i})]
+        if near:
+            near.append(self.nearest(i, to[1], {i, *near}))
             s, sq = [self.supports[j] for j in near], self.squares[near]
             among = np.array([self.compare(s[j], sq[j], s, sq) for j in (0, 1)])
             for a, (width, _, _) in zip(self.alpha, self.experts, strict=True):
@@ -400,6 +401,14 @@ class Tracker:
         del self.supports[i]
         self.squares = np.delete(self.squares, i)
         self.alpha = np.delete(self.alpha, i, axis=2)
+
+    def nearest(self, i, distances, out):
+        """The oldest of the supports that are nearest to number i, within rounding."""
+        rest = [j for j in range(self.budget) if j not in out]
+        sums = self.squares[rest] + self.squares[i]
+        gaps = (distances[rest] - distances[rest].min()) / sums
+        self.doubtful |= bool(np.any(abs(gaps - 1e-6) < 5e-7))
+        return rest[first(-gaps, 1e-6)]
 
     def draw(self):
         self.state = (self.state + GOLDEN) % 2**64

@@ -437,6 +437,9 @@ def test_probabilities_are_those_of_the_classes_met():
         dict(kernels=()),
         dict(kernels=(-1.0,)),
         dict(rates=(0.0,)),
+        dict(rates=(0.5, 1e300)),
+        dict(rates=(10**400,)),
+        dict(kernels=(1e300,)),
         dict(forgetting=(float("nan"),)),
         dict(share=-0.1),
         dict(scale="wide"),
@@ -449,6 +452,16 @@ def test_bad_parameters_are_refused_by_name(bad):
     [name] = bad
     with pytest.raises(ParameterError, match=name):
         Tracker(**bad)
+
+
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+def test_the_largest_parameters_and_weights_leave_all_finite(scale):
+    model = Tracker(3, kernels=(0.0, 1e6), rates=(1e6,), forgetting=(0.0,), scale=scale)
+    for t, (x, _) in enumerate(random_stream(80)):
+        model.learn_one(x, t % 3, 1e100)
+        assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
+    assert np.isfinite(model._core.state()["coefficients"]).all()
 
 
 # --- many classes -------------------------------------------------------------------------------

@@ -568,18 +568,25 @@ cdef class TrackerCore(Scaling):
     cdef void nearest(self, int *places) noexcept:
         """Find the two supports nearest to places[0], whose inner products are in `row`; of equals the older."""
         cdef ColumnStore store = self.store
+        cdef double *distance = <double *>self.work_block
+        drift_all_distances(distance, self.row, store.squared, store.squared[places[0]], store.padded())
+        places[1] = self.nearest_but(distance, places[0], -1)
+        places[2] = self.nearest_but(distance, places[0], places[1])
+
+    cdef int nearest_but(self, const double *distance, int own, int other) noexcept:
+        """The oldest support of those that are nearest, within rounding, but for these two; -1 where there is none."""
+        cdef ColumnStore store = self.store
         cdef int k, slot
-        cdef double distance, first = INFINITY, second = INFINITY
-        drift_all_distances(<double *>self.work_block, self.row, store.squared, store.squared[places[0]], store.padded())
+        cdef double least = INFINITY
         for k in range(store.size):
             slot = store.order[k]
-            distance = (<double *>self.work_block)[slot]
-            if distance < second and slot != places[0]:
-                if distance < first:
-                    places[2], second = places[1], first
-                    places[1], first = slot, distance
-                else:
-                    places[2], second = slot, distance
+            if distance[slot] < least and slot != own and slot != other:
+                least = distance[slot]
+        for k in range(store.size):
+            slot = store.order[k]
+            if slot != own and slot != other and distance[slot] < INFINITY and distance[slot] <= least + DRIFT_TIE * (store.squared[slot] + store.squared[own]):
+                return slot
+        return -1
 
     cdef void project(self, int *places) noexcept:
         """Work out what the two others get of the first one's coefficients."""

@@ -354,9 +354,12 @@ class TrackerCore(RowByRow, Part):
     def _merge(self, b: int, others: list[int]) -> None:
         """Project a support onto its two nearest, in every expert."""
         self.store.read_support(b)
-        distance = _distances(self._row(), self.squared[b], self.squared)[others]
-        near = distance.argsort(kind="stable")[:2]
-        three = [b, others[near[0]], others[near[1]]]
+        distance = _distances(self._row(), self.squared[b], self.squared)
+        three = [b]
+        for _ in range(2):  # the oldest of those that are nearest, within rounding
+            rest = [slot for slot in others if slot not in three]
+            beyond = distance[rest] - TIE * (self.squared[rest] + self.squared[b])
+            three.append(rest[int((beyond <= distance[rest].min()).argmax())])
         k = np.zeros((3, len(self.plan.kernels), 3))  # by support, kernel, support
         for row, slot in zip(k, three, strict=True):
             self.store.read_support(slot)
