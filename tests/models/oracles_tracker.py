@@ -405,7 +405,7 @@ class Tracker:
     def nearest(self, i, distances, out):
         """The oldest of the supports that are nearest to number i, within rounding."""
         rest = [j for j in range(self.budget) if j not in out]
-        sums = self.squares[rest] + self.squares[i]
+        sums = np.maximum(self.squares[rest] + self.squares[i], 1e-9)
         gaps = (distances[rest] - distances[rest].min()) / sums
         self.doubtful |= bool(np.any(abs(gaps - 1e-6) < 5e-7))
         return rest[first(-gaps, 1e-6)]
