@@ -135,7 +135,7 @@ def check_number(
     try:
         good = math.isfinite(value) and (value > least if above else value >= least)
         good = good and value <= most
-    except TypeError:
+    except (TypeError, ValueError, OverflowError):  # of a signaling NaN, of 10**400
         good = False
     if not good:
         bound = f"above {least:g}" if above else f"of at least {least:g}"
@@ -143,8 +143,12 @@ def check_number(
         raise ParameterError(f"{name} must be a number {bound}, not {value!r:.80}")
 
 
-def check_numbers(name: str, values: Any, *, above: bool = False) -> tuple[float, ...]:
-    """Return a list of finite numbers from 0, or above it, as a tuple; refuse what is none.
+def check_numbers(
+    name: str, values: Any, *, above: bool = False, most: float = math.inf
+) -> tuple[float, ...]:
+    """Return a list of finite numbers from 0, or above it, up to `most` as a tuple.
+
+    Refuses what is none.
 
     Examples
     --------
@@ -159,7 +163,7 @@ def check_numbers(name: str, values: Any, *, above: bool = False) -> tuple[float
     if isinstance(values, (str, bytes)) or not numbers:
         raise ParameterError(f"{name} must be a list of one number or more, not {values!r:.80}")
     for value in numbers:
-        check_number(f"each of {name}", value, above=above)
+        check_number(f"each of {name}", value, above=above, most=most)
     return tuple(map(float, numbers))
 
 

@@ -109,6 +109,8 @@ class Option:
                 (self.least < one if self.above else self.least <= one) and one <= self.most
             ):
                 raise ParameterError(f"{where} must be {self.bounds()}, not {one}")
+            if self.kind is float and not -math.inf < one < math.inf:
+                raise ParameterError(f"{where} must be a finite number, not {one}")
 
     def made(self, value: Any) -> Any:
         """Return what the dataclass has for a file's value."""

@@ -49,6 +49,7 @@ def test_a_table_makes_the_dataclass_by_the_names_of_the_file():
         ({"every": 0}, "[job] every must be at least 1, not 0"),
         ({"rate": 0}, "[job] rate must be above 0, not 0"),
         ({"rate": float("nan")}, "[job] rate must be above 0, not nan"),
+        ({"rate": float("inf")}, "[job] rate must be a finite number, not inf"),
         ({"rate": "1"}, "[job] rate must be a number, not '1'"),
         ({"port": 65536}, "[job] port must be from 0 to 65535, not 65536"),
         ({"sizes": 3}, "[job] sizes must be a list, each a whole number, not 3"),

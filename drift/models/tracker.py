@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.cores import new_core
-from drift.models._tracker.plan import SLOWLY, SOON, Plan
+from drift.models._tracker.plan import MOST, SLOWLY, SOON, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from drift.types import Features, Label
 
 __all__ = ["Tracker"]
-
-#: Largest weight of an example: with what is far above, float32 coefficients would overflow.
-MOST = 1e6
 
 
 class Tracker(OnlineClassifier):
@@ -47,9 +44,10 @@ class Tracker(OnlineClassifier):
     budget
         Largest number of supports, at least 1. Memory and time are linear in it.
     kernels
-        Kernels of the experts: 0 for the linear one, else `gamma` of ``exp(-gamma |a - b|^2)``.
+        Kernels of the experts: 0 for the linear one, else `gamma` of ``exp(-gamma |a - b|^2)``, up
+        to 1e6.
     rates
-        Their learning rates.
+        Their learning rates, up to 1e6.
     forgetting
         What an insertion takes from all coefficients, as a share of ``1 / budget``: one expert for
         each. None for 0.05 and ``0.75 * sqrt(budget) / rate``: large steps write over what is
@@ -131,8 +129,8 @@ class Tracker(OnlineClassifier):
 
     def _plan(self) -> Plan:
         """Check the parameters."""
-        kernels = check_numbers("kernels", self.kernels)
-        rates = check_numbers("rates", self.rates, above=True)
+        kernels = check_numbers("kernels", self.kernels, most=MOST)
+        rates = check_numbers("rates", self.rates, above=True, most=MOST)
         experts = [(rate, lost) for rate in rates for lost in self._lost(rate)]
         by_rate, by_lost = zip(*experts, strict=True)
         check_number("share", self.share, most=0.5)
@@ -270,8 +268,9 @@ class Tracker(OnlineClassifier):
         Whatever the examples are, with weights of at most 1: the log loss is at most that of the
         best sequence of members with ``m`` switches from one to another, plus ``ln M + m ln(M / s)
         - (T - 1 - m) ln(1 - s + s / M)``, with ``M`` members, ``T`` examples and the share ``s``.
-        The bound is the least of these, over every sequence and every ``m``. It is about the
-        mixture: the probabilities that are shown cost at most ``ln 2 + 0.0003 T`` more.
+        The bound is the least of these, over every sequence and every ``m``. Where rows are sparse
+        a sequence reaches the splines by a switch alone. The bound is about the mixture: the
+        probabilities that are shown cost at most ``ln 2 + 0.0003 T`` more.
 
         Returns
         -------

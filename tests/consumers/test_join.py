@@ -1,6 +1,7 @@
 """Labels of a second topic: a function of the two logs, against a twin of lists alone."""
 
 import json
+import math
 from collections import Counter
 
 import pytest
@@ -230,6 +231,9 @@ def test_what_a_worker_could_not_learn_is_done_and_not_learnt():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ParameterError, match="pending must be at least 1, not 0"):
         JoinOptions(pending=0)
+    for name in ("max_age", "grace"):
+        with pytest.raises(ParameterError, match=f"{name} must be a finite number, not inf"):
+            JoinOptions(**{name: math.inf})
     with pytest.raises(ParameterError, match="no label was begun"):
         Join(JoinOptions()).finish()
     Join(JoinOptions()).give_up()

@@ -1,5 +1,7 @@
 """Fixtures for the models' tests."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from drift.models import column_type, compiled
@@ -16,14 +18,27 @@ def pytest_collection_modifyitems(items):
             item.add_marker("plain")
 
 
+@pytest.fixture
+def on_plain_store(monkeypatch):
+    """Context in which models are made as without the compiled extension."""
+
+    @contextmanager
+    def context():
+        with monkeypatch.context() as patch:
+            patch.setattr(supports, "ColumnStore", plain.ColumnStore)
+            patch.setattr(supports, "Guard", guard.Guard)
+            patch.setattr(supports, "Calibration", plain.Calibration)
+            yield
+
+    return context
+
+
 @pytest.fixture(params=STORES)
-def tolerance(request, monkeypatch):
+def tolerance(request, on_plain_store):
     """Run on each column store; the value bounds errors as a share of sum |alpha_i k(x_i, x)|."""
     if request.param == "plain":
-        monkeypatch.setattr(supports, "ColumnStore", plain.ColumnStore)
-        monkeypatch.setattr(supports, "Guard", guard.Guard)
-        monkeypatch.setattr(supports, "Calibration", plain.Calibration)
-        yield 1e-9
+        with on_plain_store():
+            yield 1e-9
         return
     if not compiled:
         pytest.skip("the compiled extension is missing")

@@ -77,13 +77,17 @@ class Tracker:
         self.common = {}  # mean and variance, where rows are sparse
         self.forget_rows()
         self.n_members = len(self.experts) + len(self.linear)
+        self.losses, self.aside = (
+            [],
+            [],
+        )  # a row for each example; before which splines were put aside
         n = self.n_members + len(GATES) + 1
         self.gates = np.full((len(GATES) + 1, self.n_members), 1 / self.n_members)
         self.filter = SecondOrderGate(self.n_members)
         self.weights, self.votes, self.last = np.full(n, 1 / n), np.full(n, 1 / n), np.full(2, 0.5)
         self.leave_out_splines()
         self.maps = np.array([1 / 2] + [1 / 24] * 12)
-        self.losses, self.errors = [], np.zeros(n)  # a row of losses for each example
+        self.errors = np.zeros(n)
         self.log_loss = self.mistakes = self.total = 0.0
         self.mean_loss, self.mean_count = 0.7, 1.0
 
@@ -98,10 +102,11 @@ class Tracker:
         self.behind, self.caught_up = [0.0, 0.0], [0, 0]
 
     def leave_out_splines(self):
-        """Sparse rows have no splines, whose scores stay 0."""
+        """Sparse rows have no splines, whose scores stay 0; of their weight the share is left."""
         if self.sparse:
-            first = len(self.experts) + len(LINEAR)
-            self.weights[first : self.n_members] = self.votes[first : self.n_members] = 0.0
+            splines = slice(len(self.experts) + len(LINEAR), self.n_members)
+            self.weights[splines], self.votes[splines] = self.share / len(self.weights), 0.0
+            self.aside.append(len(self.losses))
 
     # --- features ---
 
@@ -383,8 +388,9 @@ class Tracker:
         """Project the cheapest of those drawn onto its two nearest, in every expert."""
         i = min([self.draw() for _ in range(DRAWN)], key=self.cost)
         to = self.compare(self.supports[i], self.squares[i], self.supports, self.squares)
-        near = sorted(set(range(self.budget)) - {i}, key=to[1].__getitem__)[:2]
-        if len(near) == 2:
+        near = [] if self.budget < 3 else [self.nearest(i, to[1], {i})]
+        if near:
+            near.append(self.nearest(i, to[1], {i, *near}))
             s, sq = [self.supports[j] for j in near], self.squares[near]
             among = np.array([self.compare(s[j], sq[j], s, sq) for j in (0, 1)])
             for a, (width, _, _) in zip(self.alpha, self.experts, strict=True):
@@ -395,6 +401,14 @@ class Tracker:
         del self.supports[i]
         self.squares = np.delete(self.squares, i)
         self.alpha = np.delete(self.alpha, i, axis=2)
+
+    def nearest(self, i, distances, out):
+        """The oldest of the supports that are nearest to number i, within rounding."""
+        rest = [j for j in range(self.budget) if j not in out]
+        sums = np.maximum(self.squares[rest] + self.squares[i], 1e-9)
+        gaps = (distances[rest] - distances[rest].min()) / sums
+        self.doubtful |= bool(np.any(abs(gaps - 1e-6) < 5e-7))
+        return rest[first(-gaps, 1e-6)]
 
     def draw(self):
         self.state = (self.state + GOLDEN) % 2**64
@@ -418,7 +432,10 @@ class Tracker:
         n, s = len(self.weights), self.share
         best = np.zeros((1, n))  # by switches: loss of the best sequence that ends in each member
         free = 0  # examples before which a switch was possible
+        splines = slice(len(self.experts) + len(LINEAR), self.n_members)
         for t, (known, losses) in enumerate(self.losses):
+            if t in self.aside:  # whoever followed them has no weight left
+                best[:, splines] = math.inf
             if known and t:
                 free += 1
                 go = best.min(axis=1, keepdims=True) + np.zeros(n)

@@ -186,6 +186,25 @@ def test_a_matrix_with_duplicate_entries_adds_them_up():
     assert model.supports == [({0: 3.0}, 1.0)]
 
 
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("kind", [np.array, sparse.coo_matrix, sparse.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_float16_is_learnt_as_float64(kind, zeros):
+    """SciPy makes no such matrix, but takes its values."""
+    values = np.arange(1.0, 13.0).reshape(4, 3) / 4.0
+    values[2, 1] *= not zeros
+    X = kind(values)
+    if sparse.issparse(X):
+        half = X.copy()
+        half.data = X.data.astype(np.float16)
+    else:
+        half = X.astype(np.float16)
+    one, many = LBP(3), LBP(3)
+    y = [True, False, True, False]
+    assert list(many.predict_learn_many(half, y)) == list(one.predict_learn_many(X, y))
+    assert pickle.dumps(many) == pickle.dumps(one)
+
+
 def test_predictions_come_in_a_column_of_one_kind():
     X, y = np.eye(4), np.array([1, 0, 1, 0])
     for labels in (y, 2 * y - 1):  # what is predicted before the first of them is False

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -49,6 +50,7 @@ BAD_FEATURES = [
     ({"town": None}, FeatureTypeError, r"'town' is None.*StatImputer\(\('town', "),
     ({"town": pd.NA}, FeatureTypeError, "'town' is <NA>.*StatImputer"),
     ({"town": [1.0]}, FeatureTypeError, r"'town' is \[1.0\], a list.*make a number of it"),
+    ({"size": Decimal("sNaN")}, FeatureTypeError, r"'size' is Decimal\('sNaN'\), a Decimal"),
     ({"town": 1j}, FeatureTypeError, "'town' is 1j, a complex"),
     ([("f0", 1.0)], FeatureTypeError, "dict.*not in a list"),
     (None, FeatureTypeError, "dict.*not in a NoneType"),

@@ -32,15 +32,44 @@ streams = st.lists(
 # --- the bound ----------------------------------------------------------------------------------
 
 
-@given(stream=streams, budget=st.integers(1, 4), scale=st.sampled_from(["dense", "sparse"]))
-def test_the_log_loss_keeps_to_the_bound_of_a_viterbi_pass(stream, budget, scale):
-    model, twin = Tracker(budget, scale=scale), Twin(budget, scale=scale)
+#: More names than dense scaling takes: what comes after such an example is a sparse row.
+WIDE = dict.fromkeys(range(4096), 1.0)
+
+
+@given(
+    stream=streams,
+    budget=st.integers(1, 4),
+    scale=st.sampled_from(["dense", "sparse", "auto"]),
+    share=st.sampled_from([1e-3, 0.0, 0.1]),
+)
+def test_the_log_loss_keeps_to_the_bound_of_a_viterbi_pass(stream, budget, scale, share):
+    model, twin = (kind(budget, scale=scale, share=share) for kind in (Tracker, Twin))
+    if scale == "auto":
+        stream = [*stream[::2], (WIDE, "x", 1.0), *stream[1::2]]
     for x, y, w in stream:
         model.learn_one(x, y, w)
         twin.learn(x, y, w)
-    record = model.regret_bound()
-    assert record.log_loss <= record.bound + 1e-9
+        record = model.regret_bound()
+        assert record.log_loss <= record.bound + 1e-9
     assert record.bound == pytest.approx(twin.bound()[0], rel=2e-3)
+    assert twin.sparse == (scale != "dense")
+
+
+@pytest.mark.parametrize("turns", [False, True])
+@pytest.mark.usefixtures("tolerance")
+def test_the_bound_counts_no_weight_of_members_that_were_put_aside(turns):
+    """Splines, which lead while rows are dense, lose least on labels that are against the rest."""
+    rng, stream = random.Random(1), []
+    if turns:
+        values = [rng.uniform(-1.0, 1.0) for _ in range(150)]
+        stream = [({"a": a}, abs(a) > 0.5) for a in values] + [(WIDE, True)]
+    model = Tracker(5, kernels=(0.0,), rates=(0.5,), scale="auto" if turns else "sparse")
+    for x, y in stream + [({"a": 1.0}, None)] * 60:
+        chances = model.predict_proba_one(x)
+        least = min(chances, key=chances.get) if len(chances) > 1 else not chances
+        model.learn_one(x, least if y is None else y)
+        record = model.regret_bound()
+        assert record.log_loss <= record.bound + 1e-9
 
 
 def alternating(_model, _x, t):
@@ -65,11 +94,12 @@ def least_likely(model, x, t):
 
 
 @pytest.mark.parametrize("adversary", [alternating, flipping, at_random, the_other, least_likely])
-@pytest.mark.parametrize("scale", ["dense", "sparse"])
+@pytest.mark.parametrize("scale", ["dense", "sparse", "auto"])
 def test_no_adversary_breaks_the_bound(adversary, scale):
-    """The worst labels there are, also chosen with the model in hand."""
+    """The worst labels there are, also chosen with the model in hand; `auto` turns to sparse."""
     model, given = Tracker(5, scale=scale), 0.0
     for t, (x, _) in enumerate(random_stream(250, signed=True)):
+        x = WIDE if t == 60 and scale == "auto" else x  # noqa: PLW2901
         y = adversary(model, x, t)
         chances = model.predict_proba_one(x)
         model.learn_one(x, y)

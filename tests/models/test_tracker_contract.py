@@ -1,8 +1,12 @@
 """What the Tracker is to its users: River's checks, weights, labels, memory, what it shows."""
 
+import copy
 import math
+import os
 import pickle
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -17,6 +21,7 @@ from test_tracker_twin import paired, wide_table
 from drift.errors import LabelError, ParameterError
 from drift.experiments.memory import memory
 from drift.models import Tracker
+from drift.models._tracker import room
 from drift.models._tracker.plain import TrackerCore
 
 RIVER = [
@@ -432,6 +437,9 @@ def test_probabilities_are_those_of_the_classes_met():
         dict(kernels=()),
         dict(kernels=(-1.0,)),
         dict(rates=(0.0,)),
+        dict(rates=(0.5, 1e300)),
+        dict(rates=(10**400,)),
+        dict(kernels=(1e300,)),
         dict(forgetting=(float("nan"),)),
         dict(share=-0.1),
         dict(scale="wide"),
@@ -444,3 +452,82 @@ def test_bad_parameters_are_refused_by_name(bad):
     [name] = bad
     with pytest.raises(ParameterError, match=name):
         Tracker(**bad)
+
+
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+def test_the_largest_parameters_and_weights_leave_all_finite(scale):
+    model = Tracker(3, kernels=(0.0, 1e6), rates=(1e6,), forgetting=(0.0,), scale=scale)
+    for t, (x, _) in enumerate(random_stream(80)):
+        model.learn_one(x, t % 3, 1e100)
+        assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
+    assert np.isfinite(model._core.state()["coefficients"]).all()
+
+
+# --- many classes -------------------------------------------------------------------------------
+
+#: Bytes of the linear experts' weights for a class over sparse rows: six floats for each slot.
+OF_A_CLASS = 6 * 4 * (1 + 2**14)
+
+
+def capacity(core):
+    """For how many classes there is room, about."""
+    if isinstance(core, TrackerCore):
+        return len(core.linear if core.linear.base is None else core.linear.base)
+    return core.__sizeof__() // OF_A_CLASS
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_room_for_classes_grows_by_a_share_of_itself():
+    """Each time what there is is copied: it must not be for every class."""
+    model, rooms = Tracker(1, scale="sparse"), []
+    for k in range(150):
+        model.learn_one({f"w{k}": 1.0}, k)
+        rooms.append(capacity(model._core))
+    assert len(set(rooms)) <= 3 + math.log(150, 1.5)
+    assert 151 <= rooms[-1] <= 1.5 * 151
+    assert len(model.predict_proba_one({"w1": 1.0})) == 150
+
+
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("delay", [0, 3])
+def test_a_class_without_room_is_refused_by_name(monkeypatch, delay):
+    model = Tracker(2, scale="sparse", delay=delay)
+    rows = [{f"w{k}": 1.0, "the": 1.0} for k in range(60)]
+    model.learn_many(rows[:5], list("abcde"))
+    monkeypatch.setattr(room, "memory", lambda: 40 * OF_A_CLASS)
+    expected = copy.deepcopy(model)
+    with pytest.raises(
+        LabelError, match=r"^label 'order 5\d*' would be class \d+, .*0.39 MB"
+    ) as met:
+        model.learn_many(rows, [f"order 5{k}" for k in range(60)])
+    learnt = met.value.rows_learnt
+    assert 3 < learnt < 35
+    expected.learn_many(rows[:learnt], [f"order 5{k}" for k in range(learnt)])
+    assert pickle.dumps(model) == pickle.dumps(expected)
+    for one in (model, expected):
+        one.learn_one(rows[0], "a")
+    assert pickle.dumps(model) == pickle.dumps(expected)
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="it ends the process")
+def test_a_class_that_the_system_has_no_memory_for_is_refused():
+    """As where a limit of the process is below the machine's memory."""
+    code = """
+import resource
+from drift.errors import LabelError
+from drift.models import Tracker
+model = Tracker(1, scale="sparse")
+model.learn_one({"a": 1.0}, "a")
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 60_000_000, -1))
+try:
+    for k in range(300):
+        model.learn_one({f"w{k}": 1.0}, k)
+except LabelError as error:
+    assert "no memory" in str(error), error
+    print(k, model.predict_one({"w1": 1.0}))
+"""
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert 20 < int(said.stdout.split()[0]) < 200, said

@@ -2,7 +2,8 @@
 
 No prediction hangs on a last bit: scores, probabilities and votes within a tolerance are ties,
 which the first class wins in the twin as well. Where scores differ by that tolerance itself, or a
-loss lies at the threshold of insertion, the comparison ends.
+loss lies at the threshold of insertion, the comparison ends, but not before nine tenths of the
+examples: the streams' seeds are such that no tie comes sooner.
 """
 
 import random
@@ -44,7 +45,7 @@ def late_classes(n=150, seed=7):
         yield x, min(y, "b" if t < 60 else "c" if t < 90 else "d" if t < 110 else "e")
 
 
-def table(n=150, seed=9):
+def table(n=150, seed=10):
     """Two numbers, at times a million times as large, and a category of twelve."""
     rng = random.Random(seed)
     for _ in range(n):
@@ -84,6 +85,14 @@ def text(n=150, seed=8):
         yield {w: float(words.count(w)) for w in words}, topic == (t < 90)
 
 
+def permuted(n=150, seed=13):
+    """The same values under other names: many supports are equally near, but for rounding."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        values = rng.sample([0.1, 0.3, 0.5, 0.7], 4)
+        yield dict(zip("abcd", values, strict=True)), rng.random() < 0.5
+
+
 def paired(first, most, third=None, *, n=120, share=0.9):
     """Pairs' products tell. Names join one by one from `first` to `most`, a third class late.
 
@@ -97,7 +106,7 @@ def paired(first, most, third=None, *, n=120, share=0.9):
         yield x, 2 if late else int(x.get("f0", 0.5) * x.get("f1", 1.0) > 0.0)
 
 
-LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), seed=2)}
+LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), seed=6)}
 OWN = {
     "checkerboard": checkerboard,
     "constant": constant,
@@ -107,6 +116,7 @@ OWN = {
     "wide table": wide_table,
     "logs": logs,
     "growing": partial(paired, 1, 18, 50),
+    "permuted": permuted,
 }
 #: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on, in rows that
 #: have all names or half of them.
@@ -124,6 +134,11 @@ FEW = {
 ALL = STREAMS | LATE | OWN
 
 
+def check_enough(compared, examples):
+    """Fail where a comparison ended so soon that it says little."""
+    assert compared >= 0.9 * examples, f"only {compared} of {examples} examples were compared"
+
+
 @pytest.fixture(scope="module")
 def traces():
     """What the twin says before each example, by stream, scale and budget; computed once."""
@@ -133,12 +148,14 @@ def traces():
         if key not in cache:
             stream, scale, budget = key
             twin, steps = Twin(budget, scale=scale, seed=9), []
-            for x, y in islice(ALL[stream](), 120):
+            examples = list(islice(ALL[stream](), 120))
+            for x, y in examples:
                 step = x, y, twin.predict(x), twin.proba(x)
                 if twin.doubtful:
                     break
                 steps.append(step)
                 twin.learn(x, y)
+            check_enough(len(steps), len(examples))
             cache[key] = steps, twin
         return cache[key]
 
@@ -170,15 +187,16 @@ def test_agrees_with_its_twin(stream, scale, budget, traces):
 @cache
 def said_of_few_names(stream, **parts):
     """What the twin says of each example, and of it with names that are never learnt."""
-    twin, steps = Twin(5, seed=9, **parts), []
+    twin, steps, examples = Twin(5, seed=9, **parts), [], list(FEW[stream]())
     unmet = {"unmet": 2.0}, {f"unmet{k}": 2.0 for k in range(17)}
-    for t, (x, y) in enumerate(FEW[stream]()):
+    for t, (x, y) in enumerate(examples):
         more = x | unmet[t % 2]
         steps.append([(z, twin.predict(z), twin.proba(z)) for z in (more, x)])
         if twin.doubtful:
             steps.pop()
             break
         twin.learn(x, y)
+    check_enough(len(steps), len(examples))
     return steps
 
 
@@ -193,7 +211,6 @@ def said_of_few_names(stream, **parts):
 def test_agrees_with_its_twin_on_few_names(stream, parts):
     """What ends surfaces when it is learnt is only without them when it is predicted."""
     steps = said_of_few_names(stream, **parts)
-    assert len(steps) > 100
     model = Tracker(5, seed=9, **parts)
     for t, (said, (_, y)) in enumerate(zip(steps, FEW[stream](), strict=False)):
         for x, prediction, chances in said:
@@ -245,7 +262,7 @@ def test_a_row_of_many_new_names_turns_it_to_sparse_rows():
 def test_linear_experts_that_fell_behind_go_on_from_others(n_classes):
     """Words that mean another class in each hundred of examples; a tenth of the labels is wrong."""
     rng = random.Random(4)
-    model, twin = Tracker(4, scale="sparse"), Twin(4, scale="sparse")
+    model, twin, compared = Tracker(4, scale="sparse"), Twin(4, scale="sparse"), 0
     for t in range(400):
         words = rng.sample(range(30), 5)
         x = dict.fromkeys(map(str, words), 1.0)
@@ -256,5 +273,7 @@ def test_linear_experts_that_fell_behind_go_on_from_others(n_classes):
         assert model.predict_proba_one(x) == pytest.approx(chances, abs=1e-4), f"example {t}"
         model.learn_one(x, y)
         twin.learn(x, y)
+        compared += 1
+    check_enough(compared, 400)
     assert twin.caught_up[1] > 0
     assert twin.caught_up[0] > 0 or n_classes > 2  # with more weights there is more patience

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.features import SPARSE
+from drift.models._store.features import LARGEST, SPARSE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,8 @@ def check_store(
     sizes, ids = np.asarray(state["sizes"]), np.asarray(state["ids"])
     values = np.asarray(state["values"])
     _check(type(state["wide"]) is bool and type(state["factor"]) is float, "the type of columns")
-    _check(type(state.get("most", 1.0)) is float, "the largest value")
+    most = state.get("most", LARGEST)
+    _check(type(most) is float and 0.0 < most <= LARGEST, "the largest value")
     _check(sizes.dtype == np.int32 and ids.dtype == np.int32, "the type of its numbers")
     for name in ("values", "weight", "scale", "squared"):
         _check(np.asarray(state[name]).dtype == np.float64, "the type of its numbers")

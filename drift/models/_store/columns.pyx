@@ -36,6 +36,7 @@ from drift.models._store.guard import IN_USE
 from drift.models._store.rows import INDEXED_WIDTH, Row
 from drift.models._store.undo import Kind, copied, kind_of, store_class
 from drift.models._tracker.plan import MAPS, SECOND_ORDER
+from drift.models._tracker.room import more_rows, no_room
 
 cdef double largest_norm2 = LARGEST, same_share = SAME
 

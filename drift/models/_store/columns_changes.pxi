@@ -39,12 +39,15 @@ cdef class Changes(Batches):
         cdef int slot, k
         cdef int32_t *row
         cdef list kept = None
+        cdef dict fresh = {}  # made before names are borrowed
         self.check_reader()
         if not self.current or (self.n_unknown and not self.by_index):
-            self.read(x)  # the names that were noted of it may be gone
+            if type(x) is not dict and type(x) is not Row:
+                x = as_dict(x)  # which holds the names that are noted
+            self.read(x)  # those that were noted before may be gone
             if not (self.plain or self.by_index):
                 self.begin_point()
-                kept = self.note_any(x if type(x) is dict else as_dict(x))
+                kept = self.note_any(x)
         reserve(&self.added, 1)
         reserve(&self.turned, 2 * (self.count + self.n_unknown))  # it comes and may go again
         if not self.free_slots.size:
@@ -66,7 +69,7 @@ cdef class Changes(Batches):
         for k in range(self.count):
             self.put(self.sorted_ids[k], slot, self.sorted_values[k])
         if self.n_unknown:
-            self.put_unknown(slot)
+            self.put_unknown(slot, fresh)
         self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
@@ -77,15 +80,14 @@ cdef class Changes(Batches):
         self.size += 1
         return slot
 
-    cdef int put_unknown(self, int slot) except -1:
-        """Give the point's features that no support has their columns.
+    cdef int put_unknown(self, int slot, dict fresh) except -1:
+        """Give the point's features that no support has their columns; `fresh` is an empty dict.
 
         Columns are summed in the order in which they are made, and so are made in the order of the
         names, whatever that of the example is.
         """
         cdef int k, n = self.n_unknown, largest = 0
         cdef double value
-        cdef dict fresh = {}
         if self.by_index:
             for k in range(n):
                 largest = max(largest, self.indices[self.unknown[k]])

@@ -44,7 +44,8 @@ cdef extern from *:
     Py_hash_t drift_hash(PyObject *) except -1
     double drift_number(PyObject *) except? -1.0
     void drift_vocabulary_prefetch(const DriftVocabulary *, Py_hash_t) nogil
-    int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **) except -2
+    int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **, bint) except -2
+    enum: DRIFT_ASK
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
     uint32_t drift_fold(Py_hash_t) nogil
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, uint32_t) nogil

@@ -184,9 +184,7 @@ cdef class Point(Supports):
         self.window = None  # its batch is over
         self.begin_point()
         try:
-            if self.note_plain(features):
-                self.look_up()
-            else:
+            if not (self.note_plain(features) and self.look_up()):
                 self.note_any(features)
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
@@ -216,7 +214,7 @@ cdef class Point(Supports):
                 if own[k] != NULL:
                     if not drift_same(own[k], name):
                         return False
-                elif drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL) >= 0:
+                elif drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL, True) != -1:
                     return False
             names[k] = name
             k += 1
@@ -249,11 +247,10 @@ cdef class Point(Supports):
             drift_vocabulary_prefetch(&self.vocabulary, self.hashes[k])
             self.numbers[k] = drift_number(values[k])
         self.read_size = size
-        self.plain = True
         return True
 
-    cdef int look_up(self) except -1:
-        """Make the point of the names, hashes and numbers noted."""
+    cdef bint look_up(self) except -1:
+        """Make the point of the names, hashes and numbers noted, unless to find a name may run such code."""
         cdef Sum norm2 = Sum(0.0, 0.0)
         cdef double v
         cdef int k, j, count = 0, n_unknown = 0
@@ -263,7 +260,9 @@ cdef class Point(Supports):
             if v != v or v == 0.0:
                 continue
             add_square(&norm2, v)
-            j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k], &self.own_names[k])
+            j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k], &self.own_names[k], True)
+            if j == DRIFT_ASK:
+                return False
             if j < 0:
                 self.unknown[n_unknown] = k
                 n_unknown += 1
@@ -273,8 +272,9 @@ cdef class Point(Supports):
                 self.values[count] = v
                 count += 1
         self.count, self.n_unknown = count, n_unknown
+        self.plain = True
         self.end_point(norm2.total + norm2.lost)
-        return 0
+        return True
 
     cdef list note_any(self, dict features):
         """Make the point where the caller's own code may run; return what keeps its names alive."""
@@ -314,7 +314,9 @@ cdef class Point(Supports):
         cdef double v
         cdef Sum norm2 = Sum(0.0, 0.0)
         cdef int k, j, read = 0, count = 0, n_unknown = 0
+        cdef long serial
         self.begin_point()
+        serial = self.serial
         self.reserve_point(size)
         self.by_index = True
         for k in range(size if self.numbered else 0):
@@ -341,6 +343,8 @@ cdef class Point(Supports):
                 self.values[count] = v
                 count += 1
             read += 1
+        if serial != self.serial:  # the code of a name that a number was compared with
+            raise RuntimeError(IN_USE)
         self.read_size, self.count, self.n_unknown = read, count, n_unknown
         if not self.end_point(norm2.total + norm2.lost):
             raise culprit({indices[k]: data[k] for k in range(size)}, most=self.most)

@@ -336,7 +336,7 @@ cdef class Supports:
 
     cdef int find(self, name) except -2:
         """Column of a name, or -1."""
-        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL)
+        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
 
     cdef int new_column(self, name) except -1:
         """Give a name a column."""

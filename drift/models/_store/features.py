@@ -167,5 +167,6 @@ def is_missing(value: Any) -> bool:
     """
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):  # of NA, and of arrays, nothing is true or false
+    except (TypeError, ValueError, ArithmeticError):
+        # Of NA, and of arrays, nothing is true or false; a signaling NaN refuses to be compared.
         return type(value).__name__ == "NAType"

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["Calibration", "ColumnStore", "Guard"]
 
 
+#: What is not above this is 0 in float32.
+VANISHES = 2.0**-150
+
+
 @store_class
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
@@ -281,7 +285,11 @@ class ColumnStore:
         self.read(x)
         self._last = None
         present = {name: number(value) for name, value in x.items()}
-        present = {name: v for name, v in present.items() if v == v != 0}
+        squared = self.point[1]
+        divisor = (math.sqrt(squared) or 1.0) if self.unit else _power_of_two(squared)
+        # The compiled store, which can take the state over, leaves out what is 0 in its columns.
+        least = 0.0 if self.wide else VANISHES
+        present = {name: v for name, v in present.items() if abs(v / divisor) > least}
         for name in in_order([name for name in present if name not in self.vocabulary]):
             self._new_column(name)
         if self.free_slots:
@@ -292,9 +300,8 @@ class ColumnStore:
             self.weight.append(0.0)
             self.squared.append(-1.0)
         self.rows[slot] = sorted(self.vocabulary[name] for name in present)
-        divisor = (math.sqrt(self.point[1]) if self.unit else 1.0) or 1.0
         for name, value in present.items():
-            self.columns[self.vocabulary[name]][slot] = value / divisor
+            self.columns[self.vocabulary[name]][slot] = value / divisor if self.unit else value
         self.weight[slot] = coefficient
         self.squared[slot] = float(self.point[1] > 0) if self.unit else self.point[1]
         self.n_added += 1
@@ -442,7 +449,7 @@ class ColumnStore:
         ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
         for slot, row in enumerate(self.rows):
             held = max(self.squared[slot], 0.0)  # of a free slot it is -1
-            divisor = 1.0 if self.unit else math.ldexp(1.0, math.frexp(math.sqrt(held))[1])
+            divisor = 1.0 if self.unit else _power_of_two(held)
             ids.extend(row)
             values.extend(self.columns[j][slot] / divisor for j in row)
             scales.append(divisor)
@@ -503,6 +510,11 @@ class ColumnStore:
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
         return self
+
+
+def _power_of_two(squared: float) -> float:
+    """Return by what the compiled store divides a row of this squared norm."""
+    return math.ldexp(1.0, math.frexp(math.sqrt(squared))[1])
 
 
 def _goes_by(scores: list[tuple[float, float]], own: int, margin: float, *, rivals: bool) -> bool:

@@ -100,7 +100,7 @@ cdef class TrackerCore(Scaling):
         cdef Py_ssize_t rows = self.row_room, n = self.m.members
         cdef Py_ssize_t size = 8 * (6 * n + (DRIFT_GATES + self.m.scored + 2) * self.m.scored + 3 * (self.n_experts + self.n_kernels))
         size += 0 if self.m.late == NULL else 16 * (n + 1)
-        size += 4 * rows * (self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + 2 * DRIFT_SPLINES * self.knot_room)
+        size += rows * self.class_size()
         size += 8 * ((3 * n + 1) * max(rows, 2) + n) + self.stride * (8 + 8 + 4 * self.n_kernels + 8)
         size += (48 if self.sparse else 76) * self.name_room + 52 * self.n_common + 16 * self.slot_room + 4 * self.table_room + 8 * self.support_room
         return object.__sizeof__(self) + size + 16 * (self.vocabulary.mask + 1)
@@ -127,10 +127,12 @@ cdef class TrackerCore(Scaling):
 
     cdef int reserve_rows(self, int rows) except -1:
         """Make room for the scores, coefficients and weights of so many rows."""
-        cdef int n = self.m.members, before = self.row_room, classes = max(rows, 2)
+        cdef int n = self.m.members, before = self.row_room, classes
         cdef Py_ssize_t size = <Py_ssize_t>self.n_experts * self.stride
         if rows <= before:
             return 0
+        rows = more_rows(rows, before, self.class_size())
+        classes = max(rows, 2)
         self.m.score = <double *>grown(self.m.score, classes * n * sizeof(double))
         self.m.softmax = <double *>grown(self.m.softmax, classes * n * sizeof(double))
         self.m.p = <double *>grown(self.m.p, classes * n * sizeof(double))
@@ -144,6 +146,10 @@ cdef class TrackerCore(Scaling):
         self.splines = <float *>restrided(self.splines, before, rows, size, size)
         self.row_room = rows
         return 0
+
+    cdef Py_ssize_t class_size(self) noexcept:
+        """Bytes that a class takes: its coefficients, and its weights in the linear experts and splines."""
+        return 4 * (<Py_ssize_t>self.n_experts * self.stride + DRIFT_CELL_SIZE * self.cell_room + 2 * DRIFT_SPLINES * self.knot_room)
 
     cdef int reserve_cells(self, bint sparse, int n_names, bint pairs) except -1:
         """Make room for the weights of so many dense names, or of all sparse ones, in the linear experts and splines."""
@@ -244,11 +250,11 @@ cdef class TrackerCore(Scaling):
 
     def read(self, x):
         """Take an example as the one that `score` is about; FeatureError changes nothing."""
-        self.guard.hold()
+        self.enter()
         try:
             self.see(x)
         finally:
-            self.guard.release()
+            self.leave()
 
     def score(self):
         """Number of the class that is predicted, -1 before any was met, and each one's probability."""
@@ -264,19 +270,19 @@ cdef class TrackerCore(Scaling):
 
     def predict(self, x):
         """Return the number of the class that is predicted; -1 before anything was learnt."""
-        self.guard.hold()
+        self.enter()
         try:
             self.see(x)
             self.say()
             return self.m.prediction
         finally:
-            self.guard.release()
+            self.leave()
 
     def learn_rows(self, rows, list predictions, list labels):
         """Predict rows from the one on whose number is that of the predictions; learn them if there are labels."""
         cdef RowsView view = RowsView(rows)
         cdef int i, prediction, number = 0
-        self.guard.hold()
+        self.enter()
         try:
             for i in range(<int>len(predictions), <int>len(rows)):
                 if labels is not None:
@@ -288,7 +294,7 @@ cdef class TrackerCore(Scaling):
                     self.change(labels[i], number, 1.0, None)
                 predictions.append(None if prediction < 0 else self.classes[prediction])
         finally:
-            self.guard.release()
+            self.leave()
 
     # --- what is learnt ------------------------------------------------------------------------
 
@@ -298,20 +304,20 @@ cdef class TrackerCore(Scaling):
         Where labels come late, `behind` is what this core was when it predicted the example.
         """
         cdef int number, prediction
-        self.guard.hold()
+        self.enter()
         try:
             number = self.number_of(y)
             self.see(x)
             self.say()
             prediction = self.m.prediction
             if behind is not None:
-                behind.see(x)
+                behind.read(x)
                 behind.say()
             if w != 0.0:
                 self.change(y, number, w, behind)
             return prediction
         finally:
-            self.guard.release()
+            self.leave()
 
     cdef int number_of(self, y) except -2:
         """Number of a class; -1 for a new one, LabelError for what is none."""
@@ -339,7 +345,10 @@ cdef class TrackerCore(Scaling):
         if new:
             number = <int>len(classes)
             classes, numbers = [*classes, y], {**numbers, y: number}
-            self.reserve_rows(rows_of(number + 1))
+            try:
+                self.reserve_rows(rows_of(number + 1))
+            except MemoryError:
+                raise no_room(y, number + 1, self.class_size()) from None
         loss = w * drift_loss(&self.m, number)
         inserts = not turns and drift_inserts(&self.m, loss)
         drift_next_weights(&self.m, number, w)
@@ -474,11 +483,14 @@ cdef class TrackerCore(Scaling):
         self.splines, self.smaller, self.knot_room = self.smaller, NULL, room
 
     cdef void leave_out_splines(self) noexcept:
-        """Trust in the others alone where rows are sparse, which have no splines."""
+        """Put the splines aside where rows are sparse, which have none.
+
+        They keep what the share gives any member. No sequence of members goes on from their weight until then.
+        """
         cdef int e, first = self.n_experts + DRIFT_LINEARS
         if self.sparse:
             for e in range(first, first + self.n_splines):
-                self.m.weights[e] = self.m.majority[e] = 0.0
+                self.m.weights[e], self.m.majority[e], self.m.path[e] = self.m.share / self.m.members, 0.0, INFINITY
 
     cdef void turn(self, ColumnStore store, list names) noexcept:
         """Go over to sparse rows: what is known of dense ones is dropped."""
@@ -556,18 +568,25 @@ cdef class TrackerCore(Scaling):
     cdef void nearest(self, int *places) noexcept:
         """Find the two supports nearest to places[0], whose inner products are in `row`; of equals the older."""
         cdef ColumnStore store = self.store
+        cdef double *distance = <double *>self.work_block
+        drift_all_distances(distance, self.row, store.squared, store.squared[places[0]], store.padded())
+        places[1] = self.nearest_but(distance, places[0], -1)
+        places[2] = self.nearest_but(distance, places[0], places[1])
+
+    cdef int nearest_but(self, const double *distance, int own, int other) noexcept:
+        """The oldest support of those that are nearest, within rounding, but for these two; -1 where there is none."""
+        cdef ColumnStore store = self.store
         cdef int k, slot
-        cdef double distance, first = INFINITY, second = INFINITY
-        drift_all_distances(<double *>self.work_block, self.row, store.squared, store.squared[places[0]], store.padded())
+        cdef double least = INFINITY
         for k in range(store.size):
             slot = store.order[k]
-            distance = (<double *>self.work_block)[slot]
-            if distance < second and slot != places[0]:
-                if distance < first:
-                    places[2], second = places[1], first
-                    places[1], first = slot, distance
-                else:
-                    places[2], second = slot, distance
+            if distance[slot] < least and slot != own and slot != other:
+                least = distance[slot]
+        for k in range(store.size):
+            slot = store.order[k]
+            if slot != own and slot != other and distance[slot] < INFINITY and distance[slot] <= least + DRIFT_TIE * (store.squared[slot] + store.squared[own]):
+                return slot
+        return -1
 
     cdef void project(self, int *places) noexcept:
         """Work out what the two others get of the first one's coefficients."""

@@ -80,7 +80,7 @@ cdef class Scaling:
     cdef DriftHats hats
     cdef bint pairs, next_pairs
     cdef double own  # squared norm
-    cdef long reads  # number of examples read
+    cdef bint busy  # whether an example is read or learnt
     cdef bint current  # whether the store's point is that example, as the statistics have it
     cdef bint said  # and the members said what they think of it
 
@@ -103,12 +103,31 @@ cdef class Scaling:
         self.read_names = self.read_values = NULL
         self.n_names = self.name_room = self.n_read = self.n_last = self.n_common = 0
 
+    # --- reading -------------------------------------------------------------------------------
+
+    cdef int enter(self) except -1:
+        """Keep out other threads, and the caller's own code, until `leave`.
+
+        That code may run in hashes, comparisons and conversions of names, values and labels. The model refuses
+        what it asks meanwhile, or it would change what is half read.
+        """
+        self.guard.check()
+        if self.busy:
+            raise RuntimeError(IN_USE)
+        self.guard.hold()
+        self.busy = True
+        return 0
+
+    cdef int leave(self) except -1:
+        self.busy = False
+        self.guard.release()
+        return 0
+
     cdef int take(self, x, RowsView view, int i) except -1:
         """Make an example the store's point: a mapping, or row `i` of `Rows` and a view of them."""
         cdef bint known = self.current and self.store.current, same
         cdef dict features = None
         self.current = False
-        self.reads += 1
         if view is None:
             features = x if type(x) is dict else as_dict(x)
         same = self.note_hashes(x, features, view, i) if self.sparse else self.note_values(x, features, view, i)
@@ -175,7 +194,7 @@ cdef class Scaling:
                         self.hashed = list(features)  # so that nothing else is where they are
                 if k < size:
                     self.hashed = None
-                    self.note_any_hashes(features)
+                    self.note_any_hashes(features, size)
             except (TypeError, ValueError, OverflowError) as problem:
                 raise culprit(features, problem) from None
         self.n_read = size
@@ -185,14 +204,13 @@ cdef class Scaling:
             and memcmp(self.hashes, self.last_hashes, size * sizeof(int32_t)) == 0
         )
 
-    cdef int note_any_hashes(self, dict features) except -1:
-        """Note hashes and values where the caller's own code may run."""
-        cdef long reads = self.reads
+    cdef int note_any_hashes(self, dict features, int size) except -1:
+        """Note hashes and values of so many features where the caller's own code may run."""
         cdef int k
         from drift.models._tracker.slots import hash_of
 
         cdef list found = [(hash_of(name), PyFloat_AsDouble(value)) for name, value in list(features.items())]
-        if reads != self.reads or len(found) != len(features):
+        if len(found) != size:  # there is room for
             raise RuntimeError(IN_USE)
         for k, (hashed, value) in enumerate(found):
             self.hashes[k], self.raw[k] = numbered(hashed), value
@@ -341,13 +359,15 @@ cdef class Scaling:
         else:
             try:
                 while PyDict_Next(features, &position, &name, &value):
-                    if not drift_is_plain(name, value):
+                    j = DRIFT_ASK
+                    if drift_is_plain(name, value):
+                        j = self.order[k]
+                        if j >= self.n_names or <PyObject *>self.names[j] != name:
+                            j = drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL, True)
+                            self.order[k] = max(j, 0)
+                    if j == DRIFT_ASK:
                         unknown = self.note_any(features, &squares)
                         break
-                    j = self.order[k]
-                    if j >= self.n_names or <PyObject *>self.names[j] != name:
-                        j = drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL)
-                        self.order[k] = max(j, 0)
                     k += 1
                     self.note_value(j, <object>name, drift_number(value), &squares, unknown)
             except (TypeError, ValueError, OverflowError) as problem:
@@ -366,7 +386,7 @@ cdef class Scaling:
 
     cdef int number_of_name(self, name) except -2:
         """Number of a name, or -1."""
-        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL)
+        return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
 
     cdef inline int note_value(self, int j, name, double v, double *squares, dict unknown) except -1:
         """Note the value of a name's number, or of a name that has none."""
@@ -382,13 +402,10 @@ cdef class Scaling:
 
     cdef dict note_any(self, dict features, double *squares):
         """Note the values where the caller's own code may run; return those of unknown names."""
-        cdef long reads = self.reads
         cdef dict unknown = {}
         cdef list found = [
             (self.number_of_name(name), name, PyFloat_AsDouble(value)) for name, value in list(features.items())
         ]
-        if reads != self.reads:
-            raise RuntimeError(IN_USE)
         memset(self.raw, 0, self.name_room * sizeof(double))
         squares[0] = 0.0
         self.n_present = 0

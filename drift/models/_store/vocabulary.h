@@ -35,7 +35,23 @@ static inline void drift_vocabulary_prefetch(const DriftVocabulary *v, Py_hash_t
     if (v->entries) DRIFT_PREFETCH(&v->entries[drift_home(drift_fold(hash), v->mask)]);
 }
 
-/* Whether two names that fold to the same are equal; -1 with an exception set. */
+/* Borrowed names and values, and the caller's own code.
+
+   An example's names and values are read without references of our own: by PyDict_Next, for speed. The caller's
+   code could drop them from the dict, and it can run in the hash, the comparison or the conversion of any object
+   but Python's own. So while anything is borrowed, only these functions look at it:
+
+   - `drift_is_plain` admits exact str and int as names, and as values numbers whose conversion is Python's own;
+   - `drift_hash` and `drift_number` are then arithmetic, which at most raises;
+   - `drift_vocabulary_find` compares a `borrowed` name with plain entered names alone, and gives up with DRIFT_ASK
+     before it would ask another one.
+
+   Nor may an object be made that Python's garbage collector tracks, whose finalisers are the caller's code, too.
+   Whatever is not plain is read anew from a list of items, which holds references (`note_any`). */
+
+static inline int drift_is_plain_name(PyObject *name) { return PyUnicode_CheckExact(name) || PyLong_CheckExact(name); }
+
+/* Whether two names that fold to the same are equal; -1 with an exception set. Of two plain ones no code is run. */
 static inline int drift_same(PyObject *a, PyObject *b) {
     if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return PyUnicode_Compare(a, b) == 0;
     Py_INCREF(a);
@@ -44,10 +60,12 @@ static inline int drift_same(PyObject *a, PyObject *b) {
     return same;
 }
 
+enum { DRIFT_ASK = -3 };
+
 /* Column of a name, and in `own`, if that is no NULL, the name as it was entered; -1 if it has none,
-   -2 with an exception set. */
+   -2 with an exception set. Of a name that is `borrowed` DRIFT_ASK where an entered one would have to be asked. */
 static inline int32_t drift_vocabulary_find(const DriftVocabulary *v, PyObject *name, Py_hash_t hash,
-                                            PyObject **own) {
+                                            PyObject **own, int borrowed) {
 restart:
     if (!v->entries) return -1;
     uint32_t folded = drift_fold(hash);
@@ -59,6 +77,7 @@ restart:
         }
         if (!e->name) return -1;
         if (e->hash == folded) {
+            if (borrowed && !drift_is_plain_name(e->name)) return DRIFT_ASK;
             size_t changes = v->changes;
             int32_t column = e->column;
             PyObject *entered = e->name;
@@ -130,10 +149,10 @@ static void drift_vocabulary_drop(DriftVocabulary *v, PyObject *name) {
         }
 }
 
-/* Whether reading this example runs none of the caller's code. */
+/* Whether reading this feature runs none of the caller's code. A float's subclass is read as what it holds: nobody
+   calls its __float__. */
 static inline int drift_is_plain(PyObject *name, PyObject *value) {
-    return (PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value)) &&
-           (PyUnicode_CheckExact(name) || PyLong_CheckExact(name));
+    return (PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value)) && drift_is_plain_name(name);
 }
 
 /* Whether a value is a float of this number; another kind of number need not be recognised. */

@@ -39,12 +39,13 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
     """Return a 2-d array or sparse matrix as rows; NaN and 0 are absent features."""
     from scipy import sparse  # noqa: PLC0415
 
+    matrix = matrix.astype(np.float64, copy=False)  # scipy takes no float16
     if isinstance(matrix, np.ndarray) and matrix.size and matrix.all():
         n, width = matrix.shape
         return Rows(
             np.arange(0, n * width + 1, width, dtype=np.int64),
             np.tile(np.arange(width, dtype=np.int32), n),
-            np.array(matrix, dtype=np.float64, order="C").reshape(-1),
+            np.array(matrix, order="C").reshape(-1),
             width,
             names,
         )
@@ -55,7 +56,7 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
     return Rows(
         np.ascontiguousarray(csr.indptr, dtype=np.int64),
         np.ascontiguousarray(csr.indices, dtype=np.int32),
-        np.ascontiguousarray(csr.data, dtype=np.float64),
+        np.ascontiguousarray(csr.data),
         csr.shape[1],
         names,
     )

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift._checks import weight_of
+from drift.errors import DriftError
 from drift.models._store.check import distinct
-from drift.models._tracker.plan import BIAS, MAPS, N_GATES, N_LINEAR, N_SPLINES
-from drift.models._tracker.scaling import DENSE_NAMES
+from drift.models._store.class_labels import check_class
+from drift.models._tracker.plan import BIAS, MAPS, MOST, N_GATES, N_LINEAR, N_SPLINES
+from drift.models._tracker.scaling import DENSE_NAMES, values_of
 from drift.models._tracker.slots import NUMBER_BITS, SLOTS
 
 if TYPE_CHECKING:
@@ -22,6 +25,10 @@ __all__ = ["check_tracker", "late_weights", "of_older"]
 _MOST = 2**31 - 1
 _NUMBERS = ("squares", "norms", "total", "log_loss", "mistakes", "mean_loss", "mean_of")
 _COUNTS = ("n_examples", "n_values", "n_learnt")
+
+
+#: By what the rounding of weights may leave their sum above 1.
+_ROUNDING = 1e-6
 
 
 def _check(holds: Any, problem: str) -> None:
@@ -46,6 +53,13 @@ def of_older(state: dict[str, Any]) -> dict[str, Any]:
         norms = state["norms"] - (1.0 - BIAS[state["sparse"]] ** 2) * state["n_examples"]
         state = state | {"lags": np.zeros(2), "norms": max(norms, 0.0)}
     return added | state | {"maps": maps}
+
+
+def _check_shares(weights: NDArray[np.float64], problem: str) -> None:
+    """Refuse what are no weights of a mixture, which sum to 1, or less once some are put aside."""
+    _check(((weights >= 0.0) & (weights <= 1.0 + _ROUNDING)).all(), problem)
+    sums = weights.sum(axis=-1)
+    _check(((sums > 0.0) & (sums <= 1.0 + _ROUNDING)).all(), problem)
 
 
 def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
@@ -94,9 +108,11 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     for name, (kind, shape) in shapes.items():
         array = state[name]
         good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
-        _check(good and np.isfinite(array).all(), name)
+        # The path to a member that was put aside is infinite.
+        most = math.inf if name == "path" else np.finfo(float).max
+        _check(good and ((array > -math.inf) & (array <= most)).all(), name)
     for name in ("weights", "majority", "trust", "maps"):
-        _check((state[name] >= 0.0).all() and state[name].sum() > 0.0, name)
+        _check_shares(state[name], name)
     _check((state["factors"] > 0.0).all(), "factors")
     _check((state["variance"] >= 0.0).all(), "variance")
     common = state["common"]
@@ -121,8 +137,23 @@ def late_weights(plan: Plan, delay: int, state: dict[str, Any]) -> NDArray[np.fl
         What `LateCore.state` returns; refused where the two cores in it do not belong together.
     """
     n, behind = (state[core]["n_learnt"] for core in ("core", "behind"))
+    _check(type(state["pending"]) is list, "its examples")
     _check(behind == max(n - delay, 0) and len(state["pending"]) == n - behind, "its delay")
     weights = np.array([state["votes"], state["weights"]], np.float64)
-    good = weights.shape == (2, plan.n_members + 1) and np.isfinite(weights).all()
-    _check(good and (weights >= 0.0).all() and (weights.sum(axis=1) > 0.0).all(), "its trust")
+    _check(weights.shape == (2, plan.n_members + 1), "its trust")
+    _check_shares(weights, "its trust")
+    _check_pending(state["pending"])
     return weights
+
+
+def _check_pending(examples: list[Any]) -> None:
+    """Refuse examples that could not be learnt once their time comes."""
+    for example in examples:
+        _check(type(example) in {list, tuple} and len(example) == 3, "an example")
+        x, y, w = example
+        try:
+            check_class(y)
+            good = type(x) is dict and values_of(x) == x and 0.0 < weight_of(w) <= MOST
+        except DriftError as problem:
+            raise ValueError(f"the state of a tracker is inconsistent: {problem}") from None
+        _check(good, "an example")

@@ -141,11 +141,18 @@ class Mixture(Part):
         self.mean_loss, self.mean_of = 0.7, 1.0
 
     def leave_out_splines(self) -> None:
-        """Trust in the others alone, as sparse rows have no splines."""
-        others = np.ones(self.plan.n_members)
-        others[self.plan.n_experts + N_LINEAR : -N_GATES] = 0.0
+        """Put the splines aside, as sparse rows have none.
+
+        They keep what the share gives any member. No sequence of members goes on from their weight
+        until then.
+        """
+        n, plan = self.plan.n_members, self.plan
+        aside = np.zeros(n, bool)
+        aside[plan.n_experts + N_LINEAR : n - N_GATES] = True
         # New arrays: those before are what an update that fails goes back to.
-        self.weights, self.majority = self.weights * others, self.majority * others
+        self.weights = np.where(aside, plan.share / n, self.weights)
+        self.majority = np.where(aside, 0.0, self.majority)
+        self.path = np.where(aside, math.inf, self.path)
 
     def say(self, scores: Array, known: int) -> Said:
         """Mix the experts' scores, by member and row, where so many classes were met."""

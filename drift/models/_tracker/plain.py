@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from drift.models._tracker.plan import (
     PATIENCE_BY_WEIGHT,
     SPLINES,
 )
+from drift.models._tracker.room import more_rows, no_room
 from drift.models._tracker.rows import RowByRow
 from drift.models._tracker.scaling import Scaling, values_of
 from drift.models._tracker.scores import TIE, gradients, softmax_of
@@ -247,9 +248,14 @@ class TrackerCore(RowByRow, Part):
             scores = _parted(scores)
             self.linear = _parted_cells(self.linear, N_LINEAR)
             self.splines = _parted_cells(self.splines, N_SPLINES)
-        self.coefficients = np.concatenate([self.coefficients, self.coefficients[:, -1:]], axis=1)
-        self.linear = np.concatenate([self.linear, self.linear[-1:]])
-        self.splines = np.concatenate([self.splines, self.splines[-1:]])
+        last = self.coefficients[:, -1:]
+        try:
+            self.linear = _with_last_twice(self.linear)
+            self.splines = _with_last_twice(self.splines)
+            self.coefficients = np.concatenate([self.coefficients, last], axis=1)
+        except MemoryError:
+            size = self.linear[0].nbytes + self.splines[0].nbytes + last.nbytes
+            raise no_room(y, len(self.classes), size) from None
         return np.hstack([scores, scores[:, -1:]])
 
     def _learn_linear(self, point: Point, steps: Array, known: Array) -> None:
@@ -348,9 +354,12 @@ class TrackerCore(RowByRow, Part):
     def _merge(self, b: int, others: list[int]) -> None:
         """Project a support onto its two nearest, in every expert."""
         self.store.read_support(b)
-        distance = _distances(self._row(), self.squared[b], self.squared)[others]
-        near = distance.argsort(kind="stable")[:2]
-        three = [b, others[near[0]], others[near[1]]]
+        distance = _distances(self._row(), self.squared[b], self.squared)
+        three = [b]
+        for _ in range(2):  # the oldest of those that are nearest, within rounding
+            rest = [slot for slot in others if slot not in three]
+            beyond = distance[rest] - TIE * (self.squared[rest] + self.squared[b])
+            three.append(rest[int((beyond <= distance[rest].min()).argmax())])
         k = np.zeros((3, len(self.plan.kernels), 3))  # by support, kernel, support
         for row, slot in zip(k, three, strict=True):
             self.store.read_support(slot)
@@ -447,6 +456,16 @@ def _parted_cells(cells: Array, n: int) -> Array:
     parted = _parted(cells.transpose(1, 0, 2)).transpose(1, 0, 2)
     parted[:2, :, n:] = cells[..., n:]
     return parted
+
+
+def _with_last_twice(cells: Array) -> Array:
+    """Rows and the last one again, which takes spare room behind them where there is some."""
+    n, room = len(cells), cast("Array", cells.base)
+    if np.shape(room)[1:] != cells.shape[1:] or n == len(room):
+        room = np.zeros((more_rows(n + 1, n, cells[0].nbytes), *cells.shape[1:]), cells.dtype)
+        room[:n] = cells
+    room[n] = cells[-1]
+    return room[: n + 1]
 
 
 def _longer(cells: Array, n: int) -> Array:

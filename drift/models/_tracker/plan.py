@@ -22,6 +22,7 @@ __all__ = [
     "MAPS",
     "MAP_SHARE",
     "MEMORY",
+    "MOST",
     "N_GATES",
     "N_LINEAR",
     "N_SPLINES",
@@ -39,6 +40,9 @@ __all__ = [
     "Plan",
 ]
 
+#: Largest weight of an example, learning rate and `gamma` of a kernel: with what is far above,
+#: float32 coefficients and kernel values would overflow.
+MOST = 1e6
 #: Insertion where an example's loss is above this share of the running mean loss, which forgets
 #: at this rate.
 INSERTION, MEMORY = 0.25, 0.999

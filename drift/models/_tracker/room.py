@@ -1,0 +1,68 @@
+"""Room for classes, which grows by a share of itself, and the refusal of one that has none."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from drift.errors import LabelError
+
+if TYPE_CHECKING:
+    from drift.types import Label
+
+__all__ = ["more_rows", "no_room"]
+
+
+@cache
+def memory() -> float:
+    """Bytes of memory that this process may have; infinite where nothing tells."""
+    found = [math.inf]
+    with suppress(AttributeError, OSError, ValueError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(OSError, ValueError):  # a container's; "max" where it has no limit
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min(found)
+
+
+def more_rows(rows: int, before: int, size: int) -> int:
+    """Return for how many rows of weights to make room, so that rows join in linear time.
+
+    Parameters
+    ----------
+    rows, before
+        Number of rows that there will be, and that there is room for.
+    size
+        Bytes of a row.
+
+    Raises
+    ------
+    MemoryError
+        If there is none for them beside the present ones, which are copied. To ask first is better
+        than to try: a system that promises more memory than it has ends the process.
+    """
+    room = max(rows, before + before // 2)
+    if (room + before) * size > memory():
+        raise MemoryError(f"no room for {room} rows of weights")
+    return room
+
+
+def no_room(y: Label, n_classes: int, size: int) -> LabelError:
+    """Return the error of a label for which there is no room as a class.
+
+    Examples
+    --------
+    >>> raise no_room("order 4711", 20_000, 412_000)
+    Traceback (most recent call last):
+    drift.errors.LabelError: label 'order 4711' would be class 20,000, and there is no memory for
+    it: each takes 0.41 MB. Leave out labels that name no classes, as numbers of orders do, or
+    classify into fewer
+    """
+    return LabelError(
+        f"label {y!r:.80} would be class {n_classes:,}, and there is no memory for it: each takes "
+        f"{size / 1e6:.2f} MB. Leave out labels that name no classes, as numbers of orders do, or "
+        "classify into fewer"
+    )

@@ -1,0 +1,134 @@
+"""Names whose own code empties the dict that is read, or asks the model meanwhile.
+
+Each script runs in a process of its own, with memory that is overwritten as soon as it is free.
+What is read from there ends that process, and not the tests.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from drift.models import compiled
+
+pytestmark = pytest.mark.skipif(not compiled, reason="the plain core borrows nothing")
+
+BEGINNING = """
+    from drift.errors import DriftError
+    from drift.models import RBP, Tracker
+
+    def texts(n=30):
+        return ["".join(["name ", str(j)]) for j in range(n)]  # other objects each time
+
+    class Name:
+        def __init__(self, text):
+            self.text = text
+        def __hash__(self):
+            return hash(self.text)
+        def __repr__(self):
+            return str(self.text)
+        def __eq__(self, other):
+            act()
+            return other is self or other == self.text
+
+    def act():
+        pass
+
+    def knows_odd_names(model):
+        for y in (True, False, True):
+            model.learn_one({Name(text): float(y) for text in texts()}, y)
+        return model
+"""
+
+MODELS = ["Tracker(5, scale='dense')", "Tracker(5, scale='sparse')", "RBP(5)"]
+
+
+def run(script):
+    code = textwrap.dedent(BEGINNING) + textwrap.dedent(script)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONMALLOC": "debug"} | os.environ,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-2000:]}"
+
+
+@pytest.mark.parametrize("call", ["model.predict_one(x)", "model.learn_one(x, True)"])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_name_that_empties_the_dict_does_no_harm(model, call):
+    """Plain names and large numbers, equal to odd names that the model knows."""
+    run(f"""
+    model = knows_odd_names({model})
+    for _ in range(20):
+        x = {{text: 10 ** (70 + j) for j, text in enumerate(texts())}}
+        act = x.clear
+        try:
+            {call}
+        except DriftError:
+            pass
+        assert not x or 'sparse' in {model!r}  # of sparse rows no names are kept
+    """)
+
+
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+@pytest.mark.parametrize("name", ["Name('name 3')", "'name 3'"])
+def test_what_a_name_asks_of_the_model_meanwhile_is_refused(scale, name):
+    """Else it would learn a row of thousands of names, and turn to others what is half read."""
+    run(f"""
+    model = knows_odd_names(Tracker(5, scale={scale!r}))
+    met = []
+    def act():
+        for call in (
+            lambda: model.learn_one(dict.fromkeys(range(5000), 1.0), True),
+            lambda: model.predict_one({{"other": 1.0}}),
+            lambda: model.predict_many([{{"other": 1.0}}]),
+        ):
+            try:
+                call()
+            except RuntimeError as error:
+                met.append(str(error))
+    x = {{"a": 1.0, {name}: 2.0, Name("b"): 1.0, Name("b" * 8): 1.0}}
+    before = Tracker.__getstate__(model)["_core"]["n_learnt"]
+    chances = model.predict_proba_one(x)
+    model.learn_one(x, True)
+    act = lambda: None
+    assert model.predict_proba_one(x) != chances
+    assert Tracker.__getstate__(model)["_core"]["n_learnt"] == before + 1
+    assert all("in use" in message for message in met)
+    assert met or {scale!r} == "sparse"
+    """)
+
+
+def test_a_column_of_an_array_may_be_the_name_of_something_odd():
+    run("""
+    import numpy as np
+    model = Tracker(5, scale="dense")
+    for y in (True, False):
+        model.learn_one({Name(3): 1.0, Name(2): 2.0}, y)
+    met = []
+    def act():
+        try:
+            model.learn_one(dict.fromkeys(range(10, 500), 1.0), True)
+        except RuntimeError as error:
+            met.append(str(error))
+    model.learn_many(np.ones((3, 5)), [True, False, True])
+    assert met and all("in use" in message for message in met)
+    """)
+
+
+def test_a_mapping_may_make_its_names_as_they_are_asked_for():
+    run("""
+    class Made(dict):
+        def items(self):
+            return [(text, 1.0) for text in texts(40)]
+    for model in (RBP(5), Tracker(5)):
+        model.learn_one({"other": 1.0}, True)
+        model.learn_one(Made(), False)
+        support = model.supports[-1]
+        assert set(texts(40)) <= set(support if isinstance(support, dict) else support[0])
+    """)
