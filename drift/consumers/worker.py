@@ -1,5 +1,4 @@
-"""The worker: poll, decode, predict, learn, publish, checkpoint, for months.
-"""
+"""The worker: poll, decode, predict, learn, publish, checkpoint, for months."""
 
 from __future__ import annotations
 

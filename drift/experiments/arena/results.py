@@ -1,5 +1,4 @@
-"""What the arena came to: one row a stream, model and delay, pairs of models, losses and costs.
-"""
+"""What the arena came to: one row a stream, model and delay, pairs of models, losses and costs."""
 
 from __future__ import annotations
 
