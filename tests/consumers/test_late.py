@@ -57,7 +57,7 @@ def worker(broker, folder, group="g", session=SESSION, **options):
         **options,
     }
     producer = given.pop("producer", None)
-    return Worker(
+    one = Worker(
         LBP(budget=9),
         CheckpointFolder(folder),
         broker.client_args,
@@ -65,6 +65,9 @@ def worker(broker, folder, group="g", session=SESSION, **options):
         consumer=consumer | given.pop("consumer", {}),
         producer=producer,
     )
+    if group == "later":  # joins at once, where "g" would wait for the session of who was killed
+        one._identity = one._consumer.identity
+    return one
 
 
 def twins(broker, options, given_up=None):

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from river import compose, dummy, forest, linear_model, naive_bayes, neighbors, preprocessing, tree
+from river import compose, dummy, forest, linear_model, neighbors, preprocessing, tree
 
 from drift.cli import compare as command
 from drift.cli._named import drift_models
@@ -15,7 +15,7 @@ from drift.errors import DataError, ParameterError
 from drift.experiments import Contender, compare
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.comparison.categories import MOST_ZEROS, MixedNB, taking_texts
-from drift.models import LBP, Tracker
+from drift.models import Tracker
 from drift.streams import Stream, read_stream
 
 N = 3_000
@@ -26,9 +26,15 @@ COLUMNS = {
     "sold": ["yes" if letter in "aceg" else "no" for letter in TOWNS],
 }
 FRAME = pd.DataFrame(COLUMNS)
+OF_DRIFT = ("Tracker", "Tracker 100", "LBP", "RBP", "Forgetron", "PassiveAggressive")
 EXAMPLES = [
     ({"town": town, "hour": hour}, sold) for town, hour, sold in zip(*COLUMNS.values(), strict=True)
 ]
+
+
+def slow_without_a_compiler(names, of_drift):
+    mark = pytest.mark.compiled
+    return [pytest.param(name, marks=mark if name in of_drift else ()) for name in names]
 
 
 def error(model, stream):
@@ -46,13 +52,15 @@ def bound(name):
     return 0.05 if name in {"Tracker", "Tracker 100", *command._RIVER} else 0.1
 
 
-@pytest.mark.parametrize("name", [*drift_models(), *command._RIVER])
+@pytest.mark.parametrize(
+    "name", slow_without_a_compiler([*drift_models(), *command._RIVER], drift_models())
+)
 def test_every_name_of_compare_finds_a_text_that_tells_the_label(name):
     stream = read_stream(FRAME, "sold")
     assert error(command._model(name, stream), stream) < bound(name)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", slow_without_a_compiler(MODELS, OF_DRIFT))
 def test_every_name_of_the_arena_finds_a_text_that_tells_the_label(name):
     stream = read_stream(FRAME.assign(sold=FRAME["sold"] == "yes"), "sold")
     contender = contenders_of(name, multiclass=False, sparse=False)[name].on(stream)
@@ -60,8 +68,7 @@ def test_every_name_of_the_arena_finds_a_text_that_tells_the_label(name):
     for i, (x, y) in enumerate(stream):
         wrong += i > 0 and model.predict_one(x) != y
         model.learn_one(x, y)
-    of_drift = {"LBP", "RBP", "Forgetron", "PassiveAggressive"}
-    assert wrong / N < (0.1 if name in of_drift else 0.05)
+    assert wrong / N < (0.1 if name in OF_DRIFT and "Tracker" not in name else 0.05)
 
 
 def arff(path):
@@ -93,21 +100,19 @@ def test_every_source_has_the_same_texts(source, tmp_path):
     assert stream.categories == {"town": 8}
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_comparison_finds_it_from_every_source(source, tmp_path):
     models = {
         "Tracker": Tracker(budget=50),
         "scaled": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
         "tree": tree.HoeffdingTreeClassifier(),
-        "scaled tree": preprocessing.StandardScaler() | tree.HoeffdingTreeClassifier(),
-        "bayes": naive_bayes.GaussianNB(),
-        "kernel": preprocessing.StandardScaler() | LBP(budget=50),
     }
     stream = read_stream(SOURCES[source](tmp_path), "sold")
-    stream = Stream([(x, y == "yes") for x, y in stream], "sales")
+    stream = Stream([(x, y == "yes") for x, y in stream.head(1_500)], "sales")
     runs = compare(models, stream, jobs=1).runs.set_index("model")
     assert set(runs["status"]) == {"ok"}
-    assert (runs["error"][list(models)] < 0.05).all(), runs["error"]
+    assert (runs["error"][list(models)] < 0.07).all(), runs["error"]  # of half the rows
 
 
 def test_what_takes_texts_gets_them_as_they_are():

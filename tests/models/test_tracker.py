@@ -236,6 +236,7 @@ def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
     assert sizes == pytest.approx([1.0] * len(sizes))
 
 
+@pytest.mark.compiled
 def test_a_table_of_many_categories_stays_dense_and_text_does_not():
     """Of 3 columns with 100 categories each, the last of 300 names comes when others came often."""
     rng = random.Random(0)
