@@ -22,10 +22,22 @@ __all__ = [
     "check_number",
     "check_numbers",
     "check_seed",
+    "counted",
     "in_order",
     "suggest",
     "weight_of",
 ]
+
+
+def counted(n: int, what: str) -> str:
+    """Say how many there are of something: its name in the singular, which takes an s.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} {what}{'s' if n != 1 else ''}"
 
 
 def suggest(name: object, known: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from drift._checks import counted
 from drift._options import option
 from drift.cli._client import send_all
 from drift.cli._command import Command
@@ -132,7 +133,7 @@ class _Show:
     def _send(self, rate: float) -> None:
         rows = rest(self.stream, _TOPIC, dict.fromkeys(range(_PARTITIONS), 0))
         confirmed = send_all(paced(rows, rate, self._stopping.wait), self.broker.client_args)
-        self._say(f"producer done, {confirmed:,} examples confirmed")
+        self._say(f"producer done, {counted(confirmed, 'example')} confirmed")
 
     def _follow(self, reader: Reader, figure: ErrorFigure) -> None:
         """Draw until every row has its prediction; kill a worker halfway, then start another."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from drift._checks import counted
 from drift._options import option
 from drift.cli._client import Client, send_all
 from drift.consumers.records import Outgoing
@@ -58,8 +59,8 @@ class Produce(Client):
                 reader.refresh()
             elif self.partitions not in {None, len(reader.partitions)}:
                 raise ConsumerError(
-                    f"{self.topic} has {len(reader.partitions)} partitions, not {self.partitions}: "
-                    "leave --partitions out, or give another topic"
+                    f"{self.topic} has {counted(len(reader.partitions), 'partition')}, not "
+                    f"{self.partitions}: leave --partitions out, or give another topic"
                 )
             stream = pick(self.stream, self.data, self.rows, self.shifts, self.seed)
             ends = reader.ends()
@@ -69,7 +70,7 @@ class Produce(Client):
             rows = paced(rest(stream, self.topic, ends), self.rate)
             confirmed = send_all(rows, sending, advance)
         click.echo(
-            f"{self.topic}: {confirmed:,} examples confirmed by the broker in "
+            f"{self.topic}: {counted(confirmed, 'example')} confirmed by the broker in "
             f"{time.monotonic() - started:.1f} s, {before:,} were there before; {len(ends)} "
             "partitions"
         )

@@ -10,6 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from drift._checks import counted
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
 from drift.experiments.comparison.rows import grouped, shown
 
@@ -166,7 +167,8 @@ def _remarks(rows: Sequence[Record]) -> Iterator[str]:
     asked = [row for row in rows if row["unpredicted"]]
     for (unpredicted, n), own in grouped(asked, "unpredicted", "rows").items():
         who = ", ".join(dict.fromkeys(row["model"] for row in own))
-        yield f"no prediction for {unpredicted:,} of {n:,} rows, which no measure counts: {who}"
+        rows_of = f"{unpredicted:,} of {counted(n, 'row')}"
+        yield f"no prediction for {rows_of}, which no measure counts: {who}"
     for row in rows:
         if row["status"] != "ok":
             yield f"{row['model']} on {row['stream']}: {row['status']} ({row['message']})"

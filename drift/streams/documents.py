@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from drift._checks import suggest
+from drift._checks import counted, suggest
 from drift.errors import ParameterError
 from drift.streams._convert import (
     canonical,
@@ -96,7 +96,7 @@ class Documents:
 
     def __repr__(self) -> str:
         n, d, k = *self.rows.shape, len(self.topic_names)
-        return f"<Documents {self.name}: {n:,} x {d:,}, {k} topics>"
+        return f"<Documents {self.name}: {n:,} x {d:,}, {counted(k, 'topic')}>"
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], frozenset[str]]]:
         names = np.array(self.topic_names, dtype=object)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drift._checks import counted
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ class Stream:
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:
                 raise ParameterError(
-                    f"{self.name} has {len(self)} examples: a drift lies behind the first of them "
-                    f"and is one row wide or more, not {drift}"
+                    f"{self.name} has {counted(len(self), 'example')}: a drift lies behind the "
+                    f"first of them and is one row wide or more, not {drift}"
                 )
 
     def __len__(self) -> int:
@@ -102,7 +103,7 @@ class Stream:
         return iter(self.examples)
 
     def __repr__(self) -> str:
-        return f"<Stream {self.name}: {len(self):,} examples>"
+        return f"<Stream {self.name}: {counted(len(self), 'example')}>"
 
     @classmethod
     def of(cls, pairs: Iterable[Any], name: str | None = None, rows: int | None = None) -> Stream:

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 from narwhals.exceptions import DuplicateError
 
-from drift._checks import suggest
+from drift._checks import counted, suggest
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import read_bytes, read_text
 from drift.streams.documents import Documents
@@ -389,7 +389,7 @@ def _problem_of_texts(texts: list[str]) -> str:
     with suppress(ValueError):
         dt.datetime.fromisoformat(texts[0])
         return _TIMES
-    return f"has {different:,} different texts in {len(texts):,} rows, no categories"
+    return f"has {different:,} different texts in {counted(len(texts), 'row')}, no categories"
 
 
 def _counts(values: list[Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from drift._checks import counted
 from drift.errors import MissingExtraError
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
@@ -96,7 +97,7 @@ class ArenaResults:
         return cls([found[place] for place in sorted(found)], 0.0)
 
     def __repr__(self) -> str:
-        return f"<ArenaResults: {len(self.records)} runs>"
+        return f"<ArenaResults: {counted(len(self.records), 'run')}>"
 
     def __rich__(self) -> RenderableType:
         from rich.markdown import Markdown  # noqa: PLC0415 - rich is for terminals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.jupyter import JupyterMixin
 
-from drift._checks import check_names
+from drift._checks import check_names, counted
 from drift.experiments.folder import held
 from drift.experiments.tracking.claims import Claim, claims
 from drift.experiments.tracking.report import (
@@ -79,7 +79,7 @@ class TrackingResults(JupyterMixin):
     seconds: float
 
     def __repr__(self) -> str:
-        return f"<TrackingResults of {self.stream}: {len(self.records)} runs>"
+        return f"<TrackingResults of {self.stream}: {counted(len(self.records), 'run')}>"
 
     @cached_property
     def _curves(self) -> Curves:

@@ -16,7 +16,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from river.utils import dataframe
 
-from drift._checks import weight_of
+from drift._checks import counted, weight_of
 from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError, one_line
 from drift.models._store.features import is_missing
 from drift.models._store.rows import Row, Rows
@@ -248,7 +248,7 @@ def weights_of(w: Any, rows: int) -> list[float] | None:
         return [weight_of(w)] * rows
     values, _ = _listed(w, "weights")
     if len(values) != rows:
-        raise ParameterError(f"X has {rows} rows and w {len(values)} weights")
+        raise ParameterError(f"X has {counted(rows, 'row')} and w {counted(len(values), 'weight')}")
     weights = []
     for i, value in enumerate(values):
         try:

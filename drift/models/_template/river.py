@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from river import base
 
-from drift._checks import weight_of
+from drift._checks import counted, weight_of
 from drift.errors import DriftError, ParameterError
 from drift.models._store import supports
 from drift.models._store.class_labels import UNSEEN
@@ -386,7 +386,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
         table, (labels, name) = Table(X), labels_of(y)
         if len(labels) != len(table):
-            raise ParameterError(f"X has {len(table)} rows and y {len(labels)} labels")
+            raise ParameterError(
+                f"X has {counted(len(table), 'row')} and y {counted(len(labels), 'label')}"
+            )
         weights = weights_of(w, len(table))
         if weights is not None:
             labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]

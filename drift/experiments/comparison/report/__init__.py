@@ -14,6 +14,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import drift
+from drift._checks import counted
 from drift.errors import needing
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
 from drift.experiments.comparison.rows import BASELINES, grouped, mean, recovery_rows, shown
@@ -79,7 +80,7 @@ def report(results: ComparisonResults) -> str:
     folder = resources.files(__name__)
     page = Template((folder / "page.html").read_text(encoding="utf-8"))
     return page.substitute(
-        title=escape(f"{', '.join(names)}: {_count(len(streams[0]['models']), 'model')} compared"),
+        title=escape(f"{', '.join(names)}: {counted(len(streams[0]['models']), 'model')} compared"),
         lead=escape(" ".join(_lead(one) for one in streams)),
         remarks="\n".join(f'<p class="remark">{escape(one)}</p>' for one in _remarks(results)),
         sections="\n".join(
@@ -137,10 +138,6 @@ def _rows(results: ComparisonResults, stream: str) -> list[Record]:
     return [row for row in shown(results.summary_rows) if row["stream"] == stream]
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' if n != 1 else ''}"
-
-
 def _lead(stream: Mapping[str, Any]) -> str:
     known = [one for one in stream["models"] if one["whole"] and one["error"] is not None]
     if not known:
@@ -152,7 +149,7 @@ def _lead(stream: Mapping[str, Any]) -> str:
     for name, error in told.items():
         about = _BASELINES[name][0] if name in _BASELINES else ""
         parts.append(f"{name}{about} has {'' if parts else 'the lowest error, '}{error:.2f} %")
-    return f"On {stream['name']} ({_count(stream['rows'], 'row')}) {'; '.join(parts)}."
+    return f"On {stream['name']} ({counted(stream['rows'], 'row')}) {'; '.join(parts)}."
 
 
 def _remarks(results: ComparisonResults) -> Iterator[str]:
@@ -224,7 +221,7 @@ def _summary(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
         columns.append(_Column("unpredicted", "unpredicted", about, "{:,.0f}".format))
     elif missing - {0}:
         # A mean over folds, of which one alone may have been asked a row.
-        caption += f" {_count(math.ceil(missing.pop()), 'row')} that no model predicts: left out."
+        caption += f" {counted(math.ceil(missing.pop()), 'row')} that no model predicts: left out."
     return _table(caption, columns, rows, by="error")
 
 
