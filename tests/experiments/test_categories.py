@@ -127,6 +127,18 @@ def test_what_takes_texts_gets_them_as_they_are():
     assert scaled.transform_one({"town": "x", "hour": 3}) == {"town": "x", "hour": 0.0}
 
 
+def test_what_only_looks_like_a_model_of_rivers_is_left_as_it_is():
+    class Own:
+        def learn_one(self, x, y):
+            self.last = x["town"], y
+
+        def predict_one(self, x):
+            return getattr(self, "last", (None, None))[1]
+
+    runs = compare({"own": Own}, FRAME[:50], target="sold", jobs=1).runs
+    assert runs["status"][0] == "ok"
+
+
 def test_a_model_that_fails_without_texts_fails_as_it_is():
     model = linear_model.LogisticRegression()  # which knows no labels but bools
     assert taking_texts(model, EXAMPLES[:20]) is model

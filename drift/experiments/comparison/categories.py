@@ -6,7 +6,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from river.base import Classifier
+from river.base import Base, Classifier
 from river.compose import Pipeline, SelectType
 from river.linear_model import LogisticRegression, SoftmaxRegression
 from river.naive_bayes import GaussianNB, MultinomialNB
@@ -72,6 +72,8 @@ def taking_texts(
     >>> list(model.steps)
     ['TransformerUnion', 'StandardScaler', 'LogisticRegression']
     """
+    if not isinstance(model, Base):  # it has no clone to try, nor a place in a pipeline
+        return model
     if _takes(model, examples) or not _takes(model, [(_parted(x)[0], y) for x, y in examples]):
         return model
     *front, last = model.steps.values() if isinstance(model, Pipeline) else [model]
