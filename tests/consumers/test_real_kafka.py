@@ -232,7 +232,7 @@ def test_labels_are_learnt_by_the_times_of_the_log_until_one_topic_grows(
     close(one)
     newest = CheckpointFolder(tmp_path).newest((topics[0], 0))
     assert newest.offsets == {(topics[0], 0): 9, (topics[1], 0): 3}
-    assert newest.identity.keys() == {"topic_id", "labels_topic_id", "cluster_id"}
+    assert newest.identity.keys() == {"topic_id", "labels_topic_id", "cluster_id", "group"}
 
 
 def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_path):
