@@ -35,12 +35,12 @@ def values(count, *, third=True):
     return [encoded(Example({f"w{n % 7}": 1.0 + n}, (n % 3 == 0) == third)) for n in range(count)]
 
 
-def worker(options, folder, *, topic="t", topic_id=None, **more):
+def worker(options, folder, *, topic="t", topic_id=None, group="g", **more):
     one = Worker(
         LBP(budget=9),
         CheckpointFolder(folder),
         options,
-        WorkerOptions(topic=topic, group="g", start="earliest", **more),
+        WorkerOptions(topic=topic, group=group, start="earliest", **more),
         consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
     )
     if topic_id is not None:
@@ -76,13 +76,7 @@ def learnt(broker, tmp_path):
 
 def test_a_folder_is_one_groups_and_the_other_group_is_told(broker, learnt):
     before = {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()}
-    other = Worker(
-        LBP(budget=9),
-        CheckpointFolder(learnt),
-        broker.client_args,
-        WorkerOptions(topic="t", group="h", start="earliest"),
-    )
-    name(other, FIRST)
+    other = worker(broker.client_args, learnt, topic_id=FIRST, group="h")
     with pytest.raises(
         CheckpointError, match=r"another group learns(.|\n)*group: g in the ch.*h now"
     ):
@@ -90,16 +84,10 @@ def test_a_folder_is_one_groups_and_the_other_group_is_told(broker, learnt):
     close(other)
     assert {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()} == before
     assert adopt(learnt, "--topic", "t").exit_code == 0
-    mine = Worker(
-        LBP(budget=9),
-        CheckpointFolder(learnt),
-        broker.client_args,
-        WorkerOptions(topic="t", group="h", start="earliest"),
-    )
-    name(mine, FIRST)
+    other = worker(broker.client_args, learnt, topic_id=FIRST, group="h")
     produce(broker, "t", values(2))
-    work(mine, 12)
-    close(mine)
+    work(other, 12)
+    close(other)
     assert newest(learnt).identity["group"] == "h"
 
 
