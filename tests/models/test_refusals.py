@@ -146,7 +146,7 @@ def test_a_batch_with_a_bad_row_is_not_learnt_at_all(model):
 
 
 def test_lengths_that_differ(model):
-    with pytest.raises(ParameterError, match="X has 2 rows and y 1 labels"):
+    with pytest.raises(ParameterError, match="X has 2 rows and y 1 label"):
         model.learn_many([{}, {}], [True])
     with pytest.raises(ParameterError, match="labels are a Series"):
         model.learn_many([{}, {}], 1)

@@ -212,7 +212,7 @@ def test_a_bad_weight_is_refused(name):
 
 def test_weights_that_do_not_go_with_the_rows_are_refused():
     model = LBP()
-    for w, message in (([1.0], "2 rows and w 1 weights"), (np.ones((2, 1)), "one dimension")):
+    for w, message in (([1.0], "2 rows and w 1 weight"), (np.ones((2, 1)), "one dimension")):
         with pytest.raises(ParameterError, match=message):
             model.learn_many([{}, {}], [True, False], w)
     with pytest.raises(ParameterError, match=r"weights are a Series, .*, not a str"):
