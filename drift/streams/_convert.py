@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from drift._checks import counted
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -76,11 +77,12 @@ def refuse_disagreement(
     n, d = rows.shape
     if topics.shape != (n, len(topic_names)):
         raise ParameterError(
-            f"topics has shape {topics.shape}, but {n} rows and {len(topic_names)} topic names "
-            f"need {(n, len(topic_names))}"
+            f"topics has shape {topics.shape}, but {counted(n, 'row')} and "
+            f"{counted(len(topic_names), 'topic name')} need {(n, len(topic_names))}"
         )
     if feature_names is not None and len(feature_names) != d:
-        raise ParameterError(f"{len(feature_names)} feature names for {d} columns")
+        given = counted(len(feature_names), "feature name")
+        raise ParameterError(f"{given} for {counted(d, 'column')}")
     for field, names in (("topic", topic_names), ("feature", feature_names or ())):
         if len(set(names)) < len(names):
             twice = next(name for name, times in Counter(names).items() if times > 1)

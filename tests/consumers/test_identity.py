@@ -77,9 +77,7 @@ def learnt(broker, tmp_path):
 def test_a_folder_is_one_groups_and_the_other_group_is_told(broker, learnt):
     before = {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()}
     other = worker(broker.client_args, learnt, topic_id=FIRST, group="h")
-    with pytest.raises(
-        CheckpointError, match=r"another group learns(.|\n)*g in the ch.*h now"
-    ):
+    with pytest.raises(CheckpointError, match=r"another group learns(.|\n)*g in the ch.*h now"):
         until(other, lambda: False)
     close(other)
     assert {path: path.read_bytes() for path in learnt.rglob("*") if path.is_file()} == before

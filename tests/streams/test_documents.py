@@ -90,7 +90,7 @@ def test_an_indicator_matrix_dense_or_sparse(convert):
         (["x"], ["a"], "drop them"),
         ([[1, 0]], ["a", "a"], "'a' occurs twice"),
         ([[1, 0]], ["a"], r"shape \(1, 2\)"),
-        (["x", "y"], None, "1 rows"),
+        (["x", "y"], None, "1 row "),
     ],
 )
 def test_labels_that_do_not_fit(y, names, problem):
@@ -105,7 +105,7 @@ def test_hundreds_of_features_have_their_names():
 
 
 def test_feature_names_that_do_not_fit():
-    with pytest.raises(ParameterError, match="1 feature names for 2 columns"):
+    with pytest.raises(ParameterError, match="1 feature name for 2 columns"):
         Documents.from_arrays([[1.0, 2.0]], ["a"], feature_names=["x"])
     with pytest.raises(ParameterError, match="'x' occurs twice"):
         Documents.from_arrays([[1.0, 2.0]], ["a"], feature_names=["x", "x"])
