@@ -26,10 +26,10 @@ from drift.errors import FeatureError
 from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
-#: The state machine over both stores, interrupts, batches that grow or are dense, and each twin; of
-#: the Tracker its twins, what turns it to sparse rows, batches and pickles.
+#: The state machine over both stores, odd names, interrupts, batches that grow or are dense, and
+#: each twin; of the Tracker its twins, what turns it to sparse rows, batches and pickles.
 SAMPLE = (
-    "test_store or (test_interrupts and compiled) or test_growing"
+    "test_store or test_borrowed or (test_interrupts and compiled) or test_growing"
     " or (test_batches and (csr or dense_rows)) or (test_twins and float32 and not real)"
     " or (test_tracker and (batch or copies and auto or auto_goes_on or many_new_names"
     " or float32 and agrees and not (drifting or parameters or weights)))"
@@ -42,7 +42,8 @@ def under_sanitizers(folder: Path, arguments: list[str]) -> int:
     source, site, check = folder / "source", folder / "site", folder / "check"
     built = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
     shutil.copytree(ROOT / "drift", source / "drift", ignore=built)
-    shutil.copytree(ROOT / "tests", check / "tests", ignore=built)
+    for name in ("tests", "docs", "datasets"):  # tests read pages and a sample
+        shutil.copytree(ROOT / name, check / name, ignore=built)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     shutil.copy(ROOT / "pyproject.toml", check)
@@ -65,7 +66,10 @@ def under_sanitizers(folder: Path, arguments: list[str]) -> int:
     # Without capture, or what a sanitizer says as it ends the process is lost.
     pytest = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command = [*pytest, "--capture=no", *arguments]
-    return subprocess.run(command, cwd=check, env=environment, check=False).returncode
+    code = subprocess.run(command, cwd=check, env=environment, check=False).returncode
+    if code == 0:  # what a sanitizer reports ends the process
+        print(f"AddressSanitizer and UBSan: no report in {' '.join(arguments)}")
+    return code
 
 
 def resident() -> int:
