@@ -568,8 +568,24 @@ cdef class TrackerCore(Scaling):
     cdef void nearest(self, int *places) noexcept:
         """Find the two supports nearest to places[0], whose inner products are in `row`; of equals the older."""
         cdef ColumnStore store = self.store
+        cdef int k, slot
         cdef double *distance = <double *>self.work_block
-        drift_all_distances(distance, self.row, store.squared, store.squared[places[0]], store.padded())
+        cdef double own = store.squared[places[0]], first = INFINITY, second = INFINITY, third = INFINITY
+        drift_all_distances(distance, self.row, store.squared, own, store.padded())
+        for k in range(store.size):
+            slot = store.order[k]
+            if distance[slot] < third and slot != places[0]:
+                if distance[slot] < first:
+                    places[2], places[1] = places[1], slot
+                    first, second, third = distance[slot], first, second
+                elif distance[slot] < second:
+                    places[2] = slot
+                    second, third = distance[slot], second
+                else:
+                    third = distance[slot]
+        # A squared norm is at most twice the sum of another one and the squared distance: so rounding decides nothing.
+        if second - first > DRIFT_TIE * (3.0 * own + 2.0 * second) and third - second > DRIFT_TIE * (3.0 * own + 2.0 * third):
+            return
         places[1] = self.nearest_but(distance, places[0], -1)
         places[2] = self.nearest_but(distance, places[0], places[1])
 
