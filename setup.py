@@ -1,6 +1,7 @@
-"""The one compiled module. Everything else about the package is in pyproject.toml."""
+"""The compiled modules. Everything else about the package is in pyproject.toml."""
 
 import os
+import runpy
 import sys
 from pathlib import Path
 
@@ -21,23 +22,38 @@ flags = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 if sys.platform == "win32":
     flags = ["/O2", "/std:c11", "/fp:precise"]
 
+models = Path("drift/models")
+# The tracker's constants and arrays stand in a table, of which this is the C header.
+tables, header = models / "_tracker/tables.py", models / "_tracker/tables.h"
+text = runpy.run_path(str(tables))["header"]()
+if not header.exists() or header.read_text(encoding="utf-8") != text:
+    header.write_text(text, encoding="utf-8")
+
+
+def parts(*folders: str) -> list[str]:
+    """Return what is included in modules of these folders, and the version."""
+    found = [p for folder in folders for p in (models / folder).iterdir()]
+    included = sorted(p.as_posix() for p in found if p.suffix in {".h", ".pxi", ".pxd"})
+    return ["drift/__init__.py", *included]
+
+
+# The tracker includes the column store's headers.
+modules = {"_store/columns": ["_store"]}
+modules |= {f"_tracker/{name}": ["_store", "_tracker"] for name in ("state", "scales", "core")}
+
 setup(
     ext_modules=[
         Extension(
-            "drift.models._store.columns",
-            sources=["drift/models/_store/columns.pyx"],
-            depends=["drift/__init__.py"]
-            + [
-                path.as_posix()
-                for path in sorted(Path("drift/models/_store").iterdir())
-                if path.suffix in {".h", ".pxi"}
-            ],
+            f"drift.models.{module.replace('/', '.')}",
+            sources=[f"drift/models/{module}.pyx"],
+            depends=parts(*folders),
             extra_compile_args=flags,
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if abi3 else [],
             py_limited_api=abi3,
             # Without a C compiler the installation goes on, and drift.models says what that costs.
             optional=not abi3,
         )
+        for module, folders in modules.items()
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if abi3 else {},
 )

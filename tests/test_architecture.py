@@ -124,31 +124,68 @@ def circles(edges):
     return sorted(file for file in edges if file in reached(file))
 
 
-def test_no_file_imports_itself_through_others():
+def compiled_imports(text, known):
+    """The package's files that a compiled one imports, in Cython as in Python."""
+    statement = r"^ *from (drift[\w.]*) c?import ([^\n(]+|\([^)]*\))"
+    for module, names in re.findall(statement, text, re.MULTILINE):
+        found = {f"{module}.{name}" for name in re.findall(r"\w+", names)}
+        yield from found & known or {module} & known
+
+
+def all_imports():
+    """Of each file of the package those that it imports, of types only and in Cython, too.
+
+    What a file is compiled from, with all that is included, counts as that file, and so do stubs.
+    """
     trees = dict(modules())
-    edges = {
-        name: set(imported(tree, name.split("."), trees.keys())) - {name}
-        for name, tree in trees.items()
+    files = [path for path in PACKAGE.rglob("*.py*") if path.suffix in {".pyx", ".pxd", ".pyi"}]
+    named = {
+        path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files
     }
-    compiled = PACKAGE / "models" / "_store"
-    for path in [*compiled.glob("*.pyx"), *compiled.glob("*.pxi")]:
+    known = trees.keys() | set(named.values())
+    edges = {name: set(imported(tree, name.split("."), known)) for name, tree in trees.items()}
+    for path, name in named.items():
         text = path.read_text("utf-8")
-        found = re.findall(r"^ *from (drift(?:\.\w+)*) import", text, re.MULTILINE)
-        edges.setdefault("drift.models._store.columns", set()).update(found)
-    assert {file.removeprefix("drift.") for file in circles(edges)} == CIRCLES
+        if path.suffix == ".pyi":
+            found = imported(ast.parse(text), name.split("."), known)
+        else:
+            parts = re.findall(r'^include "(\w+\.pxi)"', text, re.MULTILINE)
+            texts = [
+                text,
+                *(part.read_text("utf-8") for part in path.parent.glob("*.pxi") if parts),
+            ]
+            found = (other for each in texts for other in compiled_imports(each, known))
+        edges.setdefault(name, set()).update(found)
+    return {name: others - {name} for name, others in edges.items()}
+
+
+def test_no_file_imports_itself_through_others():
+    assert {file.removeprefix("drift.") for file in circles(all_imports())} == CIRCLES
 
 
 def test_the_models_packages_import_downwards():
-    order = ["_template", "_linalg", "_store"]
-    trees = dict(modules())
+    order = ["_template", "_tracker", "_linalg", "_store"]
     wrong = [
         f"{name} imports {other}"
-        for name, tree in trees.items()
-        for other in imported(tree, name.split("."), trees.keys())
+        for name, others in all_imports().items()
+        for other in others
         for above, below in combinations(order, 2)
         if name.startswith(f"drift.models.{below}") and other.startswith(f"drift.models.{above}")
     ]
     assert not wrong
+
+
+def test_what_compiled_files_import_is_seen():
+    edges = all_imports()
+    assert edges["drift.models._tracker.core"] >= {
+        *(
+            "drift.models._tracker.scales",
+            "drift.models._tracker.state",
+            "drift.models._store.rows",
+        ),
+        *("drift.models._tracker.tables", "drift.models._store.supports"),
+    }
+    assert "drift.models._store.rows" in edges["drift.models._store.columns"]
 
 
 def test_circles_are_seen():
@@ -237,8 +274,8 @@ def test_type_checkers_know_the_names_that_there_are():
     [block] = [node for node in tree.body if isinstance(node, ast.If)]
     known = {alias.asname: node.module for node in block.body for alias in node.names}
     exported = importlib.import_module("drift.models")
-    assert known.keys() | {"column_type", "compiled"} == set(exported.__all__)
-    assert all(getattr(importlib.import_module(known[name]), name) for name in known)
+    assert known.keys() | {"column_type"} == set(exported.__all__)
+    assert all(hasattr(importlib.import_module(known[name]), name) for name in known)
     assert dir(exported) == sorted(exported.__all__)
 
 
@@ -287,6 +324,36 @@ def test_without_the_extension_the_models_work_and_say_what_it_costs():
     )
     assert result.stdout.strip() == "False True"
     assert "RuntimeWarning: drift.models runs without its compiled extension" in result.stderr
+
+
+def test_a_build_without_the_trackers_core_works_and_says_what_it_costs():
+    result = run(
+        "import sys\n"
+        "sys.modules['drift.models._tracker.core'] = None\n"
+        "import drift.models\n"
+        "models = drift.models.LBP(), drift.models.Tracker()\n"
+        "for model in models:\n"
+        "    model.learn_one({'a': 1.0}, True)\n"
+        "print(drift.models.compiled, [model.predict_one({'a': 2.0}) for model in models])"
+    )
+    assert result.stdout.strip() == "False [True, True]"
+    assert "runs without its compiled extension for the Tracker" in result.stderr
+
+
+def test_a_core_of_another_version_is_refused_with_the_remedy():
+    result = run(
+        "import sys, types\n"
+        "import drift.models\n"
+        "old = types.ModuleType('drift.models._tracker.core')\n"
+        "old.__dict__.update({'__file__': 'core.so', '__version__': '0.2.9'})\n"
+        "sys.modules[old.__name__] = old\n"
+        "try:\n"
+        "    drift.models.Tracker\n"
+        "except RuntimeError as error:\n"
+        "    print(error)"
+    )
+    assert "core.so is that of drift 0.2.9, " in result.stdout
+    assert "pip install -e ." in result.stdout
 
 
 @pytest.mark.parametrize("version", ["0.1.0", None])

@@ -1,5 +1,7 @@
 """The benchmark's scenarios keep their names, its bars lie on them, and its page has the marks."""
 
+import json
+import math
 import re
 from pathlib import Path
 
@@ -7,11 +9,14 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from benchmarks import bars, corruption, page, plots
+from benchmarks import ablation, bars, corruption, page, plots, tracker_page
+from benchmarks.ablation_changes import CHANGES
 from benchmarks.contenders import Neighbours
 from benchmarks.data import Stream
 from benchmarks.scenarios import SCENARIOS
-from benchmarks.tracker import _ece
+from benchmarks.streams import STREAMS
+from benchmarks.tracker import LEAST, Run, _ece, measured
+from drift.models import Tracker
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -154,3 +159,96 @@ def test_a_cell_is_lost_beyond_a_twentieth():
     }
     assert corruption.cell({"Tracker": 10.6, "LR": 10.0})["lost"]
     assert corruption.cell({"Tracker": None, "LR": 10.0})["lost"]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_the_ablation_fits_the_sources(name):
+    texts = ablation.edited(CHANGES[name], ROOT)  # ends where a text is not there once
+    assert texts
+    assert all(path.read_text(encoding="utf-8") != text for path, text in texts.items())
+
+
+def test_edits_of_one_file_add_up_and_one_that_does_not_fit_is_named(tmp_path):
+    path = tmp_path / ablation.SOURCES / "tables.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("A = 1\nB = 1\n", encoding="utf-8")
+    both = [("tables.py", "A = 1", "A = 2"), ("tables.py", "B = 1", "B = 3")]
+    assert list(ablation.edited(both, tmp_path).values()) == ["A = 2\nB = 3\n"]
+    with pytest.raises(SystemExit, match=r"tables.py has this 2 times, not once: ' = 1'"):
+        ablation.edited([("tables.py", " = 1", "")], tmp_path)
+
+
+def ran(stream, seed, error, log_loss=0.5, us=10.0):
+    return {"stream": stream, "seed": seed, "error": error, "log_loss": log_loss, "us": us}
+
+
+def test_the_table_of_the_ablation():
+    base = [ran("a", 0, 9.0), ran("a", 1, 11.0), ran("b", 0, 2.0), ran("b", 1, 2.0)]
+    # Beside means of 10 and 2 those of 11 and 1.9: up by 10 %, down by 5 %.
+    other = [ran("a", 0, 10.0, 0.6), ran("a", 1, 12.0, 0.6), ran("b", 0, 1.9, us=30.0)]
+    assert ablation.table({"": base, "no rule": other}).splitlines() == [
+        "As it is, error in %: a 10.00, b 2.00.",
+        "Deviation between seeds, % of the error: a 14.1, b 0.0; of the mean 7.1.",
+        "",
+        "| without, or instead | error, % | worst | best | log loss, % | time |",
+        "|---|---|---|---|---|---|",
+        "| no rule | +2.5 | a +10.0 | b -5.0 | +10.0 | 2.00 |",
+    ]
+    assert "With one seed" in ablation.table({"": base[::2]})
+
+
+def test_the_ablation_goes_on_where_it_was(tmp_path, monkeypatch):
+    asked = []
+
+    def fresh(_edits, wanted, _output):
+        asked.append(list(wanted))
+        yield from (ran(*key, 1.0) for key in wanted)
+
+    monkeypatch.setattr(ablation, "fresh", fresh)
+    edits = [("tables.py", "A", "B")]
+
+    def run(*wanted, edits=edits):
+        return [(r["stream"], r["seed"]) for r in ablation.runs_of("", edits, wanted, tmp_path)]
+
+    assert run(("a", 0)) == [("a", 0)]
+    assert run(("a", 0), ("a", 1), ("b", 0)) == [("a", 0), ("a", 1), ("b", 0)]
+    assert run(("b", 0), ("a", 1)) == [("b", 0), ("a", 1)]
+    assert run(("a", 0), edits=[]) == [("a", 0)]  # of other sources
+    assert asked == [[("a", 0)], [("a", 1), ("b", 0)], [("a", 0)]]
+    lines = (tmp_path / "runs.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["sources"] for line in lines] == [
+        *[ablation.fingerprint(edits)] * 3,
+        ablation.fingerprint([]),
+    ]
+
+
+@pytest.mark.compiled
+def test_the_tracker_is_measured_by_what_it_shows():
+    run = Run("Tracker", 0, 50, "sea", 600, shuffled=False, seconds=60)
+    found, model = measured(run.make(), run), Tracker(50)
+    wrong, losses = 0, []
+    for x, y in STREAMS["sea"]().part(0, 600):
+        wrong += model.predict_one(x) != y
+        losses.append(-math.log(max(model.predict_proba_one(x).get(y, 0), LEAST)))
+        model.learn_one(x, y)
+    assert losses[0] == -math.log(LEAST)
+    assert (found["mistakes"], found["n_samples"]) == (wrong, 600)
+    assert found["log_loss"] == pytest.approx(np.mean(losses))
+    assert found["best_member_error"] == pytest.approx(100 * min(e.error for e in model.experts))
+
+
+def test_the_page_compares_whole_streams_with_the_first_edition():
+    def record(name, rows, error, log_loss):
+        shown = {"best_member": "linear", "best_member_error": 1.0, "calibration": [0.1]}
+        about = {"model": "Tracker", "setting": 0, "parameters": {"budget": 100}, "rows": rows}
+        measured = {"error": error, "log_loss": log_loss, "whole": True, "shuffled": False}
+        return about | measured | shown | {"stream": name}
+
+    records = [record(f"rcv1-{k}", None, 7.53 * share, 0.2051) for k, share in enumerate((0.8, 1))]
+    text = tracker_page.page([*records, record("outdoor", 500, 7.0, 0.4)], None)
+    assert "| rcv1 | 6.78 | 7.53 | -10.0 |" in text
+    assert "| rcv1 | 100 | linear | 1.00 | 6.53 | 0.2051 | 0.2051 | +0.0 |" in text
+    assert "| outdoor | 7.00 | 6.72 |  |" in text
+    assert "| real | 100 | -10.0 | +0.0 |" in text
+    streams = {re.sub(r"-\d$", "", name) for name in STREAMS}
+    assert set(tracker_page.FIRST_EDITION) == streams

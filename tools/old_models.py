@@ -37,9 +37,7 @@ __all__ = ["BEFORE", "examples", "go_on", "write"]
 #: Examples learnt before the models are written; the others come after.
 BEFORE = 60
 #: Models of several classes; the others learn whether it is the first one.
-_CLASSES = {
-    *("MIRA", "MRBP", "OneVsRest", "OneVsRest-apart", "StructuredProjectron", "Tracker-delay")
-}
+_CLASSES = {*("MIRA", "MRBP", "OneVsRest", "OneVsRest-apart", "StructuredProjectron", "Tracker")}
 _LABELS = ("a", "b", "c")
 
 
@@ -80,7 +78,7 @@ def _models() -> Iterator[tuple[str, Any]]:
     yield "OneVsRest", OneVsRest(LBP(8))
     yield "OneVsRest-apart", OneVsRest(LBSOP(8))
     yield "Averaged", Averaged(LBP(8))
-    yield "Tracker-delay", Tracker(8, kernels=(2,), rates=(1,), forgetting=(4,), delay=7)
+    yield "Tracker", Tracker(8, kernels=(2,), rates=(1,), forgetting=(4,))
     yield "StructuredProjectron", StructuredProjectron(joint_kernel, argmax)
 
 

@@ -27,12 +27,12 @@ from drift.models import RBP
 
 ROOT = Path(__file__).parent.parent
 #: The state machine over both stores, odd names, interrupts, batches that grow or are dense, and
-#: each twin; of the Tracker its twins, what turns it to sparse rows, batches and pickles.
+#: each twin; of the Tracker both cores, each part, forged states, batches and pickles.
 SAMPLE = (
     "test_store or test_borrowed or (test_interrupts and compiled) or test_growing"
     " or (test_batches and (csr or dense_rows)) or (test_twins and float32 and not real)"
-    " or (test_tracker and (batch or copies and auto or auto_goes_on or many_new_names"
-    " or float32 and agrees and not (drifting or parameters or weights)))"
+    " or (test_tracker_twin or test_tracker_parts or test_tracker_state) and not reference"
+    " or (test_tracker and (batch or copies and auto or auto_goes_on))"
 )
 UPDATES = 1_000_000
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from drift.models._old_names import OldNames
-from drift.models._store.supports import column_type, compiled
+from drift.models._store.supports import column_type
 from drift.models.registry import ENTRIES
 
 # For type checkers, which do not run what is below: an import a family.
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from drift.models._template.multiclass import (
         MulticlassKernelClassifier as MulticlassKernelClassifier,
     )
+    from drift.models._tracker import compiled as compiled
     from drift.models.alma import ALMA2 as ALMA2
     from drift.models.averaged import Averaged as Averaged
     from drift.models.budget import LBP as LBP, MRBP as MRBP, RBP as RBP
@@ -54,10 +55,11 @@ _HOMES = {entry.name: entry.home for entry in ENTRIES} | {
     "OneVsRest": "one_vs_rest",
     "StructuredProjectron": "structured",
     "Tracker": "tracker",
+    "compiled": "_tracker",  # which imports numpy
 }
 
 __all__ = [  # noqa: PLE0604 - all are strings
-    *sorted(_HOMES, key=lambda name: (not name.isupper(), name)),
+    *sorted(_HOMES.keys() - {"compiled"}, key=lambda name: (not name.isupper(), name)),
     "column_type",
     "compiled",
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from drift.consumers import CheckpointFolder
+from drift.errors import CheckpointError
 from drift.models._old_names import HOMES
 from tools.old_models import go_on
 
@@ -19,6 +20,7 @@ CASES = [
     (folder, name)
     for folder in FOLDERS
     for name in json.loads((folder / "results.json").read_text())
+    if name != "Tracker-delay"
 ]
 
 
@@ -37,6 +39,14 @@ def test_an_old_model_goes_on_as_it_would_have(folder, name):
         now = go_on(name, model)
         assert now["predictions"] == then["predictions"]
         assert now["scores"] == pytest.approx(then["scores"], rel=1e-4, abs=1e-4)
+
+
+def test_an_old_tracker_is_refused_with_the_remedy():
+    folder = Path(__file__).parent / "data" / "before-0.2.0"
+    with pytest.raises(ValueError, match="train it anew"):
+        pickle.loads((folder / "pickles" / "Tracker-delay.pickle").read_bytes())
+    with pytest.raises(CheckpointError, match="train it anew"):
+        CheckpointFolder(folder / "checkpoints").newest(("Tracker-delay", 0))
 
 
 def test_modules_are_found_by_the_names_of_the_first_version():

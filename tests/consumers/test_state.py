@@ -76,7 +76,6 @@ WRAPPERS = {
     "projected-multiclass": ProjectronPlusPlus(0.5),
     "tracker": Tracker(6),
     "tracker-sparse": Tracker(6, scale="sparse"),
-    "tracker-late": Tracker(6, delay=4),
 }
 
 

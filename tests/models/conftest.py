@@ -4,8 +4,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from drift.models import column_type, compiled
+from drift.models import column_type, compiled, tracker
 from drift.models._store import guard, plain, supports
+from drift.models._tracker.reference_core import TrackerCore
 
 STORES = ["compiled-float32", "compiled-float64", "plain"]
 
@@ -13,8 +14,9 @@ STORES = ["compiled-float32", "compiled-float64", "plain"]
 def pytest_collection_modifyitems(items):
     """Mark what a suite without the compiled extension runs just so."""
     for item in items:
-        store = item.callspec.params.get("tolerance") if hasattr(item, "callspec") else None
-        if store == "plain" and "drift_data" not in item.fixturenames:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        plainly = params.get("tolerance") == "plain" or params.get("core") == "reference"
+        if plainly and "drift_data" not in item.fixturenames:
             item.add_marker("plain")
 
 
@@ -28,6 +30,7 @@ def on_plain_store(monkeypatch):
             patch.setattr(supports, "ColumnStore", plain.ColumnStore)
             patch.setattr(supports, "Guard", guard.Guard)
             patch.setattr(supports, "Calibration", plain.Calibration)
+            patch.setattr(tracker, "TrackerCore", TrackerCore)
             yield
 
     return context
@@ -46,3 +49,15 @@ def tolerance(request, on_plain_store):
     before = column_type("float64" if wide else "float32")
     yield 1e-9 if wide else 1e-5
     column_type(before)
+
+
+@pytest.fixture(params=["compiled", "reference"])
+def core(request, on_plain_store):
+    """Make Trackers on each core."""
+    if request.param == "reference":
+        with on_plain_store():
+            yield request.param
+        return
+    if not compiled:
+        pytest.skip("the compiled extension is missing")
+    yield request.param

@@ -93,12 +93,12 @@ def test_what_a_name_asks_of_the_model_meanwhile_is_refused(scale, name):
             except RuntimeError as error:
                 met.append(str(error))
     x = {{"a": 1.0, {name}: 2.0, Name("b"): 1.0, Name("b" * 8): 1.0}}
-    before = Tracker.__getstate__(model)["_core"]["n_learnt"]
+    before = model._core.n_learnt
     chances = model.predict_proba_one(x)
     model.learn_one(x, True)
     act = lambda: None
     assert model.predict_proba_one(x) != chances
-    assert Tracker.__getstate__(model)["_core"]["n_learnt"] == before + 1
+    assert model._core.n_learnt == before + 1
     assert all("in use" in message for message in met)
     assert met or {scale!r} == "sparse"
     """)

@@ -63,17 +63,17 @@ class TwoStores(RuleBasedStateMachine):
     @initialize(
         kernel=st.sampled_from(KERNELS),
         limit=st.sampled_from([None, 5, 40]),
-        numbered=st.booleans(),
+        rows=st.booleans(),
     )
-    def start(self, kernel, limit, numbered):
-        self.kernel, self.limit, self.numbered = kernel, limit, numbered
-        self.fast = ColumnStore(kernel, True, limit, numbered)
+    def start(self, kernel, limit, rows):
+        self.kernel, self.limit, self.rows = kernel, limit, rows
+        self.fast = ColumnStore(kernel, True, limit)
         self.plain = plain.ColumnStore(kernel, True, limit)
         self.held = []
 
     def of(self, store, x):
-        """An example as the store takes it: features that are numbers come as rows."""
-        if not self.numbered:
+        """An example as the store takes it: in a dict or in a row of a matrix."""
+        if not self.rows:
             return x
         x = {NUMBERS[name]: float(v) for name, v in x.items()}
         return in_row(x) if store is self.fast else x
@@ -264,13 +264,13 @@ class TwoStores(RuleBasedStateMachine):
     @rule()
     def go_through_a_checkpoint(self):
         state = self.fast.state()
-        self.fast = ColumnStore.restore(self.kernel, self.limit, state, None, self.numbered)
+        self.fast = ColumnStore.restore(self.kernel, self.limit, state)
         assert self.fast.state() == state
 
     @rule()
     def change_places(self):
         self.fast, self.plain = (
-            ColumnStore.restore(self.kernel, self.limit, self.plain.state(), None, self.numbered),
+            ColumnStore.restore(self.kernel, self.limit, self.plain.state()),
             plain.ColumnStore.restore(self.kernel, self.limit, self.fast.state()),
         )
 
@@ -284,12 +284,6 @@ class TwoStores(RuleBasedStateMachine):
             live = len(state["names"]) - len(state["free_columns"])
             assert live == len(names)
             assert sum(state["sizes"]) == len(state["ids"]) == len(state["values"])
-
-
-@needs_compiled
-def test_a_store_of_numbers_knows_no_names():
-    with pytest.raises(TypeError, match="rows"):
-        ColumnStore(Linear(), True, None, True).read({"a": 1.0})
 
 
 @needs_compiled

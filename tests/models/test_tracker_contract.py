@@ -11,18 +11,15 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from oracles_tracker import Tracker as Twin
 from river import checks
 from streams import random_stream
-from test_multiclass import clusters
 from test_threads import IN_USE, in_thread
-from test_tracker_twin import paired, wide_table
+from tracker_streams import wide_table
 
-from drift.errors import LabelError, ParameterError
+from drift.errors import FeatureError, FeatureTypeError, LabelError, ParameterError
 from drift.experiments.memory import memory
-from drift.models import Tracker
-from drift.models._tracker import room
-from drift.models._tracker.plain import TrackerCore
+from drift.models import Tracker, compiled
+from drift.models._tracker import reference, reference_core, room
 
 RIVER = [
     # Of memory there is a shorter test below.
@@ -32,18 +29,16 @@ RIVER = [
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize("scale", ["auto", "sparse"])
 @pytest.mark.parametrize("check", RIVER, ids=lambda check: check.__name__)
-def test_river_check(check, scale, delay):
+def test_river_check(check, scale):
     random.seed(1)  # the checks shuffle features
-    check(Tracker(30, scale=scale, delay=delay))
+    check(Tracker(30, scale=scale))
 
 
-@pytest.mark.usefixtures("tolerance")
-@pytest.mark.parametrize("delay", [0, 2])
-def test_a_second_thread_is_told(delay):
-    model = Tracker(5, delay=delay)
+@pytest.mark.usefixtures("core")
+def test_a_second_thread_is_told():
+    model = Tracker(5)
     model.learn_one({"a": 1.0}, "x")
     model._guard.hold()
     met = [
@@ -53,7 +48,6 @@ def test_a_second_thread_is_told(delay):
         in_thread(lambda: model.learn_many([{"a": 1.0}], ["y"])),
         in_thread(lambda: model.predict_many([{"a": 1.0}])),
         in_thread(lambda: model.experts),
-        in_thread(model.regret_bound),
     ]
     model._guard.release()
     assert {str(error) for error in met} == {IN_USE}
@@ -63,9 +57,9 @@ def test_a_second_thread_is_told(delay):
 # --- weights, labels, memory --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delay", [0, 2])
-def test_a_weight_of_0_changes_nothing(delay):
-    model = Tracker(4, delay=delay)
+@pytest.mark.usefixtures("core")
+def test_a_weight_of_0_changes_nothing():
+    model = Tracker(4)
     for x, y in random_stream(20):
         model.learn_one(x, y)
     before = pickle.dumps(model)
@@ -73,7 +67,7 @@ def test_a_weight_of_0_changes_nothing(delay):
     assert pickle.dumps(model) == before
 
 
-@pytest.mark.usefixtures("tolerance")
+@pytest.mark.usefixtures("core")
 def test_the_only_class_is_certain():
     model = Tracker(4)
     assert model.predict_proba_one({"a": 1.0}) == {}
@@ -92,207 +86,35 @@ def test_other_weights_are_refused(w):
     assert pickle.dumps(model) == before
 
 
-@pytest.mark.parametrize("share", [1e-3, 0.0])
-@pytest.mark.usefixtures("tolerance")
-def test_no_weight_is_too_large(share):
-    model = Tracker(5, share=share)
+@pytest.mark.usefixtures("core")
+def test_no_weight_is_too_large():
+    model = Tracker(5)
     for t, (x, y) in enumerate(random_stream(60)):
         model.learn_one(x, y, 1e100 if t % 3 == 0 else 1.0)
         assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
-    assert sum(row.weight for row in model.experts) == pytest.approx(1.0)
+    assert all(math.isfinite(row.weight) for row in model.experts)
 
 
-def forget_maps(model):
-    """Make a model that of a version which had no maps of probabilities."""
-    state = model.__getstate__()
-    del state["_core"]["maps"]
-    model.__setstate__(state)
+def test_what_fails_once_rows_are_sparse_changes_nothing(monkeypatch):
+    """Where the row brings a third class as well, and the gates have been told."""
+    core = reference_core.TrackerCore(Tracker(3)._plan(), "auto", 0)
 
-
-def test_an_older_state_has_the_mean_norm_of_sparse_rows_without_a_bias_of_one():
-    model = Tracker(9, scale="sparse")
-    for word in "abcdefg":
-        model.learn_one({word: 1.0, "the": 1.0}, word < "d")
-    state = model.__getstate__()
-    core = dict(state["_core"])
-    assert core["norms"] == pytest.approx(7 * (1.0 + 0.2**2))
-    del core["lags"]
-    older = Tracker(9, scale="sparse")
-    core["norms"] = 14.0
-    older.__setstate__(state | {"_core": core})
-    assert core["norms"] == 14.0  # what was given stays as it was
-    x = {"a": 1.0, "the": 1.0}
-    for learner in (model, older):
-        learner.learn_one(x, True)
-    assert older.predict_proba_one(x) == pytest.approx(model.predict_proba_one(x))
-
-
-@pytest.mark.usefixtures("tolerance")
-def test_a_state_without_maps_shows_the_mixture():
-    model, twin = Tracker(9), Twin(9)
-    for x, y in clusters(list("abc"), 60):
-        model.learn_one(x, y)
-        twin.learn(x, y)
-    shown = model.predict_proba_one(x)
-    forget_maps(model)
-    mixed = model.predict_proba_one(x)
-    twin.look(x)
-    assert list(mixed.values()) == pytest.approx(twin.mixed[:3] / twin.mixed[:3].sum(), abs=1e-4)
-    assert mixed != pytest.approx(shown, abs=1e-3)
-
-
-@pytest.mark.parametrize("delay", [0, 3])
-@pytest.mark.usefixtures("tolerance")
-def test_a_state_of_twelve_maps_goes_on_with_those(delay):
-    model = Tracker(9, delay=delay)
-    for x, y in clusters(list("abc"), 60):
-        model.learn_one(x, y)
-    old, zero = model.__getstate__(), model.__getstate__()
-    for core in ("core", "behind") if delay else ("_core",):
-        parts = [state["_core"][core] if delay else state[core] for state in (old, zero)]
-        parts[0]["maps"] = parts[0]["maps"][:12]
-        parts[1]["maps"][12] = 0.0
-    shown = []
-    for state in (old, zero):
-        model.__setstate__(state)
-        for x, y in clusters(list("abc"), 20):
-            model.learn_one(x, y)
-        shown.append(model.predict_proba_one(x))
-    assert shown[0] == shown[1]
-    assert len(pickle.loads(pickle.dumps(model))._core.state()[core if delay else "maps"]) > 12
-
-
-@pytest.mark.parametrize("delay", [0, 3])
-def test_one_stored_before_there_were_surfaces_goes_on_without(delay):
-    model, other = Tracker(5, pairs=False, delay=delay), Tracker.__new__(Tracker)
-    stream = list(clusters(list("abc"), 60))
-    for x, y in stream[:30]:
-        model.learn_one(x, y)
-    state = model.__getstate__()
-    del state["pairs"]
-    other.__setstate__(state)
-    for x, y in stream[30:]:
-        assert other.predict_proba_one(x) == model.predict_proba_one(x)
-        model.learn_one(x, y)
-        other.learn_one(x, y)
-    assert not other.pairs
-
-
-@pytest.mark.parametrize("delay", [0, 3])
-@pytest.mark.usefixtures("tolerance")
-def test_one_that_had_lost_its_surfaces_by_its_names_goes_on_without(delay):
-    """As versions did that ended them with the 17th name, whatever the example had."""
-    model, other = Tracker(5, pairs=False, delay=delay), Tracker.__new__(Tracker)
-    stream = list(paired(4, 27, 95, share=0.5))
-    for x, y in stream[:90]:
-        model.learn_one(x, y)
-    other.__setstate__(model.__getstate__() | {"pairs": True})
-    for x, y in stream[90:]:
-        assert other.predict_proba_one(x) == model.predict_proba_one(x)
-        model.learn_one(x, y)
-        other.learn_one(x, y)
-
-
-@pytest.mark.parametrize("delay", [0, 3])
-@pytest.mark.usefixtures("tolerance")
-def test_a_copy_has_the_surfaces_that_there_are(delay):
-    model = Tracker(5, delay=delay)
-    stream = list(paired(4, 27, 95, share=0.5))
-    for x, y in stream[:60]:
-        model.learn_one(x, y)
-    for x, y in stream[60:]:
-        other = pickle.loads(pickle.dumps(model))
-        assert other.predict_proba_one(x) == model.predict_proba_one(x)
-        model.learn_one(x, y)
-        other.learn_one(x, y)
-        assert other.predict_proba_one(x) == model.predict_proba_one(x)
-    core = model._core.state()
-    core = core["core"] if delay else core
-    assert core["splines"].shape[1] == 145 + 25 * 120 + 9 * (len(core["names"]) - 16)
-
-
-#: Cells of a row of the splines by the number of names: a bias, curves, surfaces.
-CELLS = {0: 1, 1: 145, 2: 145 + 25, 3: 145 + 75, 16: 145 + 25 * 120, 17: 1 + 9 * 17}
-
-
-@pytest.mark.parametrize("names", CELLS)
-@pytest.mark.usefixtures("tolerance")
-def test_splines_of_other_sizes_are_refused(names):
-    for pairs, cells in ((True, CELLS[names]), (False, 1 + 9 * names)):
-        model = Tracker(3, pairs=pairs)
-        model.learn_one(dict.fromkeys(range(names), 1.0), "a")
-        state = model.__getstate__()
-        splines = state["_core"]["splines"]
-        assert splines.shape == (1, cells, 4)
-        more = np.pad(splines, ((0, 0), (0, 1), (0, 0)))
-        for wrong in (splines[:, :-1], more, splines[0], splines.ravel(), None):
-            state["_core"]["splines"] = wrong
-            with pytest.raises(ValueError, match="splines"):
-                Tracker.__new__(Tracker).__setstate__(state)
-
-
-@pytest.mark.usefixtures("tolerance")
-def test_what_splines_learn_of_an_example_by_hand():
-    """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a; d comes once.
-
-    An example of next to no weight lets features be scaled, and splines know nothing.
-    """
-    model, r = Tracker(3), math.sqrt(3 / 7)  # which is half a deviation: r (1 - 1/3) = sqrt(s) / 2
-    for a, c, w in ((1.0, 3.0, 1e-9), (3.0, 1.0, 1e-9), (2.0 + r, 2.0 - r, 1.0)):
-        model.learn_one({"a": a, "b": 2.0, "c": c} | ({"d": 4.0} if a == 1.0 else {}), "only", w)
-    third = 1 / math.sqrt(3)  # three curves and surfaces, none of d
-    ab, ac, bc = 145, 170, 195
-    values = {0: 1.0} | dict.fromkeys((1 + 5, 1 + 9 + 4, 1 + 18 + 3), third)
-    values |= dict.fromkeys((ab + 10 + 2, ab + 10 + 3, bc + 5 + 2, bc + 10 + 2), third / 2)
-    values |= dict.fromkeys((ac + 5 + 2, ac + 5 + 3, ac + 10 + 2, ac + 10 + 3), third / 4)
-    # Their squares are 1 + 1 + 5/12, of variance 10; p (1 - p) is 1/4, the gradient -1/2.
-    total = 1 + 10 * (29 / 12) / 4
-    [cells] = model._core.state()["splines"]
-    expected = np.zeros((295, 4))
-    for cell, v in values.items():
-        near = v if cell == 0 else v / third
-        known = 100 * v * v / 4 / total
-        expected[cell] = [*[-5 * v / total] * 2, known - 1e-4 * near, known - 0.01 * near]
-    assert cells == pytest.approx(expected, abs=1e-6)
-
-
-def test_what_fails_once_rows_are_sparse_leaves_the_members_their_weights(monkeypatch):
-    """Where the row brings a third class as well, nothing else gives the list new weights."""
-    core, begin = TrackerCore(Tracker(3)._plan(), "auto", 0), TrackerCore._begin
-
-    def broken(*arguments):
-        begin(*arguments)
+    def broken(*_):
         raise KeyboardInterrupt
 
     for t in range(10):
         core.learn({"a": 1.0}, t % 2, 1.0)
-    before = core.state()
-    monkeypatch.setattr(TrackerCore, "_begin", broken)
+    before = pickle.dumps(core.state())
+    monkeypatch.setattr(reference, "as_sparse", broken)
     with pytest.raises(KeyboardInterrupt):
         core.learn(dict.fromkeys(range(2000), 1.0), 2, 1.0)
-    after = core.state()
-    assert not after["sparse"]
-    for name in ("weights", "majority"):
-        assert after[name].tolist() == before[name].tolist()
+    assert pickle.dumps(core.state()) == before
 
 
-def test_a_weight_scales_steps():
-    """Far from any supports, the score of one linear step is in proportion to the weight."""
-    gains = []
-    for w in (0.25, 0.5):
-        model = Tracker(4, scale="sparse")
-        model.learn_one({"a": 1.0}, "no", 0.001)
-        model.learn_one({"b": 1.0}, "yes", w)
-        forget_maps(model)
-        chance = model.predict_proba_one({"b": 1.0})["yes"]
-        gains.append(math.log(chance / (1 - chance)))
-    assert 1.7 < gains[1] / gains[0] < 2.1
-
-
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("label", [None, float("nan"), ["a"]])
-def test_what_names_no_class_is_refused(label, delay):
-    model = Tracker(4, delay=delay)
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("label", [None, float("nan"), ["a"], 0.5])
+def test_what_names_no_class_is_refused(label):
+    model = Tracker(4)
     before = pickle.dumps(model)
     with pytest.raises(LabelError):
         model.learn_one({"a": 1.0}, label)
@@ -325,7 +147,7 @@ def test_a_value_that_is_far_off_leaves_the_others_their_differences():
     assert mistakes[1] < mistakes[0] + 30  # of 600; without a bound they were 250 more
 
 
-@pytest.mark.usefixtures("tolerance")
+@pytest.mark.usefixtures("core")
 def test_the_unit_of_a_column_does_not_matter_where_rows_turn_sparse():
     models = Tracker(9), Tracker(9)
     for x, y in wide_table(120):
@@ -335,25 +157,34 @@ def test_the_unit_of_a_column_does_not_matter_where_rows_turn_sparse():
             shown.append(model.predict_proba_one(given))
             model.learn_one(given, y)
         assert shown[0] == shown[1]
-    state = models[0].__getstate__()
-    assert state["_core"]["sparse"]
-    for wrong in ([5, 3, 9], [3, 3, 9], [-1, 3, 9], [3, 9, 2**31], [3, 9]):  # amount, year, age
-        state["_core"]["common"] = np.array(wrong)
-        with pytest.raises(ValueError, match="inconsistent"):
-            Tracker.__new__(Tracker).__setstate__(state)
+    assert models[0].__getstate__()["_core"]["sparse"]
 
 
-@pytest.mark.usefixtures("tolerance")
-def test_a_state_that_counted_no_names_goes_on():
-    model, rows = Tracker(9), list(wide_table(120))
-    for t, (x, y) in enumerate(rows):
-        if t == 5:
-            state = model.__getstate__()
-            del state["_core"]["present"], state["_core"]["common"]
-            model.__setstate__(state)
+@pytest.mark.usefixtures("core")
+def test_a_row_of_common_values_that_do_not_vary_says_nothing():
+    """Standardised, all of it is 0, and there is no norm to divide by."""
+    model = Tracker(9)
+    for x, y in wide_table(60):
         model.learn_one(x, y)
-    assert pickle.loads(pickle.dumps(model)).predict_proba_one(x) == model.predict_proba_one(x)
-    assert len(model._core.state()["common"]) == 2  # not age, of which few were counted
+    assert model.__getstate__()["_core"]["sparse"]
+    for x in ({"year": 2026.0}, {"tiny": 1e-200}):
+        model.learn_one(x, True)
+        assert model.predict_proba_one(x) == model.predict_proba_one({})
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 1e200, "3", [1.0]])
+def test_what_is_no_value_is_refused_by_name(value, scale):
+    """Of a name that is known, and of a new one."""
+    model = Tracker(4, scale=scale)
+    model.learn_one({"a": 1.0}, "x")
+    before = pickle.dumps(model)
+    for name in ("a", "b"):
+        for call in (model.predict_one, lambda x: model.learn_one(x, "y")):
+            with pytest.raises((FeatureError, FeatureTypeError), match=f"feature '{name}'"):
+                call({name: value})
+    assert pickle.dumps(model) == before
 
 
 @pytest.mark.compiled
@@ -367,6 +198,58 @@ def test_a_model_whose_rows_turn_sparse_gives_back_the_room_of_its_splines():
     assert memory(turned) < 1.05 * memory(always)
 
 
+class Fickle(str):
+    """A name whose own hash raises at one of its calls."""
+
+    __slots__ = ()
+    calls, at = 0, -1
+
+    def __eq__(self, other):
+        return str.__eq__(self, other)
+
+    def __hash__(self):
+        Fickle.calls += 1
+        if Fickle.calls == Fickle.at:
+            raise KeyboardInterrupt
+        return str.__hash__(self)
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+def test_a_name_whose_hash_raises_changes_nothing(scale):
+    x, probe = {Fickle(name): 1.0 for name in "bcd"} | {"a": 2.0}, {"b": 1.0, "c": 2.0, "e": 1.0}
+
+    def learnt():
+        model = Tracker(4, scale=scale)
+        for t in range(6):
+            model.learn_one({"a": float(t)}, t % 2)
+        return model
+
+    def said(model):
+        found = []
+        for t in range(4):
+            found.append(model.predict_proba_one(probe))
+            model.learn_one(probe | {"f": float(t)}, t % 2)
+        return found
+
+    before, after = learnt(), learnt()
+    Fickle.calls = 0
+    after.learn_one(x, 1)
+    calls, expected = Fickle.calls, [said(before), said(after)]
+    met = set()
+    for at in range(1, calls + 1):
+        model = learnt()
+        Fickle.calls, Fickle.at = 0, at
+        try:
+            model.learn_one(x, 1)
+        except KeyboardInterrupt:
+            met.add(at)
+        finally:
+            Fickle.at = -1
+        assert said(model) == expected[at not in met]
+    assert met or scale == "sparse"
+
+
 # --- what it shows ------------------------------------------------------------------------------
 
 
@@ -375,49 +258,42 @@ def test_a_vote_has_no_score():
     assert not hasattr(Tracker, "decision_function_many")
 
 
+@pytest.mark.usefixtures("core")
 def test_experts_are_a_table_of_what_each_would_have_done():
     model = Tracker(9)
     rows = model.experts
-    assert len(rows) == 24
-    assert [row.weight for row in rows] == pytest.approx([1 / 24] * 24)
-    for x, y in random_stream(100):
+    assert len(rows) == 22
+    assert [row.weight for row in rows] == pytest.approx([1 / 22] * 22)
+    wrong = 0
+    for t, (x, y) in enumerate(random_stream(100)):
+        wrong += t > 1 and model.predict_one(x) != y
         model.learn_one(x, y)
     rows = model.experts
-    assert sum(row.weight for row in rows) == pytest.approx(1.0)
+    gates, maps = (model._core.state()["arrays"][name] for name in ("gates", "maps"))
+    shares = maps[:8].sum(), maps[8:].sum()
+    expected = shares[0] * gates[0] + shares[1] * gates[1]
+    assert [row.weight for row in rows] == pytest.approx(expected.tolist())
+    assert min(row.error for row in rows) < wrong / 100 + 0.1
+    assert all(0.0 < row.log_loss < 3.0 for row in rows)
     assert {row.kernel for row in rows} == {
-        *("linear", "RBF(0.25)", "RBF(2)", "RBF(16)"),
-        *(
-            "features, SGD",
-            "features, AdaGrad",
-            "features, Kalman",
-            "splines, Kalman",
-            "gate",
-            "gate, Kalman",
-        ),
+        *("linear", "RBF(0.25)", "RBF(2)", "RBF(16)", "features, SGD", "features, AdaGrad"),
+        *("features, Kalman", "splines, Kalman"),
     }
     assert [(row.rate, row.forgetting) for row in rows[:4]] == [
         *((0.5, pytest.approx(0.05 / 9)), (0.5, 0.5)),
         *((6.0, pytest.approx(0.05 / 9)), (6.0, pytest.approx(0.75 / 18))),
     ]
     text = repr(rows).splitlines()
-    assert len(text) == 25
+    assert len(text) == 23
     assert max(map(len, text)) <= 80
     html = rows._repr_html_()
-    assert html.count("<tr>") == 25
+    assert html.count("<tr>") == 23
     assert f"{rows[0].log_loss:.3f}" in html
     frame = pd.DataFrame(rows)
     assert frame.columns.tolist() == list(rows[0]._fields)
 
 
-def test_the_class_of_the_largest_probability_can_be_asked_for():
-    model = Tracker(9, decide="probability")
-    for x, y in random_stream(120):
-        chances = model.predict_proba_one(x)
-        if len(chances) == 2:
-            assert model.predict_one(x) == max(chances, key=chances.get)
-        model.learn_one(x, y)
-
-
+@pytest.mark.usefixtures("core")
 def test_probabilities_are_those_of_the_classes_met():
     model = Tracker(5)
     assert model.predict_one({"a": 1.0}) is None
@@ -441,11 +317,8 @@ def test_probabilities_are_those_of_the_classes_met():
         dict(rates=(10**400,)),
         dict(kernels=(1e300,)),
         dict(forgetting=(float("nan"),)),
-        dict(share=-0.1),
         dict(scale="wide"),
-        dict(decide="both"),
         dict(seed=1.5),
-        dict(delay=-1),
     ],
 )
 def test_bad_parameters_are_refused_by_name(bad):
@@ -454,14 +327,14 @@ def test_bad_parameters_are_refused_by_name(bad):
         Tracker(**bad)
 
 
-@pytest.mark.usefixtures("tolerance")
+@pytest.mark.usefixtures("core")
 @pytest.mark.parametrize("scale", ["dense", "sparse"])
 def test_the_largest_parameters_and_weights_leave_all_finite(scale):
     model = Tracker(3, kernels=(0.0, 1e6), rates=(1e6,), forgetting=(0.0,), scale=scale)
     for t, (x, _) in enumerate(random_stream(80)):
         model.learn_one(x, t % 3, 1e100)
         assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
-    assert np.isfinite(model._core.state()["coefficients"]).all()
+    assert np.isfinite(model._core.state()["arrays"]["coefficients"]).all()
 
 
 # --- many classes -------------------------------------------------------------------------------
@@ -472,12 +345,10 @@ OF_A_CLASS = 6 * 4 * (1 + 2**14)
 
 def capacity(core):
     """For how many classes there is room, about."""
-    if isinstance(core, TrackerCore):
-        return len(core.linear if core.linear.base is None else core.linear.base)
     return core.__sizeof__() // OF_A_CLASS
 
 
-@pytest.mark.usefixtures("tolerance")
+@pytest.mark.skipif(not compiled, reason="the reference copies what there is at each example")
 def test_room_for_classes_grows_by_a_share_of_itself():
     """Each time what there is is copied: it must not be for every class."""
     model, rooms = Tracker(1, scale="sparse"), []
@@ -489,10 +360,9 @@ def test_room_for_classes_grows_by_a_share_of_itself():
     assert len(model.predict_proba_one({"w1": 1.0})) == 150
 
 
-@pytest.mark.usefixtures("tolerance")
-@pytest.mark.parametrize("delay", [0, 3])
-def test_a_class_without_room_is_refused_by_name(monkeypatch, delay):
-    model = Tracker(2, scale="sparse", delay=delay)
+@pytest.mark.usefixtures("core")
+def test_a_class_without_room_is_refused_by_name(monkeypatch):
+    model = Tracker(2, scale="sparse")
     rows = [{f"w{k}": 1.0, "the": 1.0} for k in range(60)]
     model.learn_many(rows[:5], list("abcde"))
     monkeypatch.setattr(room, "memory", lambda: 40 * OF_A_CLASS)

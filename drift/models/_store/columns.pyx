@@ -35,8 +35,6 @@ from drift.models._store.features import DENSE, FAR, LANES, LARGEST, SAME, SPARS
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import INDEXED_WIDTH, Row
 from drift.models._store.undo import Kind, copied, kind_of, store_class
-from drift.models._tracker.plan import MAPS, SECOND_ORDER
-from drift.models._tracker.room import more_rows, no_room
 
 cdef double largest_norm2 = LARGEST, same_share = SAME
 
@@ -63,8 +61,6 @@ cdef class ColumnStore(Changes):
         Keep the columns in float64 instead of float32.
     limit
         Number of supports above which it is not worth reserving room; None for no limit.
-    numbered
-        Features are numbers below 2^31, which come as rows alone, and have no names.
     """
 
     def __sizeof__(self):
@@ -79,11 +75,9 @@ cdef class ColumnStore(Changes):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
-        if self.numbered:
-            size += (self.column_room + self.numbers_held.mask + 1) * sizeof(int32_t)
         size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
         size += self.old_room * sizeof(double) + self.gone_room * sizeof(Gone)
-        size += self.point_room * (5 * sizeof(int32_t) + (6 if self.numbered else 10) * sizeof(double))
+        size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
         if self.window is not None:
             size += self.window.__sizeof__()
         return object.__sizeof__(self) + size
@@ -114,7 +108,7 @@ cdef class ColumnStore(Changes):
             "calibration": array("d", self.calibration.numbers()),
             "factor": self.factor,
             "capacity": self.capacity,
-            "names": [self.name_of(j) for j in range(self.n_columns)],
+            "names": [self.names[j] for j in range(self.n_columns)],
             "free_columns": listed(&self.free_columns),
             "dense": [j for j in range(self.n_columns) if drift_is_dense(&self.columns[j])],
             "free_slots": listed(&self.free_slots),
@@ -128,7 +122,7 @@ cdef class ColumnStore(Changes):
 
     @cython.binding(True)  # or it cannot be a class method under the limited API
     @classmethod
-    def restore(cls, kernel, limit, state, order=None, numbered=False):
+    def restore(cls, kernel, limit, state, order=None):
         """Build the store that gave `state`.
 
         `order` has the supports' slots and serial numbers, the oldest first, and how many there ever
@@ -137,7 +131,7 @@ cdef class ColumnStore(Changes):
         from drift.models._store.check import check_store  # which imports numpy
 
         check_store(state, order)
-        cdef ColumnStore self = cls(kernel, state["wide"], limit, numbered)
+        cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0
         self.most = state.get("most", self.most)  # older versions have none
         self.calibration = Calibration(*state.get("calibration", ()))
@@ -182,7 +176,3 @@ if (DENSE, SPARSE, LANES) != (DRIFT_DENSE, DRIFT_SPARSE, DRIFT_LANES):
     raise RuntimeError("features.py has other constants than columns.h: compile again")
 store_class(ColumnStore)  # no decorators: an extension type takes none
 store_class(Calibration)
-
-include "tracker_native.pxi"
-include "tracker_scaling.pxi"
-include "tracker.pxi"

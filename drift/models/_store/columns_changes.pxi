@@ -255,7 +255,7 @@ cdef class Changes(Batches):
         self.free_columns.size = self.least_free
         for k in range(self.made.size - 1, -1, -1):
             j = self.made.items[k]
-            if self.name_of(j) is not None:
+            if self.names[j] is not None:
                 self.free_column(j)
             self.free_columns.size = self.least_free
             if j < self.old_columns:
@@ -286,7 +286,7 @@ cdef class Changes(Batches):
         for i in range(self.n_gone):
             slot = self.gone[i].slot
             n_emptied = self.drop_row(slot)
-            for k in range(0 if self.numbered else n_emptied):
+            for k in range(n_emptied):
                 DRIFT_PREFETCH(<PyObject *>self.names[<int>(self.keys[k] >> 32)])
             for k in range(n_emptied - 1, -1, -1):  # the lowest is taken first
                 problem = self.free_column(<int>(self.keys[k] >> 32)) or problem

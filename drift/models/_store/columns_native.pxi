@@ -5,7 +5,6 @@ cdef extern from *:
     #define REAL float
     #include "columns.h"
     #include "vocabulary.h"
-    #include "numbers.h"
     #undef REAL
     #define REAL double
     #include "columns.h"
@@ -50,14 +49,6 @@ cdef extern from *:
     uint32_t drift_fold(Py_hash_t) nogil
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, uint32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
-    ctypedef struct DriftNumbers:
-        int32_t *places
-        size_t mask
-        size_t size
-    void drift_numbers_prefetch(const DriftNumbers *, int32_t) nogil
-    int32_t drift_numbers_find(const DriftNumbers *, const int32_t *, int32_t) nogil
-    int drift_numbers_enter(DriftNumbers *, const int32_t *, int32_t) nogil
-    void drift_numbers_leave(DriftNumbers *, const int32_t *, int32_t) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_DENSE, DRIFT_SPARSE
     enum: DRIFT_WINDOW, DRIFT_WORTH, DRIFT_CHANGES
     void DRIFT_PREFETCH(void *) nogil

@@ -87,11 +87,10 @@ cdef class Point(Supports):
         if count <= self.point_room:
             return 0
         count = max(count, self.point_room + self.point_room // 4)
-        if not self.numbered:  # what a dict has
-            self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
-            self.own_names = <PyObject **>grown(self.own_names, count * sizeof(void *))
-            self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
-            self.hashes = <Py_hash_t *>grown(self.hashes, count * sizeof(Py_hash_t))
+        self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
+        self.own_names = <PyObject **>grown(self.own_names, count * sizeof(void *))
+        self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
+        self.hashes = <Py_hash_t *>grown(self.hashes, count * sizeof(Py_hash_t))
         self.numbers = <double *>grown(self.numbers, count * sizeof(double))
         self.indices = <int32_t *>grown(self.indices, count * sizeof(int32_t))
         self.unknown = <int32_t *>grown(self.unknown, count * sizeof(int32_t))
@@ -167,8 +166,6 @@ cdef class Point(Supports):
             If a value is no finite number. The supports stay as they are.
         """
         cdef dict features
-        if self.numbered and type(x) is not Row:
-            raise TypeError("the features of this store are numbers, and come as rows")
         if type(x) is dict:  # of a subclass the walk would miss its own items
             features = x
             if self.is_same(features):
@@ -319,16 +316,12 @@ cdef class Point(Supports):
         serial = self.serial
         self.reserve_point(size)
         self.by_index = True
-        for k in range(size if self.numbered else 0):
-            drift_numbers_prefetch(&self.numbers_held, indices[k])
         for k in range(size):
             v = data[k]
             if v != v or v == 0.0:
                 continue
             add_square(&norm2, v)
-            if self.numbered:
-                j = drift_numbers_find(&self.numbers_held, self.number_of, indices[k])
-            elif self.column_of != NULL:
+            if self.column_of != NULL:
                 j = self.column_of[indices[k]]
             else:
                 j = self.find(indices[k])

@@ -102,15 +102,11 @@ cdef class Supports:
     cdef public double most  # the largest k(x, x) that is read, where it grows with x
     cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
     cdef readonly double tie  # share of sum |weight * kernel| within which a score is rounding error
-    # The columns: names[j] is the name of columns[j], or None while j is in free_columns. Where features
-    # are numbers without names it is number_of[j], or -1, and neither names nor a vocabulary are kept.
+    # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
     cdef DriftVocabulary vocabulary
     cdef list names  # and None behind the last column
-    cdef readonly bint numbered
-    cdef int32_t *number_of
-    cdef DriftNumbers numbers_held
     cdef Stack free_columns  # with room for all columns
     cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
     cdef Py_ssize_t width
@@ -145,11 +141,10 @@ cdef class Supports:
     cdef bint scored, filled, current
     cdef Window window  # of the batch under way, or None
 
-    def __cinit__(self, kernel, bint wide=False, limit=None, bint numbered=False):
+    def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
         self.wide = wide
         self.limit = limit
-        self.numbered = numbered
         self.tie = TIE if wide else 2.0**-22
         self.far = FAR if wide else 2.0**10
         self.most = LARGEST
@@ -181,7 +176,6 @@ cdef class Supports:
         for j in range(self.capacity):
             free(self.rows[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
-        free(self.number_of); free(self.numbers_held.places)
         free(self.rows); free(self.row_size)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
         drift_free(self.share)
@@ -272,7 +266,7 @@ cdef class Supports:
         cdef dict x = {}
         for k in range(self.row_size[slot]):
             j = self.rows[slot][k]
-            x[self.name_of(j)] = self.get(&self.columns[j], slot) * self.power(slot)
+            x[self.names[j]] = self.get(&self.columns[j], slot) * self.power(slot)
         return x
 
     # --- the inside ----------------------------------------------------------------------------
@@ -296,8 +290,7 @@ cdef class Supports:
 
     cdef int put(self, int j, int slot, double value) except -1:
         """Write a scaled value into a slot, unless it vanishes beside the row's others."""
-        # Where memory counts more than time, a column stays sparse for longer.
-        cdef int most = self.capacity // (DRIFT_DENSE // 2 if self.numbered else DRIFT_DENSE)
+        cdef int most = self.capacity // DRIFT_DENSE
         cdef bint dense = drift_is_dense(&self.columns[j])
         value = value if self.wide else <float>value
         if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity, most):
@@ -328,12 +321,6 @@ cdef class Supports:
             raise MemoryError("the column store cannot grow")
         return 0
 
-    cdef object name_of(self, int j):
-        """Name of a column, or its number; None of a free one."""
-        if not self.numbered:
-            return self.names[j]
-        return None if self.number_of[j] < 0 else self.number_of[j]
-
     cdef int find(self, name) except -2:
         """Column of a name, or -1."""
         return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
@@ -356,26 +343,15 @@ cdef class Supports:
         if j == self.column_room:
             reserve(&self.free_columns, max(64, 2 * j))
             self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
-            if self.numbered:
-                self.number_of = <int32_t *>grown(self.number_of, max(64, 2 * j) * sizeof(int32_t))
             self.column_room = max(64, 2 * j)
-        if self.numbered:
-            self.number_of[j] = -1
-        elif j == len(self.names):  # none is left of an update that was taken back
+        if j == len(self.names):  # none is left of an update that was taken back
             self.names.append(None)
         memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.n_columns += 1
         return j
 
     cdef int name_column(self, int j, name) except -1:
-        cdef Py_ssize_t index
-        if self.numbered:
-            self.number_of[j] = name
-            if drift_numbers_enter(&self.numbers_held, self.number_of, j):
-                self.number_of[j] = -1
-                raise MemoryError("the column store cannot grow")
-            return 0
-        index = -1 if self.column_of == NULL else index_below(name, self.width)
+        cdef Py_ssize_t index = -1 if self.column_of == NULL else index_below(name, self.width)
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
             raise MemoryError("the column store cannot grow")
         self.names[j] = name
@@ -387,12 +363,6 @@ cdef class Supports:
         """Forget a column and its name; return what the name's own code raises, and go on then."""
         cdef Py_ssize_t index, k
         problem = None
-        if self.numbered:
-            drift_numbers_leave(&self.numbers_held, self.number_of, j)
-            self.number_of[j] = -1
-            push(&self.free_columns, j)
-            drift_clear(&self.columns[j])
-            return None
         name = self.names[j]
         try:
             drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, drift_fold(hash(name)))
@@ -413,8 +383,6 @@ cdef class Supports:
     cdef int index(self, Py_ssize_t width) except -1:
         """Prepare to look up rows of an array with `width` columns."""
         cdef Py_ssize_t index
-        if self.numbered:
-            return 0
         if width > INDEXED_WIDTH:
             free(self.column_of)
             self.column_of = NULL

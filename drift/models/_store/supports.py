@@ -14,27 +14,40 @@ from drift.models._store.undo import store_class
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
+    from types import ModuleType
 
     from drift.kernels import Kernel
     from drift.models._store.features import Example
     from drift.types import Features
 
+
+def check_version(extension: ModuleType) -> None:
+    """Refuse, with RuntimeError, a compiled module of another version of drift."""
+    found = getattr(extension, "__version__", "before 0.2.0")
+    if found != __version__:
+        raise RuntimeError(
+            f"the compiled extension {extension.__file__} is that of drift {found}, the Python "
+            f"code that of drift {__version__}. Install drift again, in its source folder: "
+            "pip install -e ."
+        )
+
+
+def is_main_process() -> bool:
+    """Whether this is no worker: those leave warnings to the process that has them."""
+    import multiprocessing  # noqa: PLC0415 - only where there is something to say
+
+    return multiprocessing.parent_process() is None
+
+
 try:
     from drift.models._store import columns
 
-    if (found := getattr(columns, "__version__", "before 0.2.0")) != __version__:
-        raise RuntimeError(
-            f"the compiled extension {columns.__file__} is that of drift {found}, the Python code "
-            f"that of drift {__version__}. Install drift again, in its source folder: "
-            "pip install -e ."
-        )
+    check_version(columns)
     from drift.models._store.columns import Calibration, ColumnStore, Guard
 except ImportError:  # built without a C compiler
-    import multiprocessing
-
     from drift.models._store.plain import Calibration, ColumnStore, Guard  # type: ignore[assignment]
 
-    if multiprocessing.parent_process() is None:  # workers leave it to the process that has them
+    if is_main_process():
         warnings.warn(
             "drift.models runs without its compiled extension: the same results, but 50 to 350 "
             "times more slowly. Install a C compiler, and then drift again, in its source folder: "
@@ -45,7 +58,7 @@ except ImportError:  # built without a C compiler
 
 __all__ = ["Calibration", "ColumnStore", "Guard", "SupportSet", "column_type", "compiled"]
 
-#: Whether the compiled extension is in use.
+#: Whether the compiled column store is in use.
 compiled: bool = ColumnStore.__module__ == "drift.models._store.columns"
 
 _COLUMN_TYPES = ("float32", "float64")

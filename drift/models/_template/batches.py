@@ -35,12 +35,12 @@ __all__ = ["Table", "labels_of", "rows_of", "weights_of"]
 _MODERATE = 1e100
 
 
-def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
-    """Return a 2-d array or sparse matrix as rows; NaN and 0 are absent features."""
+def rows_of(matrix: Any, names: Sequence[Hashable] | None = None, *, zeros: bool = False) -> Rows:
+    """Return a 2-d array or sparse matrix as rows, which keep the zeros of an array on demand."""
     from scipy import sparse  # noqa: PLC0415
 
     matrix = matrix.astype(np.float64, copy=False)  # scipy takes no float16
-    if isinstance(matrix, np.ndarray) and matrix.size and matrix.all():
+    if isinstance(matrix, np.ndarray) and matrix.size and (zeros or matrix.all()):
         n, width = matrix.shape
         return Rows(
             np.arange(0, n * width + 1, width, dtype=np.int64),
@@ -69,6 +69,8 @@ class Table:
     ----------
     X
         DataFrame, list of dicts, 2-d numpy array or scipy sparse matrix.
+    zeros
+        Rows have the zeros of arrays and numeric DataFrames; what is sparse has none to keep.
 
     Raises
     ------
@@ -78,14 +80,15 @@ class Table:
         If two columns of a DataFrame have the same name.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, *, zeros: bool = False) -> None:
+        self._zeros = zeros
         self._frame: nw.DataFrame[Any] | None = None
         self._rows: Rows | None = None
         self._dicts: list[Features] | None = None
         if isinstance(X, (list, tuple)) and all(isinstance(x, Mapping) for x in X):
             self._dicts = list(X)
         elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
-            self._rows = rows_of(_matrix(X))
+            self._rows = rows_of(_matrix(X), zeros=zeros)
         else:
             try:
                 self._frame = nw.from_native(X, eager_only=True)
@@ -102,10 +105,11 @@ class Table:
         assert self._frame is not None  # noqa: S101
         names: list[Hashable] = list(self._frame.columns)
         if names and hasattr(X, "dtypes") and all("Sparse" in str(dtype) for dtype in X.dtypes):
-            zeroes = all(dtype.fill_value == 0 for dtype in X.dtypes)  # or there is no COO matrix
-            self._rows = rows_of(X.sparse.to_coo() if zeroes else X.to_numpy(float), names)
+            coo = all(dtype.fill_value == 0 for dtype in X.dtypes)  # or there is no such matrix
+            matrix = X.sparse.to_coo() if coo else X.to_numpy(float)
+            self._rows = rows_of(matrix, names, zeros=self._zeros)
         elif all(t.is_numeric() or t == nw.Boolean for t in self._frame.schema.values()):
-            self._rows = rows_of(dataframe.to_numpy(self._frame), names)
+            self._rows = rows_of(dataframe.to_numpy(self._frame), names, zeros=self._zeros)
         else:
             self._dicts = [dict(zip(names, row, strict=True)) for row in self._frame.iter_rows()]
 

@@ -92,6 +92,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
 
     # --- what a model says ---------------------------------------------------------------------
 
+    #: Whether 0 is a value, so that rows of arrays have to keep it; else it is as good as absent.
+    _zeros: bool = False
     #: What keeps other threads out of the model, and takes back an update that fails.
     _guard: Guard
 
@@ -384,7 +386,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
         """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
         from drift.models._template.batches import Table, labels_of, weights_of  # noqa: PLC0415
 
-        table, (labels, name) = Table(X), labels_of(y)
+        table, (labels, name) = Table(X, zeros=self._zeros), labels_of(y)
         if len(labels) != len(table):
             raise ParameterError(
                 f"X has {counted(len(table), 'row')} and y {counted(len(labels), 'label')}"
@@ -405,7 +407,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Part):
     def _table(self, X: Any) -> Table:
         from drift.models._template.batches import Table  # noqa: PLC0415
 
-        table = Table(X)
+        table = Table(X, zeros=self._zeros)
         table.check(self._read)
         return table
 

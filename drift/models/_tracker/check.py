@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift._checks import weight_of
-from drift.errors import DriftError
-from drift.models._store.check import distinct
+from drift.errors import LabelError
 from drift.models._store.class_labels import check_class
-from drift.models._tracker.plan import BIAS, MAPS, MOST, N_GATES, N_LINEAR, N_SPLINES
-from drift.models._tracker.scaling import DENSE_NAMES, values_of
-from drift.models._tracker.slots import NUMBER_BITS, SLOTS
+from drift.models._tracker.names import NUMBER_BITS
+from drift.models._tracker.tables import ARRAYS, DENSE_NAMES, SLOTS, n_knots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._tracker.plan import Plan
 
-__all__ = ["check_tracker", "late_weights", "of_older"]
+__all__ = ["check_state"]
 
-_MOST = 2**31 - 1
-_NUMBERS = ("squares", "norms", "total", "log_loss", "mistakes", "mean_loss", "mean_of")
-_COUNTS = ("n_examples", "n_values", "n_learnt")
-
-
-#: By what the rounding of weights may leave their sum above 1.
+#: Beside the arrays, and of the supports.
+_PARTS = ("arrays", "supports", "free", "classes", "names", "pairs", "auto", "sparse", "draws")
+_SUPPORTS = {"sizes": np.int32, "numbers": np.int32, "values": np.float32}
+#: Arrays without a number below 0.
+_AT_LEAST_0 = ("squared", "lags", "maps", "sums", "errors", "losses")
+#: By how much sums of weights may differ from 1, and a covariance from its mirror image.
 _ROUNDING = 1e-6
 
 
@@ -36,33 +32,7 @@ def _check(holds: Any, problem: str) -> None:
         raise ValueError(f"the state of a tracker is inconsistent: {problem}")
 
 
-def of_older(state: dict[str, Any]) -> dict[str, Any]:
-    """Add what older versions had not: splines, a map or the last, how many examples had a name.
-
-    To them the bias counted as a feature that is 1 in sparse rows, too.
-    """
-    if "behind" in state:
-        return state | {name: of_older(state[name]) for name in ("core", "behind")}
-    rows = len(state["linear"])
-    splines = np.zeros((rows, 1, 2 * N_SPLINES), np.float32)
-    maps = np.ravel(state.get("maps", 1.0))
-    maps = np.pad(maps, (0, max(len(MAPS) - maps.size, 0)))
-    present, common = np.zeros(len(state["names"])), np.zeros(0, np.int64)
-    added = {"splines": splines, "present": present, "common": common}
-    if "lags" not in state:
-        norms = state["norms"] - (1.0 - BIAS[state["sparse"]] ** 2) * state["n_examples"]
-        state = state | {"lags": np.zeros(2), "norms": max(norms, 0.0)}
-    return added | state | {"maps": maps}
-
-
-def _check_shares(weights: NDArray[np.float64], problem: str) -> None:
-    """Refuse what are no weights of a mixture, which sum to 1, or less once some are put aside."""
-    _check(((weights >= 0.0) & (weights <= 1.0 + _ROUNDING)).all(), problem)
-    sums = weights.sum(axis=-1)
-    _check(((sums > 0.0) & (sums <= 1.0 + _ROUNDING)).all(), problem)
-
-
-def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
+def check_state(plan: Plan, state: Any) -> None:
     """Refuse, with ValueError, what a tracker cannot be built from.
 
     Parameters
@@ -70,90 +40,100 @@ def check_tracker(plan: Plan, state: dict[str, Any]) -> None:
     plan
         Its parameters.
     state
-        What `TrackerCore.state` returns; the store in it is checked by itself.
+        What `TrackerCore.state` returns.
     """
-    classes, names = state["classes"], state["names"]
-    _check(type(classes) is list and len(set(classes)) == len(classes), "classes")
-    _check(type(names) is list and len(set(names)) == len(names) <= DENSE_NAMES, "names")
-    _check(type(state["sparse"]) is bool and type(state["auto"]) is bool, "the kind of scale")
+    _check(type(state) is dict, "no dict")
+    if "arrays" not in state:
+        raise ValueError(
+            "this is the state of a Tracker of before drift 0.3.0, which had other members: train "
+            "it anew, or go on with drift 0.2"
+        )
+    _check(set(state) == set(_PARTS), "its parts")
+    for name in ("auto", "sparse"):
+        _check(type(state[name]) is bool, name)
+    _check(type(state["draws"]) is int and 0 <= state["draws"] < 2**64, "draws")
+    _check_classes(state["classes"])
+    _check_names(state)
+    _check_supports(plan, state)
+    _check_arrays(plan, state)
+
+
+def _check_classes(classes: Any) -> None:
+    _check(type(classes) is list, "classes")
+    try:
+        for label in classes:
+            check_class(label)
+    except LabelError as problem:
+        raise ValueError(f"the state of a tracker is inconsistent: {problem}") from None
+    _check(len(set(classes)) == len(classes), "two classes are equal")
+
+
+def _check_names(state: dict[str, Any]) -> None:
+    names, pairs = state["names"], state["pairs"]
+    _check(type(names) is list, "names")
+    try:
+        n = len(set(names))
+    except TypeError:
+        n = -1
+    _check(n == len(names) <= DENSE_NAMES, "names that are no different ones")
     _check(not (state["sparse"] and names), "names of sparse rows")
-    for name in _NUMBERS:
-        _check(type(state[name]) is float and math.isfinite(state[name]), name)
-    for name in _COUNTS:
-        _check(type(state[name]) is int and 0 <= state[name] < 2**63, name)
-    _check(type(state["draws"]) is int and 0 <= state["draws"] < 2**64, "the seed")
-    _check(state["mean_of"] > 0.0 and state["norms"] >= 0.0 and state["squares"] >= 0.0, "sums")
-    rows = len(classes) + 1 if len(classes) > 2 else 1
-    used, slots = len(state["store"]["sizes"]), SLOTS if state["sparse"] else len(names)
-    n_scored = plan.n_members - N_GATES
-    pairs = plan.has_surfaces(len(names), np.size(state["splines"]) // (2 * N_SPLINES * rows))
-    n_scaled = np.size(state["common"]) if state["sparse"] else len(names)
-    shapes = {
-        "coefficients": (np.float32, (plan.n_experts, rows, used)),
-        "linear": (np.float32, (rows, 1 + slots, N_LINEAR + 2)),
-        "splines": (np.float32, (rows, 1 + plan.n_knots(len(names), pairs=pairs), 2 * N_SPLINES)),
-        "factors": (np.float64, (plan.n_experts,)),
-        "gates": (np.float64, (N_GATES, n_scored)),
-        "covariance": (np.float64, (n_scored, n_scored)),
-        "mean": (np.float64, (n_scaled,)),
-        "variance": (np.float64, (n_scaled,)),
-        "present": (np.float64, (len(names),)),
-        "common": (np.int64, (n_scaled if state["sparse"] else 0,)),
-        "trust": (np.float64, (2,)),
-        "lags": (np.float64, (2,)),
-        "maps": (np.float64, (len(MAPS),)),
+    _check(pairs is None or (type(pairs) is bool and not state["sparse"]), "pairs")
+    _check(pairs is not None or not names, "names without pairs")
+
+
+def _check_supports(plan: Plan, state: dict[str, Any]) -> None:
+    supports, free = state["supports"], state["free"]
+    _check(type(supports) is dict and set(supports) == set(_SUPPORTS), "supports")
+    for name, kind in _SUPPORTS.items():
+        array = supports[name]
+        good = type(array) is np.ndarray and array.dtype == kind and array.ndim == 1
+        _check(good and np.isfinite(array).all(), f"{name} of the supports")
+    sizes, numbers = supports["sizes"].astype(np.int64), supports["numbers"].astype(np.int64)
+    whole = (sizes >= 0).all() and sizes.sum() == len(numbers) == len(supports["values"])
+    _check(whole, "sizes of the supports")
+    _check(type(free) is int and -1 <= free < len(sizes), "the free slot")
+    _check(free < 0 or sizes[free] == 0, "a support in the free slot")
+    _check(len(sizes) - (free >= 0) <= plan.budget, "more supports than the budget")
+    most = 2**NUMBER_BITS if state["sparse"] else len(state["names"])
+    _check(((numbers >= 0) & (numbers < most)).all(), "a support's feature that there is not")
+    slots = np.repeat(np.arange(len(sizes)), sizes)
+    _check((np.diff(slots * 2**32 + numbers) > 0).all(), "a support's features out of order")
+
+
+def _check_arrays(plan: Plan, state: dict[str, Any]) -> None:
+    arrays, names, sparse = state["arrays"], state["names"], state["sparse"]
+    stored = {name: array for name, array in ARRAYS.items() if array.stored}
+    _check(type(arrays) is dict and set(arrays) == set(stored), "its arrays")
+    known = len(state["classes"])
+    sizes = {
+        "members": plan.n_members,
+        "experts": plan.n_experts,
+        "rows": known + 1 if known > 2 else 1,
+        "slots": len(state["supports"]["sizes"]),
+        "cells": 1 + (SLOTS if sparse else len(names)),
+        "knots": n_knots(len(names), pairs=bool(state["pairs"])),
+        "names": np.size(arrays["common"]) if sparse else len(names),
     }
-    for name in ("weights", "majority", "errors", "losses", "path", "switches"):
-        shapes[name] = np.float64, (plan.n_members,)
-    for name, (kind, shape) in shapes.items():
-        array = state[name]
-        good = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
-        # The path to a member that was put aside is infinite.
-        most = math.inf if name == "path" else np.finfo(float).max
-        _check(good and ((array > -math.inf) & (array <= most)).all(), name)
-    for name in ("weights", "majority", "trust", "maps"):
-        _check_shares(state[name], name)
-    _check((state["factors"] > 0.0).all(), "factors")
-    _check((state["variance"] >= 0.0).all(), "variance")
-    common = state["common"]
-    _check((np.diff(common, prepend=-1, append=2**NUMBER_BITS) > 0).all(), "what is standardised")
-    most = 2**NUMBER_BITS if state["sparse"] else len(names)
-    numbers = [number for number in state["store"]["names"] if number is not None]
-    distinct(numbers, most)
-    free = state["store"]["free_slots"]
-    live = set(range(used)) - distinct(free, used)
-    _check(distinct(state["order"], _MOST) == live and len(live) <= plan.budget, "the supports")
-    _check(not state["coefficients"][:, :, free].any(), "coefficients of no support")
+    for name, table in stored.items():
+        array, shape = arrays[name], table.sized(sizes)
+        good = type(array) is np.ndarray and array.dtype == table.type and array.shape == shape
+        _check(good, f"the type or the shape of {name}")
+        _check(np.isfinite(array).all(), f"{name} that are not finite")
+    for name in _AT_LEAST_0:
+        _check((arrays[name] >= 0.0).all(), f"{name} below 0")
+    _check_values(arrays, sparse=sparse)
+    if state["free"] >= 0:
+        empty = not arrays["coefficients"][:, :, state["free"]].any()
+        _check(empty and not arrays["squared"][state["free"]], "coefficients of the free slot")
 
 
-def late_weights(plan: Plan, delay: int, state: dict[str, Any]) -> NDArray[np.float64]:
-    """Return the weights of the members and the whole in the state of a tracker with a delay.
-
-    Parameters
-    ----------
-    plan, delay
-        Its parameters.
-    state
-        What `LateCore.state` returns; refused where the two cores in it do not belong together.
-    """
-    n, behind = (state[core]["n_learnt"] for core in ("core", "behind"))
-    _check(type(state["pending"]) is list, "its examples")
-    _check(behind == max(n - delay, 0) and len(state["pending"]) == n - behind, "its delay")
-    weights = np.array([state["votes"], state["weights"]], np.float64)
-    _check(weights.shape == (2, plan.n_members + 1), "its trust")
-    _check_shares(weights, "its trust")
-    _check_pending(state["pending"])
-    return weights
-
-
-def _check_pending(examples: list[Any]) -> None:
-    """Refuse examples that could not be learnt once their time comes."""
-    for example in examples:
-        _check(type(example) in {list, tuple} and len(example) == 3, "an example")
-        x, y, w = example
-        try:
-            check_class(y)
-            good = type(x) is dict and values_of(x) == x and 0.0 < weight_of(w) <= MOST
-        except DriftError as problem:
-            raise ValueError(f"the state of a tracker is inconsistent: {problem}") from None
-        _check(good, "an example")
+def _check_values(arrays: dict[str, NDArray[Any]], *, sparse: bool) -> None:
+    factors, features, covariances = (arrays[k] for k in ("factors", "features", "covariances"))
+    _check(((factors > 0.0) & (factors <= 1.0)).all(), "factors")
+    _check((np.delete(features, [0, 5], axis=1) >= 0.0).all(), "features")  # all but mean and last
+    mirrored, diagonal = covariances.swapaxes(1, 2), np.diagonal(covariances, axis1=1, axis2=2)
+    apart = abs(covariances - mirrored).max(initial=0.0)
+    _check((diagonal >= 0.0).all() and apart <= _ROUNDING * diagonal.max(), "covariances")
+    _check(abs(arrays["maps"].sum() - 1.0) <= _ROUNDING, "maps that do not sum to 1")
+    common = arrays["common"]
+    _check(not common.any() if not sparse else (np.diff(common, prepend=-1) > 0).all(), "common")

@@ -5,31 +5,32 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.models._tracker.plan import ADAGRAD, DESCENT, GATES, SPLINES
+from drift.models._tracker.tables import ADAGRAD, DESCENT_DENSE, DESCENT_SPARSE, SPLINE_WALKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from drift.models._tracker.plan import Plan
 
-__all__ = ["Expert", "Experts", "RegretBound", "bound_of", "experts_of"]
+__all__ = ["Expert", "Experts", "experts_of"]
 
 
 class Expert(NamedTuple):
-    """A member of the list that a tracker mixes.
+    """A member of the list, whose scores a tracker's gates weigh.
 
     Parameters
     ----------
     kernel
         Its kernel over the supports, or that it is a linear model of the features, or a spline
-        (curves of each, surfaces of pairs), or a gate.
+        (curves of each, surfaces of pairs).
     rate
         Its learning rate; 0 for a Kalman filter, which finds its own, and of a spline what an
         example adds to the variance of its weights.
     forgetting
         Share of its coefficients that an insertion takes from it.
     weight
-        Its weight in the probability now; all sum to 1.
+        What its score is multiplied by now: the mean of the gates' weights, each gate by its share
+        of the calibration. It may be below 0, and they need not sum to 1.
     error
         Share of the examples that it would have predicted wrongly before they were learnt.
     log_loss
@@ -49,15 +50,16 @@ class Experts(tuple[Expert, ...]):
 
     Examples
     --------
-    >>> Experts([Expert("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), Expert("gate", 0.1, 0, 0.25, 0, 0)])
-    kernel                rate  forgetting  weight in %  error in %  log loss
-    RBF(2)                 0.5      0.0400         75.0        12.5     0.300
-    gate                   0.1           -         25.0         0.0     0.000
+    >>> curves = Expert("splines, Kalman", 1e-4, 0, -0.25, 0, 0)
+    >>> Experts([Expert("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), curves])
+    kernel                rate  forgetting   weight  error in %  log loss
+    RBF(2)                 0.5      0.0400    0.750        12.5     0.300
+    splines, Kalman     0.0001           -   -0.250         0.0     0.000
     """
 
     __slots__ = ()
 
-    _HEADS = ("kernel", "rate", "forgetting", "weight in %", "error in %", "log loss")
+    _HEADS = ("kernel", "rate", "forgetting", "weight", "error in %", "log loss")
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [
@@ -65,7 +67,7 @@ class Experts(tuple[Expert, ...]):
                 expert.kernel,
                 f"{expert.rate:.4g}" if expert.rate else "-",
                 f"{expert.forgetting:.4f}" if expert.forgetting else "-",
-                f"{100 * expert.weight:.1f}",
+                f"{expert.weight:.3f}",
                 f"{100 * expert.error:.1f}",
                 f"{expert.log_loss:.3f}",
             )
@@ -73,7 +75,7 @@ class Experts(tuple[Expert, ...]):
         ]
 
     def __repr__(self) -> str:
-        line = "{:<18.18}  {:>6}  {:>10}  {:>11}  {:>10}  {:>8}".format
+        line = "{:<18.18}  {:>6}  {:>10}  {:>7}  {:>10}  {:>8}".format
         return "\n".join(line(*cells) for cells in (self._HEADS, *self._cells()))
 
     def _repr_html_(self) -> str:
@@ -85,24 +87,6 @@ class Experts(tuple[Expert, ...]):
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-class RegretBound(NamedTuple):
-    """The log loss of a tracker, and what it cannot exceed; sums over the examples, in nats.
-
-    Parameters
-    ----------
-    log_loss
-        That of the probabilities that the tracker gave.
-    bound
-        That of the best sequence of members, with what it costs to follow it.
-    switches
-        How often that sequence goes from one member to another.
-    """
-
-    log_loss: float
-    bound: float
-    switches: int
-
-
 def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     """Members of a tracker with these parameters, which has this record.
 
@@ -111,8 +95,7 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     plan
         Its parameters.
     record
-        Of each member `weights`, `errors` and `losses`; `total`, the sum of the examples'
-        weights; and whether rows are `sparse`.
+        What `TrackerCore.record` returns.
 
     Returns
     -------
@@ -124,32 +107,14 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
         for width in plan.kernels
         for rate, lost in zip(plan.rates, plan.lost, strict=True)
     ]
-    descent = DESCENT[record["sparse"]]
+    descent = DESCENT_SPARSE if record["sparse"] else DESCENT_DENSE
     rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*descent, ADAGRAD, 0.0], strict=True)
     heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]
-    heads += [("splines, Kalman", walk, 0.0) for walk in SPLINES[: plan.n_splines]]
-    heads += [*(("gate", rate, 0.0) for rate in GATES), ("gate, Kalman", 0.0, 0.0)]
-    total = record["total"] or 1.0
-    columns = zip(heads, record["weights"], record["errors"], record["losses"], strict=True)
+    heads += [("splines, Kalman", walk, 0.0) for walk in SPLINE_WALKS]
+    gates, total = record["gates"], record["total"] or 1.0
+    weights = record["maps"].reshape(len(gates), -1).sum(axis=1) @ gates
+    columns = zip(heads, weights, record["errors"], record["losses"], strict=True)
     return Experts(
         Expert(*head, float(weight), float(errors) / total, float(losses) / total)
         for head, weight, errors, losses in columns
     )
-
-
-def bound_of(record: Mapping[str, Any]) -> RegretBound:
-    """Tightest bound on the log loss, over every number of switches.
-
-    Parameters
-    ----------
-    record
-        `log_loss`, and by member `path`, the cost of the cheapest sequence that ends there, and
-        `switches`, its number of switches.
-
-    Returns
-    -------
-    RegretBound
-        The bound beside the log loss.
-    """
-    bound, switches = min(zip(record["path"], record["switches"], strict=True))
-    return RegretBound(float(record["log_loss"]), float(bound), int(switches))

@@ -75,4 +75,25 @@ static void drift_numbers_leave(DriftNumbers *n, const int32_t *number_of, int32
     if (n->mask >= 1024 && 16 * n->size < n->mask) (void)drift_numbers_resize(n, number_of, (n->mask + 1) / 4);
 }
 
+/* Sort keys whose upper halves are numbers below 2^31: into buckets by their first bits, then each into its place. Hashes
+   fall into the buckets evenly; where they do not, as numbers that somebody chose might, all are sorted by digits. */
+static void drift_sort_numbers(uint64_t *keys, uint64_t *spare, int n) {
+    int start[257] = {0};
+    for (int i = 0; i < n; i++) start[(keys[i] >> 55) + 1]++;
+    for (int b = 0; b < 256; b++) {
+        if (start[b + 1] > 8 + n / 64) {
+            drift_sort(keys, spare, n, 0x7FFFFFFF);
+            return;
+        }
+        start[b + 1] += start[b];
+    }
+    for (int i = 0; i < n; i++) spare[start[keys[i] >> 55]++] = keys[i];
+    for (int i = 0; i < n; i++) {
+        uint64_t key = spare[i];
+        int k = i;
+        for (; k && keys[k - 1] > key; k--) keys[k] = keys[k - 1];
+        keys[k] = key;
+    }
+}
+
 #endif

@@ -1,11 +1,10 @@
-/* Probabilities from scores: an exponential, a logarithm and the softmax of many members, for vectors. */
+/* Exponential, logarithm and softmax for vectors, the hash of names, and draws. */
 
-#ifndef DRIFT_TRACKER_SOFTMAX_H
-#define DRIFT_TRACKER_SOFTMAX_H
+#ifndef DRIFT_NUMERICS_H
+#define DRIFT_NUMERICS_H
 
-#define DRIFT_LARGEST 30.0 /* scores that become a probability of two classes are clipped here */
-
-enum { DRIFT_USUAL_MEMBERS = 24 }; /* of a tracker by default, for which there are loops of known length */
+/* Members of a tracker by default, for which there are loops of known length. */
+enum { DRIFT_USUAL = 22 };
 
 /* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series, summed in pairs, and in
    pairs of those, so that few wait for another one. */
@@ -68,10 +67,42 @@ static DRIFT_INLINE void drift_softmax_of(double *__restrict softmax, const doub
 }
 
 DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double *__restrict score, int rows, int n) {
-    if (n == DRIFT_USUAL_MEMBERS)
-        drift_softmax_of(softmax, score, rows, DRIFT_USUAL_MEMBERS);
+    if (n == DRIFT_USUAL)
+        drift_softmax_of(softmax, score, rows, DRIFT_USUAL);
     else
         drift_softmax_of(softmax, score, rows, n);
+}
+
+DRIFT_CLONES static void drift_logs(double *__restrict loss, const double *__restrict p, int n, double least, double w) {
+    for (int e = 0; e < n; e++) loss[e] = -w * drift_log(p[e] > least ? p[e] : least);
+}
+
+static const uint64_t drift_step = 0x9E3779B97F4A7C15u;
+
+/* The end of SplitMix64. */
+static inline uint64_t drift_mix(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* The same in every process and on every machine, unlike Python's own. */
+static uint64_t drift_hash_bytes(const char *bytes, size_t size) {
+    uint64_t state = drift_mix(size + drift_step);
+    for (size_t i = 0; i < size; i += 8) {
+        uint64_t word = 0;
+        if (size - i >= 8)
+            for (int k = 0; k < 8; k++) word |= (uint64_t)(unsigned char)bytes[i + k] << 8 * k;
+        else
+            for (size_t k = 0; k < size - i; k++) word |= (uint64_t)(unsigned char)bytes[i + k] << 8 * k;
+        state = drift_mix(state ^ word);
+    }
+    return state;
+}
+
+static inline int drift_draw(uint64_t *state, int below) {
+    *state += drift_step;
+    return (int)((drift_mix(*state) >> 32) * (uint64_t)below >> 32);
 }
 
 #endif

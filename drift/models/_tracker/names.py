@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-__all__ = ["NUMBER_BITS", "SLOTS", "hash_of", "mix"]
+__all__ = ["NUMBER_BITS", "hash_of", "mix"]
 
-NUMBER_BITS, SLOTS = 31, 1 << 14
+NUMBER_BITS = 31
 
 #: What SplitMix64 adds to its state from one number to the next.
 STEP = 0x9E3779B97F4A7C15

@@ -1,0 +1,250 @@
+"""What each rule of the Tracker is worth: errors and log loss without it, on all streams.
+
+    export DRIFT_DATA=...
+    python -m benchmarks.ablation                                  # every rule, two seeds; 2 hours
+    python -m benchmarks.ablation --changes "no surfaces" --streams electricity weather
+    python -m benchmarks.ablation --edit tables.py "DRAWS = 16" "DRAWS = 4"    # a rule of yours
+
+A change is an edit of the sources: text that stands once in a file of `drift/models/_tracker`, and
+what takes its place. Each is made in a copy, compiled, and run on every stream with every seed. A
+run is appended to `runs.jsonl` in the output folder as it ends. While the Tracker's sources stay as
+they are it is not made again: the command can be interrupted and called again. Needs a C compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.ablation_changes import CHANGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from benchmarks.ablation_changes import Edit
+
+    Rows = list[tuple[dict[str, float], Any]]
+
+ROOT = Path(__file__).parents[1]
+#: Where the files of the edits are.
+SOURCES = Path("drift", "models", "_tracker")
+BUDGET = 300
+#: First rows of streams with many classes.
+MORE_ROWS = 10_000
+#: A probability below this counts as this in the log loss.
+LEAST = 1e-6
+
+
+# --- one process: a build on some streams ---------------------------------------------------------
+
+
+def rows_of(name: str, folder: Path) -> Rows:
+    """Return the examples of a stream, which are kept as a file: reading texts takes long."""
+    path = folder / f"{name}.pickle"
+    if not path.exists():
+        from benchmarks.streams import MORE, stream  # noqa: PLC0415 - imports much
+
+        rows = list(stream(name, MORE_ROWS if name in MORE else None))
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(pickle.dumps(rows))
+    return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+
+
+def measure(rows: Rows, seed: int) -> dict[str, float]:
+    """Predict each example, then learn it."""
+    from drift.models import Tracker  # noqa: PLC0415 - of this process's own build
+
+    model, wrong, loss, started = Tracker(BUDGET, seed=seed), 0, 0.0, time.process_time()
+    for x, y in rows:
+        chances = model.predict_proba_one(x)
+        wrong += model.predict_one(x) != y
+        loss -= math.log(max(chances.get(y, 0.0), LEAST))
+        model.learn_one(x, y)
+    seconds = time.process_time() - started
+    n = len(rows)
+    return {"error": 100 * wrong / n, "log_loss": loss / n, "us": 1e6 * seconds / n}
+
+
+def work(names: list[str], seeds: list[int], folder: Path) -> None:
+    """Print a line for each run."""
+    for name in names:
+        rows = rows_of(name, folder)
+        for seed in seeds:
+            print(json.dumps({"stream": name, "seed": seed} | measure(rows, seed)), flush=True)
+
+
+# --- builds ---------------------------------------------------------------------------------------
+
+
+def fingerprint(edits: Iterable[Edit]) -> str:
+    """Return a checksum of the Tracker's sources and of the edits."""
+    models = ROOT / SOURCES.parent
+    inside = [path for part in ("_tracker", "_store") for path in (models / part).iterdir()]
+    written = {".py", ".pyx", ".pxd", ".pxi", ".h"}
+    files = sorted(path for path in inside if path.suffix in written and path.name != "tables.h")
+    text = "\0".join(path.read_text(encoding="utf-8") for path in (models / "tracker.py", *files))
+    return sha256((text + json.dumps(list(edits))).encode()).hexdigest()[:16]
+
+
+def edited(edits: Iterable[Edit], root: Path) -> dict[Path, str]:
+    """Return the text of each file that changes; ends the program if an edit does not fit."""
+    texts: dict[Path, str] = {}
+    for file, old, new in edits:
+        path = (root / SOURCES / file).resolve()
+        text = texts.get(path) or path.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            raise SystemExit(f"{path.name} has this {text.count(old)} times, not once: {old!r}")
+        texts[path] = text.replace(old, new)
+    return texts
+
+
+def build(edits: Iterable[Edit], folder: Path) -> None:
+    """Copy the project, edit the copy and compile it."""
+    for name in ("drift", "benchmarks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.py", "pyproject.toml", "README.md"):
+        shutil.copy2(ROOT / name, folder / name)
+    for path, text in edited(edits, folder).items():
+        path.write_text(text, encoding="utf-8")
+    modules = [path for path in (folder / SOURCES).iterdir() if path.suffix in {".so", ".pyd"}]
+    for path in modules:
+        path.unlink()  # setup.py goes on where one does not compile
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, check=False, capture_output=True, text=True
+    )
+    if done.returncode or not all(path.exists() for path in modules):
+        raise SystemExit(done.stderr)
+
+
+def fresh(
+    edits: Iterable[Edit], wanted: Iterable[tuple[str, int]], output: Path
+) -> Iterator[dict[str, Any]]:
+    """Yield runs of these streams and seeds, in another process and of a build of its own."""
+    streams: dict[int, list[str]] = {}
+    for name, seed in wanted:
+        streams.setdefault(seed, []).append(name)
+    with tempfile.TemporaryDirectory() as folder:
+        build(edits, Path(folder))
+        for seed, names in streams.items():
+            command = [sys.executable, "-m", "benchmarks.ablation", "--work", str(output.resolve())]
+            command += ["--streams", *names, "--seeds", str(seed)]
+            with subprocess.Popen(  # noqa: S603
+                command, cwd=folder, stdout=subprocess.PIPE, text=True
+            ) as process:
+                yield from map(json.loads, process.stdout or ())
+            if process.returncode:
+                raise SystemExit(f"the run ended with {process.returncode}")
+
+
+def runs_of(
+    name: str, edits: Iterable[Edit], wanted: list[tuple[str, int]], output: Path
+) -> Iterator[dict[str, Any]]:
+    """Yield the runs of a change: those that are there, then those that are missing."""
+    path, mark = output / "runs.jsonl", fingerprint(edits)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found = {(r["stream"], r["seed"]): r for r in map(json.loads, lines) if r["sources"] == mark}
+    yield from (found[key] for key in wanted if key in found)
+    if missing := [key for key in wanted if key not in found]:
+        for one in fresh(edits, missing, output):
+            run = {"change": name, "sources": mark} | one
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(run) + "\n")
+            yield run
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def _by_stream(runs: Iterable[dict[str, Any]], key: str) -> dict[str, Any]:
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        found.setdefault(run["stream"], []).append(run[key])
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> str:
+    """Return a row of the table: changes against the Tracker as it is, in percent."""
+    cells = [name]
+    for key in ("error", "log_loss"):
+        own, theirs = _by_stream(runs, key), _by_stream(base, key)
+        change = {s: 100 * (own[s].mean() / theirs[s].mean() - 1) for s in own}
+        worst, best = max(change, key=change.__getitem__), min(change, key=change.__getitem__)
+        cells.append(f"{np.mean(list(change.values())):+.1f}")
+        if key == "error":
+            cells += [f"{worst} {change[worst]:+.1f}", f"{best} {change[best]:+.1f}"]
+    time_of = _by_stream(runs, "us"), _by_stream(base, "us")
+    ratios = [time_of[0][s].mean() / time_of[1][s].mean() for s in time_of[0]]
+    return "| " + " | ".join([*cells, f"{np.median(ratios):.2f}"]) + " |"
+
+
+def noise_of(base: list[dict[str, Any]]) -> str:
+    """Return a sentence on how far seeds are apart, of single streams and of the mean."""
+    errors = _by_stream(base, "error")
+    apart = {s: 100 * e.std(ddof=1) / e.mean() for s, e in errors.items() if len(e) > 1}
+    if not apart:
+        return "With one seed nothing tells the noise."
+    mean = math.sqrt(sum(v * v for v in apart.values())) / len(apart)
+    each = ", ".join(f"{s} {v:.1f}" for s, v in apart.items())
+    return f"Deviation between seeds, % of the error: {each}; of the mean {mean:.1f}."
+
+
+def table(results: dict[str, list[dict[str, Any]]]) -> str:
+    """Return the table as Markdown."""
+    base = results[""]
+    lines = ["| without, or instead | error, % | worst | best | log loss, % | time |"]
+    lines.append("|---|---|---|---|---|---|")
+    lines += [row_of(name, runs, base) for name, runs in results.items() if name]
+    errors = _by_stream(base, "error")
+    own = ", ".join(f"{s} {e.mean():.2f}" for s, e in errors.items())
+    return "\n".join([f"As it is, error in %: {own}.", noise_of(base), "", *lines])
+
+
+def main() -> None:
+    """Run what is missing and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--changes", nargs="*", choices=CHANGES, default=list(CHANGES))
+    parser.add_argument("--edit", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
+    parser.add_argument("--streams", nargs="+")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser.add_argument("--output", type=Path, default=Path("results", "ablation"))
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.work:
+        work(chosen.streams, chosen.seeds, chosen.work / "rows")
+        return
+    if not chosen.streams:
+        from benchmarks.streams import MORE, STREAMS  # noqa: PLC0415
+
+        chosen.streams = [*STREAMS, *MORE]
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    changes: dict[str, list[Edit]] = {name: CHANGES[name] for name in chosen.changes}
+    if chosen.edit:
+        changes = {"your edit": chosen.edit}
+    everything: dict[str, list[Edit]] = {"": [], **changes}
+    wanted = [(name, seed) for name in chosen.streams for seed in chosen.seeds]
+    results = {}
+    for k, (name, edits) in enumerate(everything.items()):
+        print(f"{k} of {len(changes)}: {name or 'as it is'}", file=sys.stderr)
+        results[name] = list(runs_of(name, edits, wanted, chosen.output))
+    text = table(results)
+    (chosen.output / "table.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

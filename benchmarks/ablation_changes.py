@@ -1,0 +1,93 @@
+"""The changes of the Tracker that `benchmarks.ablation` measures: a rule left out, or another."""
+
+from __future__ import annotations
+
+#: A file of `drift/models/_tracker`, text that stands there once, and what takes its place.
+Edit = tuple[str, str, str]
+
+
+def _tables(old: str, new: str) -> list[Edit]:
+    return [("tables.py", old, new)]
+
+
+_WALKS = "GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4)"
+_MAPS = "SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0, 0.1, 0.2, 0.4), 3e-4"
+_RIVAL = """    for (int r = 0; t->n_rows > 1 && r < t->n_rows; r++)
+        for (int e = 0; r != number && e < n; e++) z[e] -= chances[r] / others * t->scores[(size_t)r * n + e];
+"""  # noqa: E501 - a line of tracker.h
+_TO_RIVAL = """    int rival = -1;
+    for (int r = 0; t->n_rows > 1 && r < t->n_rows; r++)
+        if (r != number && (rival < 0 || chances[r] > chances[rival])) rival = r;
+    for (int e = 0; rival >= 0 && e < n; e++) z[e] -= t->scores[(size_t)rival * n + e];
+    if (rival >= 0) others = chances[rival] / (chances[rival] + chances[number]);
+"""
+_RATES = "DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25"
+_STATISTICS = "RATE, CLIPPED = 1e-3, 3.0"
+_LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW = 0.02, 15.0, 0.01"
+
+CHANGES: dict[str, list[Edit]] = {
+    # The gates, and the calibration of their probabilities.
+    "one gate, of walk 3e-6": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.1, (3e-6,)"),
+    "one gate, of walk 1e-4": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.1, (1e-4,)"),
+    "walks 1e-7, 3e-5": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.1, (1e-7, 3e-5)"),
+    "gate's prior 0.01": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.01, (3e-6, 1e-4)"),
+    "gate's prior 1": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 1.0, (3e-6, 1e-4)"),
+    "margin over the rival alone": [("tracker.h", _RIVAL, _TO_RIVAL)],
+    "no floors": _tables(_MAPS, "SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0,), 3e-4"),
+    "no share among maps": _tables(_MAPS, _MAPS.replace("3e-4", "0.0")),
+    "clip at 1e-4": _tables("LARGEST, CLIP = 30.0, 1e-3", "LARGEST, CLIP = 30.0, 1e-4"),
+    # Kernel experts.
+    "insert always": _tables("INSERTION = 0.1", "INSERTION = 0.0"),
+    "insert from 0.25": _tables("INSERTION = 0.1", "INSERTION = 0.25"),
+    "evict at random": _tables("DRAWS = 16", "DRAWS = 1"),
+    "evict without merging": [
+        ("kernels.h", "        t->nearest = i;\n", "        t->nearest = -1;\n")
+    ],
+    "no linear kernel": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.25, 2.0, 16.0)")],
+    "no kernel of width 0.25": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.0, 2.0, 16.0)")],
+    "no kernel of width 2": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.0, 0.25, 16.0)")],
+    "no kernel of width 16": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.0, 0.25, 2.0)")],
+    "no slow rate": [
+        ("../tracker.py", "rates: Sequence[float] = (0.5, 6.0)", "rates: Sequence[float] = (6.0,)")
+    ],
+    "no fast rate": [
+        ("../tracker.py", "rates: Sequence[float] = (0.5, 6.0)", "rates: Sequence[float] = (0.5,)")
+    ],
+    "none forgets soon": _tables("SLOWLY, SOON = 0.05, 0.75", "SLOWLY, SOON = 0.05, 1e-9"),
+    # Linear experts.
+    "no slow descent": _tables(_RATES, _RATES.replace("(0.15,", "(0.0,").replace("(0.8,", "(0.0,")),
+    "no fast descent": _tables(_RATES, _RATES.replace("1.5)", "0.0)").replace("8.0)", "0.0)")),
+    "no AdaGrad": _tables(_RATES, _RATES.replace("0.25", "0.0")),
+    "no linear Kalman filter": [
+        ("linear.h", "cell[3] += step * share;", "cell[3] += 0.0f * step * share;")
+    ],
+    "bias of sparse rows as a word": _tables("SPARSE_BIAS = 0.2", "SPARSE_BIAS = 1.0"),
+    "no catching up": _tables(
+        "PATIENCE, PATIENCE_BY_WEIGHT = 15.0", "PATIENCE, PATIENCE_BY_WEIGHT = 1e300"
+    ),
+    # Splines.
+    "no slow spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-2, 1e-2)"),
+    "no fast spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-4, 1e-4)"),
+    "no surfaces": [
+        (
+            "scales.pyx",
+            "self.next_pairs = self.n_present <= DRIFT_PAIRED",
+            "self.next_pairs = False",
+        )
+    ],
+    # Scales.
+    "statistics over 100 examples": _tables(_STATISTICS, "RATE, CLIPPED = 1e-2, 3.0"),
+    "clip at 5 deviations": _tables(_STATISTICS, "RATE, CLIPPED = 1e-3, 5.0"),
+    "no restart after a jump": _tables(_LEVEL, _LEVEL.replace("15.0", "1e9")),
+    "no restart after a fall": _tables(_LEVEL, _LEVEL.replace("0.01", "0.0")),
+    "no bound on outliers": _tables("EARLY, FAR = 10, 5.0", "EARLY, FAR = 10, 1e300"),
+    "absent is 0": [("features.h", "return f->variance > 0.0 && (f->zero", "return 0 && (f->zero")],
+    "zeros of rare features have curves": [("features.h", "if (!rare) *curve = z;", "*curve = z;")],
+    "nothing standardised in sparse rows": _tables(
+        "COMMON_SHARE, FEW_EXAMPLES = 0.5, 8", "COMMON_SHARE, FEW_EXAMPLES = 2.0, 8"
+    ),
+    "sparse from 256 names": _tables(
+        "MANY_NAMES, SPARSE_VALUES, DENSE_NAMES = 256, 0.25, 1024",
+        "MANY_NAMES, SPARSE_VALUES, DENSE_NAMES = 256, 0.25, 256",
+    ),
+}

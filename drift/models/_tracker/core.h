@@ -1,0 +1,13 @@
+/* What the tracker's extension modules include. */
+
+#ifndef DRIFT_CORE_H
+#define DRIFT_CORE_H
+
+#define REAL float
+#include "../_store/columns.h"
+#undef REAL
+#include "../_store/vocabulary.h"
+#include "tracker.h"
+#include "features.h"
+
+#endif

@@ -1,0 +1,260 @@
+"""How the reference reads an example: dense features standardised, sparse rows at unit norm.
+
+Statistics that scale an example are of that one and those before it. NaN is a missing value; of a
+name that an example does not have, the statistics tell whether it is missing or 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.models._store.features import LARGEST, as_dict, culprit, in_order, number
+from drift.models._tracker import tables as c
+from drift.models._tracker.names import NUMBER_BITS, hash_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+
+    from drift.types import Features
+
+    Array = NDArray[Any]
+
+__all__ = ["PRESENT", "Point", "keep", "read", "resized", "turns"]
+
+#: Columns of the statistics.
+_MEAN, _VARIANCE, _COUNT, _SHARE, _LEVEL, _LAST = range(6)
+_STEPS, _RECENT, PRESENT, _SINCE, _ZERO = range(6, len(c.FEATURE))
+
+
+class Point(NamedTuple):
+    """An example as it was read.
+
+    Parameters
+    ----------
+    numbers, values
+        Its features among the supports, ascending, and their values.
+    cells, inputs
+        Cells of the linear experts, the bias left out, and their inputs.
+    knots, near, scales
+        Knots of the splines, the bias left out, how near each is, and one over the root of the
+        number of curves, or of surfaces.
+    features
+        Statistics, by feature, once the example is learnt.
+    names, pairs
+        Names then, and whether there are surfaces.
+    n_values
+        Number of values that are not 0.
+    squares
+        Squared norm of the standardised features.
+    """
+
+    numbers: Array
+    values: Array
+    cells: Array
+    inputs: Array
+    knots: Array
+    near: Array
+    scales: Array
+    features: Array
+    names: list[Hashable]
+    pairs: bool | None
+    n_values: int
+    squares: float = 0.0
+
+    @property
+    def squared(self) -> float:
+        """Squared norm among the supports."""
+        return float(self.values @ self.values)
+
+
+def read(s: Any, x: Features) -> Point:
+    """Return an example as a tracker's state scales it; FeatureError for what cannot be learnt."""
+    return (_read_sparse if s.sparse else _read_dense)(s, values_of(x))
+
+
+def keep(s: Any, point: Point) -> None:
+    """Let a state have what an example tells of scales."""
+    s.features, s.names, s.pairs = point.features, point.names, point.pairs
+    s.sums[[c.SQUARES, c.EXAMPLES, c.VALUES]] += point.squares, 1.0, point.n_values
+    if not s.sparse:
+        s.common = np.zeros(len(s.names), np.int32)
+
+
+def turns(s: Any, point: Point) -> bool:
+    """Whether rows are sparse from the next one on: they have few of many names."""
+    if not s.auto or s.sparse:
+        return False
+    if len(point.names) >= c.DENSE_NAMES:
+        return True
+    active = np.count_nonzero(point.features[:, PRESENT])
+    if active <= c.FEW_NAMES:
+        return False
+    least = c.SPARSE_SHARE * (s.sums[c.EXAMPLES] + 1.0)
+    if active <= c.MANY_NAMES:
+        least = min(least, c.SPARSE_VALUES)
+    return bool(s.sums[c.VALUES] + point.n_values < least * active)
+
+
+def values_of(x: Features) -> dict[Hashable, float]:
+    """Return the values of an example, NaN where one is missing, or refuse it."""
+    features = as_dict(x)
+    try:
+        values = {name: math.nan if v is None else number(v) for name, v in features.items()}
+        squares = math.fsum(v * v for v in values.values() if v == v)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise culprit(features, problem) from None
+    if not squares <= LARGEST:
+        raise culprit({name: v for name, v in features.items() if v is not None})
+    return values
+
+
+def resized(array: Array, size: int, axis: int) -> Array:
+    """Return an array with at least so many along an axis, zeros behind what it has."""
+    shape = list(array.shape)
+    if shape[axis] >= size:
+        return array
+    shape[axis] = size
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(map(slice, array.shape))] = array
+    return larger
+
+
+# --- running statistics --------------------------------------------------------------------------
+
+
+def _taken_in(f: Array, x: Array) -> Array:
+    """Return statistics of features, a row each, with the values given; others are NaN.
+
+    Those of a feature restart where errors have been far larger than the deviation for a while, or
+    steps from value to value far smaller than they used to be.
+    """
+    given, f = ~np.isnan(x), f.copy()
+    x = np.where(given, x, f[:, _LAST])
+    mean, variance, count = f[:, _MEAN], f[:, _VARIANCE], f[:, _COUNT]
+    error, step = x - mean, np.where(count > 0.0, x - f[:, _LAST], 0.0)
+    rate = np.maximum(1.0 / (count + 1.0), c.RATE)
+    far = np.where((count >= c.EARLY) & (variance > 0.0), c.FAR * np.sqrt(variance), math.inf)
+    error = np.clip(error, -far, far)
+    steps, recent, level = f[:, _STEPS], f[:, _RECENT], f[:, _LEVEL]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        u = (1.0 - c.LEVEL_RATE) * level + c.LEVEL_RATE * (error**2 / variance)
+    level = np.where(variance > 0.0, u, level)
+    steps = steps + rate * (step**2 - steps)
+    recent = recent + np.maximum(rate, c.LEVEL_RATE) * (step**2 - recent)
+    count = count + 1.0
+    restarts = (level > c.LEVEL_HIGH) | (recent < c.LEVEL_LOW * steps)
+    restarts &= count > c.EARLY
+    mean = np.where(restarts, x, mean + rate * error)
+    variance = np.where(restarts, 0.0, (1.0 - rate) * (variance + rate * error**2))
+    variance[variance <= 1e-24 * mean**2] = 0.0  # it does not vary, but for rounding
+    count, level = np.where(restarts, 2.0, count), np.where(restarts, 0.0, level)
+    steps = np.where(restarts, recent, steps)
+    zero, present = np.maximum(f[:, _ZERO], x == 0.0), f[:, PRESENT] + (x != 0.0)
+    share, since = f[:, _SHARE], f[:, _SINCE]
+    new = (mean, variance, count, share, level, x, steps, recent, present, since, zero)
+    return np.where(given[:, np.newaxis], np.stack(new, axis=1), f)
+
+
+def _standardised(x: Array, mean: Array, variance: Array) -> Array:
+    """Deviations from the mean, in units of the standard one; 0 of what does not vary."""
+    deviation = np.sqrt(variance)
+    varies, z = deviation > 0.0, np.zeros(len(x))
+    z[varies] = ((x - mean)[varies] / deviation[varies]).clip(-c.CLIPPED, c.CLIPPED)
+    return z
+
+
+# --- dense features ------------------------------------------------------------------------------
+
+
+def _read_dense(s: Any, values: dict[Hashable, float]) -> Point:
+    """Standardise the features; a missing value is 0 then, and has no curve."""
+    known = set(s.names)
+    fresh = in_order([name for name, v in values.items() if name not in known and v == v])
+    names = s.names + fresh[: max(c.DENSE_NAMES - len(known), 0)]
+    n, absent = s.sums[c.EXAMPLES] + 1.0, np.array([name not in values for name in names], bool)
+    x = np.array([values.get(name, math.nan) for name in names], float)
+    f = resized(s.features, len(names), 0).copy()
+    f[(f[:, _COUNT] == 0.0) & ~np.isnan(x), _SINCE] = n - 1.0
+    f = _taken_in(f, x)
+    told = absent | ~np.isnan(x)
+    f[told, _SHARE] += max(1.0 / n, c.RATE) * (~absent - f[:, _SHARE])[told]
+    mean, variance, share = f[:, _MEAN], f[:, _VARIANCE], f[:, _SHARE]
+    # An absent feature is missing if it was ever given as 0, or if most examples since the first
+    # have it and 0, standardised, would be clipped. Else it is 0, and so are all that were absent.
+    often = 2.0 * f[:, PRESENT] >= n - f[:, _SINCE]
+    gaps = (f[:, _ZERO] > 0.0) | (often & (mean**2 >= c.CLIPPED**2 * variance))
+    gaps &= variance > 0.0
+    missing, x = np.where(absent, gaps, np.isnan(x)), np.where(absent, 0.0, x)
+    variance = np.where(gaps, variance, share * (variance + (1.0 - share) * mean**2))
+    mean = np.where(gaps, mean, share * mean)
+    z = np.where(missing, 0.0, _standardised(x, mean, variance))
+    squares = float(z @ z)
+    scale = math.sqrt((s.sums[c.SQUARES] + squares) / n + 1e-9)
+    inputs = (z / scale).astype(np.float32).astype(float)
+    some, n_values = np.flatnonzero(inputs), sum(v == v != 0.0 for v in values.values())
+    pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
+    rare = (x == 0.0) & (2.0 * mean**2 <= (1.0 + 1e-9) * variance)  # 0, as in most examples
+    hats = _hats(np.flatnonzero(~missing & ~rare), z, pairs=pairs)
+    cells = np.arange(len(names))
+    return Point(some, inputs[some], cells, inputs, *hats, f, names, pairs, n_values, squares)
+
+
+def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]:
+    """Return knots around the values of these features, how near each is, and its scale."""
+    number = number[number < c.SPLINED]
+    below, left, right = _knots(z[number], c.KNOTS)
+    surfaces = c.PAIR_KNOTS**2 * c.PAIRED * (c.PAIRED - 1) // 2
+    first = c.KNOTS * number + surfaces * (pairs & (number >= c.PAIRED))
+    knots = np.add.outer(first + below, [0, 1]).ravel()
+    near = np.stack([left, right], axis=1).ravel()
+    scales = np.full(len(near), 1.0 / math.sqrt(max(len(number), 1)))
+    number = number[number < c.PAIRED]
+    if pairs and len(number) > 1:
+        below, left, right = _knots(z[number], c.PAIR_KNOTS)
+        j, i = np.tril_indices(len(number), -1)
+        pair = number[j] * (number[j] - 1) // 2 + number[i]
+        first = c.PAIR_KNOTS * (c.PAIR_KNOTS * pair + below[j]) + below[i]
+        corners = np.add.outer(c.KNOTS * c.PAIRED + first, [0, 1, c.PAIR_KNOTS, c.PAIR_KNOTS + 1])
+        sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
+        knots, near = np.append(knots, corners), np.append(near, np.stack(sides, axis=1))
+        scales = np.append(scales, np.full(corners.size, 1.0 / math.sqrt(len(i))))
+    return knots, near, scales
+
+
+def _knots(z: Array, knots: int) -> tuple[Array, Array, Array]:
+    """Return of each value the knot below, and how near it is to that one and to the next."""
+    most = (knots - 1) / 4.0
+    place = most * np.clip(z, -2.0, 2.0) + 2.0 * most
+    below = np.minimum(place.astype(int), knots - 2)
+    return below, below + 1 - place, place - below
+
+
+# --- sparse rows ---------------------------------------------------------------------------------
+
+
+def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
+    """Divide by the norm; features are numbered by hashes, and common ones standardised."""
+    found: dict[int, float] = {}
+    for name, v in values.items():
+        if v == v != 0.0:
+            hashed = hash_of(name) >> (64 - NUMBER_BITS)
+            found[hashed] = found.get(hashed, 0.0) + v
+    numbers = np.array(sorted(found), np.int64)
+    x = np.array([found[number] for number in numbers.tolist()], float)
+    given, common = np.full(len(s.common), math.nan), np.isin(numbers, s.common)
+    place = np.searchsorted(s.common, numbers[common])
+    given[place] = x[common]
+    f = _taken_in(s.features, given)
+    x[common] = _standardised(x[common], f[place, _MEAN], f[place, _VARIANCE])
+    unit = (x / (math.sqrt(float(x @ x)) or math.inf)).astype(np.float32).astype(float)
+    some = unit != 0.0
+    numbers, unit = numbers[some], unit[some]
+    cells, at = np.unique(numbers * c.SLOTS >> NUMBER_BITS, return_inverse=True)
+    inputs = np.bincount(at, weights=unit, minlength=len(cells))
+    hats = np.zeros(0, int), np.zeros(0), np.zeros(0)
+    return Point(numbers, unit, cells, inputs, *hats, f, s.names, s.pairs, len(found))

@@ -1,0 +1,435 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""How the tracker reads an example: two scales with one interface.
+
+`Scale.take` makes an example the tracker's point, which changes nothing that is stored; `enter` then gives its new names
+their numbers, which may fail, and `learn` keeps what the example tells, which cannot.
+"""
+
+from cpython.dict cimport PyDict_Next
+from cpython.float cimport PyFloat_AsDouble
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_CheckExact
+from libc.math cimport INFINITY, NAN, isfinite, sqrt
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy, memset
+
+from drift.models._store.features import as_dict, culprit, in_order, index_of
+from drift.models._store.guard import IN_USE
+from drift.models._tracker.names import hash_of
+
+from drift.models._tracker.state cimport DriftFeature, DriftHats, DriftTracker, State
+
+cdef extern from "core.h":
+    bint drift_is_plain(PyObject *, PyObject *) nogil
+    bint drift_is_plain_name(PyObject *) nogil
+    Py_hash_t drift_hash(PyObject *) except -1
+    double drift_number(PyObject *) except? -1.0
+    int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **, bint) except -2
+    int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
+    void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
+    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_SLOTS, DRIFT_FEW_EXAMPLES
+    double DRIFT_ABSENT, DRIFT_SPARSE_SHARE
+    uint64_t drift_mix(uint64_t) nogil
+    uint64_t drift_hash_bytes(const char *, size_t) nogil
+    const uint64_t drift_step
+    void drift_sort_numbers(uint64_t *, uint64_t *, int) nogil
+    void DRIFT_PREFETCH(void *) nogil
+    void drift_hats(DriftHats *, const double *, int, int) nogil
+    int drift_n_knots(int, int) nogil
+    double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
+    double drift_feature_standardise(DriftFeature *, double) nogil
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object, Py_ssize_t *) except NULL
+    PyObject *Py_None
+
+#: Largest sum of squares of an example.
+cdef double LARGEST = 1e300
+#: No names; lists of names are never changed, but replaced.
+cdef list NONE = []
+
+
+cdef class Scale:
+    """What an example is to the tracker.
+
+    Parameters
+    ----------
+    state
+        The tracker's memory.
+    """
+
+    def __init__(self, State state):
+        self.state = state
+        self.names = self.next_names = self.fresh = NONE
+        self.current = False
+
+    cdef int take(self, x, features, rows, int i) except -1:
+        """Make an example the point: a mapping, or row `i`. Returns 1 where it is the one before, 0 else."""
+        cdef bint known = self.current, same
+        self.current = False
+        if rows is None and type(features) is not dict:
+            features = as_dict(features)
+        same = self.read(features, rows, i)
+        if not (known and same):
+            self.make_point()
+            known = False
+        self.current = True
+        return known
+
+    cdef bint read(self, dict features, rows, int i) except -1:
+        """Read the values; return whether they are those of the example before."""
+
+    cdef int make_point(self) except -1:
+        """Make the values read the point."""
+
+    cdef int enter(self) except -1:
+        """Give the new names of the example their numbers; what fails changes nothing."""
+
+    cdef void leave(self) noexcept:
+        """Take the new names back."""
+
+    cdef void learn(self) noexcept:
+        """Keep what the example tells."""
+
+
+cdef class Dense(Scale):
+    """Features standardised by their running means and deviations.
+
+    Parameters
+    ----------
+    state
+        The tracker's memory.
+    names
+        Names met, in the order of their numbers.
+    pairs
+        Have surfaces of pairs; None lets the first example decide, by its number of features.
+    """
+
+    def __init__(self, State state, list names, pairs=None):
+        super().__init__(state)
+        self.pairs = self.next_pairs = pairs
+        self.fresh = names
+        self.reserve(<int>len(names))
+        self.enter()
+        self.names, self.fresh = self.next_names, NONE
+        self.n_active = sum([state.t.features[j].present > 0.0 for j in range(len(names))])
+        if names:
+            self.reserve_knots()
+
+    def __dealloc__(self):
+        free(self.vocabulary.entries)
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + 16 * (self.vocabulary.mask + 1)
+
+    cdef int reserve(self, int n) except -1:
+        """Make room for so many names."""
+        cdef DriftTracker *t = &self.state.t
+        if n > t.inputs or n > t.names or n + 1 > t.cells:
+            n += n // 4
+            self.state.reserve({"inputs": n + 8, "names": n, "cells": n + 1})
+        return 0
+
+    cdef int reserve_knots(self) except -1:
+        cdef int n = <int>len(self.names) + <int>len(self.fresh), knots
+        knots = 1 + drift_n_knots(n, bool(self.next_pairs))
+        if knots > self.state.t.knots:
+            self.state.reserve({"knots": knots if self.next_pairs and n <= DRIFT_PAIRED else knots + knots // 4})
+        return 0
+
+    cdef bint read(self, dict features, rows, int i) except -1:
+        cdef DriftTracker *t = &self.state.t
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef double squares = 0.0, v
+        cdef int j, k = 0, n = <int>len(self.names)
+        self.reserve(max(n, 1))
+        self.unknown = None
+        for k in range(n):
+            t.raw[k] = DRIFT_ABSENT
+        if features is None:
+            features = rows.row(i)
+        try:
+            while PyDict_Next(features, &position, &name, &value):
+                if value == Py_None and drift_is_plain_name(name):
+                    v = NAN
+                elif drift_is_plain(name, value):
+                    v = drift_number(value)
+                else:
+                    self.read_any(features)
+                    break
+                j = drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL, True)
+                if j == DRIFT_ASK:
+                    self.read_any(features)
+                    break
+                if j >= 0:
+                    t.raw[j] = v if v != DRIFT_ABSENT else INFINITY  # which is refused
+                elif v == v:
+                    if self.unknown is None:
+                        self.unknown = {}
+                    self.unknown[<object>name] = v
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise culprit(features, problem) from None
+        return self.end_read(features)
+
+    cdef int read_any(self, dict features) except -1:
+        """Read names and values that may run the caller's own code."""
+        cdef DriftTracker *t = &self.state.t
+        cdef int j, k
+        found = []
+        for name, value in list(features.items()):
+            j = drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
+            found.append((j, name, NAN if value is None else PyFloat_AsDouble(value)))
+        self.unknown = {name: v for j, name, v in found if j < 0 and v == v}
+        for k in range(len(self.names)):
+            t.raw[k] = DRIFT_ABSENT
+        for j, _, v in found:
+            if j >= 0:
+                t.raw[j] = v if v != DRIFT_ABSENT else INFINITY
+        return 0
+
+    cdef bint end_read(self, dict features) except -1:
+        cdef DriftTracker *t = &self.state.t
+        cdef double squares = 0.0
+        cdef int j, n = <int>len(self.names)
+        cdef bint same
+        self.n_present = self.n_new = 0
+        for j in range(n):
+            if t.raw[j] == t.raw[j] and t.raw[j] != DRIFT_ABSENT:
+                squares += t.raw[j] * t.raw[j]
+                self.n_present += t.raw[j] != 0.0
+                self.n_new += t.raw[j] != 0.0 and t.features[j].present == 0.0
+        if self.unknown:
+            for v in self.unknown.values():
+                squares += <double>v * <double>v
+                self.n_present += v != 0.0
+                self.n_new += v != 0.0
+        if not squares <= LARGEST:
+            raise culprit({name: value for name, value in features.items() if value is not None})
+        if not self.unknown:
+            self.fresh = NONE
+            same = not self.brought and memcmp(t.raw, t.last_raw, n * sizeof(double)) == 0
+            self.brought = False
+            memcpy(t.last_raw, t.raw, n * sizeof(double))
+            return same
+        self.brought = True
+        self.fresh = in_order(list(self.unknown))[: max(DRIFT_DENSE_NAMES - n, 0)]
+        self.reserve(n + <int>len(self.fresh))
+        for j, name in enumerate(self.fresh):
+            t.raw[n + j] = self.unknown[name]
+            memset(&t.features[n + j], 0, sizeof(DriftFeature))
+        memcpy(t.last_raw, t.raw, n * sizeof(double))
+        return False
+
+    cdef int make_point(self) except -1:
+        cdef DriftTracker *t = &self.state.t
+        cdef int j, d = <int>len(self.names) + <int>len(self.fresh)
+        cdef double n = t.sums.examples + 1.0, squares, scale
+        self.next_pairs = self.n_present <= DRIFT_PAIRED if self.pairs is None else self.pairs
+        self.reserve_knots()
+        squares = t.sums.squares + drift_features_read(t.features, t.raw, t.standardised, t.curves, d, n, False)
+        drift_hats(&t.hats, t.curves, d, self.next_pairs)
+        scale = sqrt(squares / n + 1e-9)
+        t.own = 0.0
+        t.n_values = 0
+        for j in range(d):
+            t.cell_values[j] = <float>(t.standardised[j] / scale)
+            t.input_cells[j] = j
+            t.own += <double>t.cell_values[j] * <double>t.cell_values[j]
+            if t.cell_values[j] != 0.0:
+                t.numbers[t.n_values] = j
+                t.values[t.n_values] = t.cell_values[j]
+                t.n_values += 1
+        t.n_cells = d
+        return 0
+
+    cdef int enter(self) except -1:
+        cdef int k, n = <int>len(self.names)
+        self.next_names = self.names + self.fresh if self.fresh else self.names
+        try:
+            for k, name in enumerate(self.fresh):
+                if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), n + k):
+                    raise MemoryError("no room for names")
+        except BaseException:  # a name's own hash may raise anything
+            self.leave()
+            raise
+        return 0
+
+    cdef void leave(self) noexcept:
+        for name in self.fresh:
+            drift_vocabulary_drop(&self.vocabulary, <PyObject *>name)
+
+    cdef void learn(self) noexcept:
+        cdef DriftTracker *t = &self.state.t
+        cdef int d = <int>len(self.names) + <int>len(self.fresh)
+        t.sums.examples += 1.0
+        t.sums.values += self.n_present
+        t.sums.squares += drift_features_read(t.features, t.raw, t.standardised, t.curves, d, t.sums.examples, True)
+        self.names, self.fresh = self.next_names, NONE
+        self.n_active += self.n_new
+        self.pairs = self.next_pairs
+        self.current = False
+
+
+cdef class Sparse(Scale):
+    """Rows at unit norm, their features numbered by hashes of their names.
+
+    Parameters
+    ----------
+    state
+        The tracker's memory, which has the features that are standardised, by their hashes.
+    common
+        Number of these.
+    """
+
+    def __init__(self, State state, int common):
+        super().__init__(state)
+        self.common, self.n_last = common, -1
+        state.reserve({"cells": 1 + DRIFT_SLOTS})
+        drift_hats(&state.t.hats, NULL, 0, False)
+
+    cdef bint read(self, dict features, rows, int i) except -1:
+        cdef DriftTracker *t = &self.state.t
+        cdef Py_ssize_t position = 0
+        cdef PyObject *name
+        cdef PyObject *value
+        cdef double v
+        cdef uint64_t hashed
+        cdef int n = 0, k
+        if features is None:
+            features = rows.row(i)
+        self.reserve(<int>len(features))
+        try:
+            while PyDict_Next(features, &position, &name, &value):
+                if not drift_is_plain(name, value) or not hash_plain(<object>name, &hashed):
+                    n = self.read_any(features)
+                    break
+                v = drift_number(value)
+                if v == v and v != 0.0:
+                    t.keys[n] = (hashed >> 33) << 32 | <uint64_t>n
+                    t.standardised[n] = v
+                    n += 1
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise culprit(features, problem) from None
+        return self.end_read(n, features)
+
+    cdef int read_any(self, dict features) except -1:
+        """Read names and values that may run the caller's own code; return how many have a value."""
+        cdef DriftTracker *t = &self.state.t
+        cdef int n = 0
+        found = [(hash_of(name), NAN if value is None else PyFloat_AsDouble(value)) for name, value in list(features.items())]
+        self.reserve(<int>len(found))
+        for hashed, v in found:
+            if v == v and v != 0.0:
+                t.keys[n] = (<uint64_t>hashed >> 33) << 32 | <uint64_t>n
+                t.standardised[n] = v
+                n += 1
+        return n
+
+    cdef int reserve(self, int n) except -1:
+        """Make room for so many values."""
+        if n >= self.state.t.inputs:
+            self.state.reserve({"inputs": n + n // 4 + 8})
+        return 0
+
+    cdef bint end_read(self, int n, dict features) except -1:
+        """Sort the values by their hashes, those of one hash added; all sums have one order then."""
+        cdef DriftTracker *t = &self.state.t
+        cdef int k, m = 0
+        cdef int32_t number
+        cdef double squares = 0.0
+        cdef bint same
+        drift_sort_numbers(t.keys, t.spare_keys, n)
+        for k in range(n):
+            number = <int32_t>(t.keys[k] >> 32)
+            if m and t.raw_numbers[m - 1] == number:
+                t.raw[m - 1] += t.standardised[<uint32_t>t.keys[k]]
+            else:
+                t.raw_numbers[m], t.raw[m] = number, t.standardised[<uint32_t>t.keys[k]]
+                m += 1
+            squares += t.standardised[<uint32_t>t.keys[k]] * t.standardised[<uint32_t>t.keys[k]]
+        if not squares <= LARGEST:
+            self.n_last = -1
+            raise culprit({name: value for name, value in features.items() if value is not None})
+        same = (
+            m == self.n_last
+            and memcmp(t.raw_numbers, t.last_numbers, m * sizeof(int32_t)) == 0
+            and memcmp(t.raw, t.last_raw, m * sizeof(double)) == 0
+        )
+        memcpy(t.last_numbers, t.raw_numbers, m * sizeof(int32_t))
+        memcpy(t.last_raw, t.raw, m * sizeof(double))
+        self.n_last = self.n_read = m
+        return same
+
+    cdef int make_point(self) except -1:
+        cdef DriftTracker *t = &self.state.t
+        cdef int k, place, n = 0
+        cdef int32_t cell
+        cdef double squares = 0.0, norm
+        cdef float unit
+        cdef DriftFeature feature
+        for k in range(self.n_read):
+            t.values[k] = t.last_raw[k]
+            place = self.place_of(t.last_numbers[k])
+            if place >= 0:
+                feature = t.features[place]
+                t.values[k] = drift_feature_standardise(&feature, t.last_raw[k])
+            squares += t.values[k] * t.values[k]
+        norm = sqrt(squares) or INFINITY
+        t.n_values = t.n_cells = 0
+        t.own = 0.0
+        for k in range(self.n_read):
+            unit = <float>(t.values[k] / norm)
+            if unit == 0.0:
+                continue
+            t.numbers[n], t.values[n] = t.last_numbers[k], unit
+            t.own += t.values[n] * t.values[n]
+            cell = <int32_t>(<int64_t>t.numbers[n] * DRIFT_SLOTS >> 31)
+            if t.n_cells and t.input_cells[t.n_cells - 1] == cell:
+                t.cell_values[t.n_cells - 1] += <float>t.values[n]
+            else:
+                t.input_cells[t.n_cells], t.cell_values[t.n_cells] = cell, <float>t.values[n]
+                t.n_cells += 1
+            n += 1
+        t.n_values = n
+        return 0
+
+    cdef int place_of(self, int32_t number) noexcept:
+        """Place of a feature among those that are standardised, or -1."""
+        cdef int low = 0, high = self.common, middle
+        cdef int32_t *common = self.state.t.common
+        while low < high:
+            middle = (low + high) // 2
+            if common[middle] < number:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < self.common and common[low] == number else -1
+
+    cdef void learn(self) noexcept:
+        cdef DriftTracker *t = &self.state.t
+        cdef int k, place
+        t.sums.examples += 1.0
+        t.sums.values += self.n_read
+        for k in range(self.n_read if self.common else 0):
+            place = self.place_of(t.last_numbers[k])
+            if place >= 0:
+                drift_feature_standardise(&t.features[place], t.last_raw[k])
+        self.current = False
+
+
+cdef bint hash_plain(name, uint64_t *hashed) except -1:
+    """Hash a text or int as `names` does; False of a text that has no UTF-8."""
+    cdef Py_ssize_t size
+    cdef const char *text
+    if not PyUnicode_CheckExact(name):
+        hashed[0] = drift_mix(<uint64_t>hash(name) + drift_step)
+        return True
+    try:
+        text = PyUnicode_AsUTF8AndSize(name, &size)
+    except UnicodeEncodeError:
+        return False
+    hashed[0] = drift_hash_bytes(text, size)
+    return True

@@ -1,0 +1,107 @@
+/* Sums of curves and surfaces, each spline by a diagonal Kalman filter whose weights walk. Only over dense rows.
+
+   Bias first, the weights of all splines at a knot lie together, and by how much their variances are below the prior in a
+   block of its own. */
+
+#ifndef DRIFT_SPLINES_H
+#define DRIFT_SPLINES_H
+
+static inline int drift_splines_count(const DriftTracker *t) { (void)t; return DRIFT_COUNT_splines; }
+static void drift_splines_part(DriftTracker *t) {
+    size_t size = (size_t)t->knots * DRIFT_SPLINES;
+    drift_part(t->splines, 2 * size, 2 * size, size);
+}
+
+/* Copy what the sides around a point have together, so that all knots are in one row of vectors; zeros behind. */
+static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__restrict numbers, const int32_t *__restrict knots, size_t first,
+                                      size_t last) {
+    for (size_t i = first; i < last; i++)
+        memcpy(found + DRIFT_SIDE * i, numbers + DRIFT_SPLINES * (1 + (size_t)knots[i]), DRIFT_SIDE * sizeof *found);
+    memset(found + DRIFT_SIDE * last, 0, DRIFT_LANES * sizeof *found);
+}
+
+/* Scores of the splines under the weights of a row, bias first. */
+DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats) {
+    float found[DRIFT_SIDE * DRIFT_SIDES];
+    for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
+    for (int part = 0; part < 2; part++) {
+        size_t first = hats->first[part], last = hats->last[part];
+        double sum[DRIFT_LANES] = {0};
+        drift_gather(found, weights, hats->knots, first, last);
+        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)found[i + lane] * (double)hats->heights[i + lane];
+        for (int lane = DRIFT_SPLINES; lane < DRIFT_LANES; lane++) sum[lane % DRIFT_SPLINES] += sum[lane];
+        for (int c = 0; c < DRIFT_SPLINES; c++) out[c] += hats->scale[part] * sum[c];
+    }
+}
+
+/* One step of each: minus the gradient of the loss in its score, and its curvature. Variances grow with how
+   near a value is to a knot, so that it does not matter on which side of one rounding leaves it. */
+DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__restrict reduced, const DriftHats *__restrict hats,
+                                           const double *gradient, const double *curvature) {
+    float w[DRIFT_SIDE * DRIFT_SIDES], t[DRIFT_SIDE * DRIFT_SIDES], share[DRIFT_SIDE * DRIFT_SIDES];
+    float step[DRIFT_LANES], gain[DRIFT_LANES], walk[DRIFT_LANES];
+    const float *__restrict heights = hats->heights;
+    double spread[DRIFT_SPLINES];
+    for (int c = 0; c < DRIFT_SPLINES; c++) spread[c] = (double)((float)DRIFT_PRIOR - reduced[c]);
+    for (int part = 0; part < 2; part++) {
+        size_t first = hats->first[part], last = hats->last[part];
+        float scale = (float)hats->scale[part];
+        double sum[DRIFT_LANES] = {0};
+        drift_gather(w, weights, hats->knots, first, last);
+        drift_gather(t, reduced, hats->knots, first, last);
+        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
+                float value = heights[i + lane] * scale;
+                share[i + lane] = ((float)DRIFT_PRIOR - t[i + lane]) * value;
+                sum[lane] += (double)share[i + lane] * (double)value;
+            }
+        for (int lane = 0; lane < DRIFT_LANES; lane++) spread[lane % DRIFT_SPLINES] += sum[lane];
+    }
+    for (int lane = 0; lane < DRIFT_LANES; lane++) {
+        int c = lane % DRIFT_SPLINES;
+        double divisor = 1.0 + curvature[c] * spread[c];
+        step[lane] = (float)(gradient[c] / divisor);
+        gain[lane] = (float)(curvature[c] / divisor);
+        walk[lane] = (float)DRIFT_SPLINE_WALKS[c];
+    }
+    for (int c = 0; c < DRIFT_SPLINES; c++) {
+        float own = (float)DRIFT_PRIOR - reduced[c], now = reduced[c] + (gain[c] * own * own - walk[c]);
+        weights[c] += step[c] * own;
+        reduced[c] = now > 0.0f ? now : 0.0f;
+    }
+    for (int part = 0; part < 2; part++) {
+        size_t first = hats->first[part], last = hats->last[part];
+        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
+                float now = t[i + lane] + (gain[lane] * share[i + lane] * share[i + lane] - heights[i + lane] * walk[lane]);
+                w[i + lane] += step[lane] * share[i + lane];
+                t[i + lane] = now > 0.0f ? now : 0.0f;
+            }
+        for (size_t i = first; i < last; i++) {
+            size_t knot = DRIFT_SPLINES * (1 + (size_t)hats->knots[i]);
+            memcpy(weights + knot, w + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *w);
+            memcpy(reduced + knot, t + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *t);
+        }
+    }
+}
+
+static inline float *drift_splines_of(const DriftTracker *t, int row) { return t->splines + (size_t)row * t->knots * DRIFT_SIDE; }
+
+static void drift_splines_scores(DriftTracker *t, double *scores) {
+    for (int r = 0; r < t->n_rows; r++) drift_spline_sums(scores + (size_t)r * t->members, drift_splines_of(t, r), &t->hats);
+}
+
+static void drift_splines_learn(DriftTracker *t, int first, int number, double w, double loss) {
+    (void)loss;
+    for (int r = 0; r < t->n_rows && !t->sparse; r++) {
+        double gradient[DRIFT_SPLINES], curvature[DRIFT_SPLINES];
+        for (int c = 0; c < DRIFT_SPLINES; c++) {
+            gradient[c] = w * drift_gradient(t, first + c, r, number);
+            curvature[c] = w * drift_curvature(t, first + c, r);
+        }
+        drift_spline_steps(drift_splines_of(t, r), drift_splines_of(t, r) + (size_t)t->knots * DRIFT_SPLINES, &t->hats, gradient, curvature);
+    }
+}
+
+#endif

@@ -1,0 +1,50 @@
+from libc.stdint cimport int32_t, uint64_t
+
+
+cdef extern from "core.h":
+    ctypedef struct DriftFeature:
+        double mean, variance, count, share, level, last, steps, recent, present, since, zero
+    ctypedef struct DriftSums:
+        double total, mean_loss, mean_weight, squares, learnt, examples, values
+    ctypedef struct DriftSupports:
+        int32_t *sizes
+        int capacity
+    ctypedef struct DriftHats:
+        pass
+    ctypedef struct DriftTracker:
+        DriftFeature *features
+        DriftSums *sums
+        int32_t *common
+        double *raw
+        double *last_raw
+        double *standardised
+        double *curves
+        double *values
+        int32_t *numbers
+        int32_t *last_numbers
+        int32_t *raw_numbers
+        int32_t *input_cells
+        float *cell_values
+        uint64_t *keys
+        uint64_t *spare_keys
+        double *squared
+        double *chances
+        double *gates
+        double *covariances
+        double *maps
+        double *errors
+        double *losses
+        int cells, classes, experts, inputs, kernels, knots, members, names, rows, slots
+        DriftSupports supports
+        DriftHats hats
+        int n_values, n_cells, sparse, known, n_rows, n_used, inserted, evicted, nearest, prediction
+        double own
+        uint64_t draws
+
+
+cdef class State:
+    cdef DriftTracker t
+    cdef readonly dict arrays, room
+    cpdef int reserve(self, dict room) except -1
+    cdef int take(self, dict room, dict arrays) except -1
+    cdef int reserve_slots(self, int n) except -1

@@ -1,0 +1,308 @@
+"""Each part of the Tracker by hand, on either core: what an example changes, and by how much.
+
+The tests of agreement would not see an error that both cores have.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from drift.models import Tracker
+from drift.models._tracker import tables as c
+
+pytestmark = pytest.mark.usefixtures("core")
+
+#: Weight of an example that scales features, and teaches the members next to nothing.
+NOTHING = 1e-9
+
+
+def tracker(scale="dense", budget=9, kernels=(0.0, 2.0), rates=(0.5,), forgetting=(0.9,)):
+    return Tracker(budget, kernels=kernels, rates=rates, forgetting=forgetting, scale=scale)
+
+
+def arrays(model):
+    return model._core.state()["arrays"]
+
+
+def changed(model, **values):
+    """The model with other values in its arrays, which are changed in place by functions."""
+    state = model.__getstate__()
+    for name, change in values.items():
+        change(state["_core"]["arrays"][name])
+    model.__setstate__(state)
+    return model
+
+
+def log_odds(chance):
+    return math.log(chance / (1.0 - chance))
+
+
+def biased(scores):
+    """A model of two classes, over whose linear experts' biases there are other scores."""
+    model = tracker()
+    for y in ("no", "yes"):
+        model.learn_one({}, y, NOTHING)
+
+    def change(linear):
+        linear[0, 0, :4] = scores
+
+    return changed(model, linear=change)
+
+
+# --- scales --------------------------------------------------------------------------------------
+
+
+def test_a_dense_feature_is_standardised_and_divided_by_the_mean_norm():
+    model = tracker()
+    model.learn_one({"a": 1.0, "b": 7.0}, "no")  # a deviation of 0
+    model.learn_one({"a": 3.0, "b": 7.0}, "yes")  # mean 2, deviation 1; norms 0 and 1
+    assert model.supports == [{}, {"a": pytest.approx(math.sqrt(2.0))}]
+    model.learn_one({"a": 8.0, "b": 7.0}, "no")  # mean 4, variance 26 / 3
+    z = 4.0 / math.sqrt(26.0 / 3.0)
+    expected = z / math.sqrt((1.0 + z * z) / 3.0)
+    assert model.supports[2] == {"a": pytest.approx(expected)}
+
+
+def test_a_sparse_row_is_divided_by_its_norm():
+    model = tracker("sparse")
+    model.learn_one({"a": 3.0, "b": 4.0, "c": 0.0, "d": None}, "no")
+    assert sorted(model.supports[0].values()) == pytest.approx([0.6, 0.8])
+
+
+def scores_alike(model, one, other):
+    return model.predict_proba_one(one) == model.predict_proba_one(other)
+
+
+def missing(values):
+    """Whether, after these values of `a`, its absence is as NaN, as None is in any case."""
+    model = tracker()
+    for t, a in enumerate(values):
+        x = {"b": t % 3} if a is None else {"a": a, "b": t % 3}
+        model.learn_one(x, ("no", "yes")[t % 2], NOTHING if t < 3 else 1.0)
+    x = {"b": 1.0}
+    assert scores_alike(model, x | {"a": None}, x | {"a": math.nan})
+    return scores_alike(model, x, x | {"a": math.nan})
+
+
+def test_an_absent_feature_is_missing_once_it_was_given_as_0():
+    assert missing([2.0, 0.0, 1.0, 2.0, None, None, 2.0, 1.0, None] * 2)
+
+
+def test_an_absent_feature_is_missing_where_most_have_it_and_0_is_far_off():
+    assert missing([20.0, 21.0, None, 22.0, 20.0, 20.5] * 2)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1.0, 2.0, None, -1.0, 2.0, 0.5] * 2, [20.0, 21.0, None, None, None, 20.0] + [None] * 6],
+    ids=["0 is near", "few have it"],
+)
+def test_an_absent_feature_is_0_else(values):
+    assert not missing(values)
+
+
+def test_a_feature_that_jumps_is_standardised_anew():
+    model = tracker()
+    for t in range(60):
+        model.learn_one({"a": math.sin(t)}, t % 2)
+    before = arrays(model)["features"][0]
+    assert before[c.FEATURE.index("count")] == 60.0
+    assert abs(before[c.FEATURE.index("mean")]) < 0.1
+    counts = []
+    for t in range(60, 110):
+        model.learn_one({"a": 1000.0 + math.sin(t)}, t % 2)
+        feature = dict(zip(c.FEATURE, arrays(model)["features"][0], strict=True))
+        counts.append(feature["count"])
+        if feature["count"] == 2.0:  # of this value alone
+            assert feature["mean"] == feature["last"] == 1000.0 + math.sin(t)
+            assert feature["variance"] == 0.0
+    assert counts.count(2.0) == 1
+    assert feature["mean"] == pytest.approx(1000.0, abs=0.5)
+    assert feature["variance"] == pytest.approx(0.5, abs=0.2)
+
+
+def test_one_value_far_off_moves_the_mean_by_a_bounded_step():
+    model = tracker()
+    for t in range(20):
+        model.learn_one({"a": float(t % 2)}, t % 2)  # mean 1/2, variance 1/4
+    model.learn_one({"a": 1e9}, 0)
+    mean = arrays(model)["features"][0, c.FEATURE.index("mean")]
+    assert mean == pytest.approx(0.5 + c.FAR * 0.5 / 21.0)
+
+
+# --- members -------------------------------------------------------------------------------------
+
+
+def test_a_kernel_expert_makes_a_support_of_its_gradient():
+    """Over sparse rows: the first example has no score, and the next that of one support."""
+    model, kept = tracker("sparse"), 1.0 - 0.9 / 9
+    model.learn_one({"a": 1.0}, "no")
+    x = {"a": 3.0, "b": 4.0}
+    found = arrays(model)
+    assert (found["factors"] * found["coefficients"][0, :, 0]).tolist() == pytest.approx(
+        [-0.25] * 2
+    )
+    model.learn_one(x, "yes")
+    found = arrays(model)
+    effective = found["factors"] * found["coefficients"][0].T
+    assert effective[0].tolist() == pytest.approx([-0.25 * kept] * 2)
+    # The first is no longer what it was when the second was read, before it faded.
+    for expert, kernel in enumerate((0.6, math.exp(-2.0 * (2.0 - 2.0 * 0.6)))):
+        p = 1.0 / (1.0 + math.exp(0.25 * kernel))
+        assert effective[1, expert] == pytest.approx(0.5 * (1.0 - p))
+
+
+def test_the_support_that_is_evicted_leaves_its_coefficients_to_the_nearest():
+    model, kept = tracker("sparse", budget=2), 1.0 - 0.9 / 2
+    rows = [{"a": 1.0}, {"a": 3.0, "b": 4.0}, {"c": 1.0}]
+    for x, y in zip(rows[:2], ("no", "yes"), strict=True):
+        model.learn_one(x, y)
+    before = arrays(model)
+    model.learn_one(rows[2], "no", 2.0)
+    state = model._core.state()
+    evicted, stays, after = state["free"], 1 - state["free"], state["arrays"]
+    assert model.n_supports == 2
+    shares = np.array([0.6, math.exp(-2.0 * (2.0 - 2.0 * 0.6))])
+    was = before["factors"] * before["coefficients"][0].T
+    found = after["factors"] * after["coefficients"][0].T
+    assert found[stays] == pytest.approx(kept * (was[stays] + shares * was[evicted]), rel=1e-5)
+    assert not found[evicted].any()
+    assert found[2] == pytest.approx(-0.5 * 2.0 * 0.5, rel=1e-2)  # it has no score but of rounding
+
+
+def test_an_example_of_small_loss_is_no_support():
+    model = biased([9.0, 0.0, 0.0, 0.0])
+
+    def all_on_it(gates):
+        gates[:] = 0.0
+        gates[:, 2] = 1.0
+
+    changed(model, gates=all_on_it)
+    n = model.n_supports
+    model.learn_one({}, "yes")
+    assert model.n_supports == n
+    model.learn_one({}, "no")
+    assert model.n_supports == n + 1
+
+
+def test_the_steps_of_the_linear_experts():
+    """Over sparse rows, an input of 1: a gradient of -1/2, and a curvature of 1/4."""
+    model = tracker("sparse")
+    model.learn_one({"a": 3.0}, "no")
+    [cells] = arrays(model)["linear"]
+    [place] = np.flatnonzero(cells[1:, 0])
+    bias, cell = cells[0], cells[1 + place]
+    slow, fast = c.DESCENT_SPARSE
+    spread = 1.0 + 0.25 * 2.0 * c.PRIOR  # of the bias and the input
+    kalman, reduced = -0.5 * c.PRIOR / spread, 0.25 * c.PRIOR**2 / spread
+    assert cell == pytest.approx(
+        [-slow / 2, -fast / 2, -c.ADAGRAD, kalman, 0.25, reduced], rel=1e-5
+    )
+    slower = c.SPARSE_BIAS**2
+    assert bias[:2] == pytest.approx([-slower * slow / 2, -slower * fast / 2], rel=1e-5)
+    assert bias[2:] == pytest.approx(cell[2:])
+
+
+def test_what_splines_learn_of_an_example():
+    """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a."""
+    model, r = tracker(), math.sqrt(3 / 7)  # half a deviation: r (1 - 1/3) = sqrt(variance) / 2
+    for a, b, w in ((1.0, 3.0, NOTHING), (3.0, 1.0, NOTHING), (2.0 + r, 2.0 - r, 1.0)):
+        model.learn_one({"a": a, "b": 2.0, "c": b}, "only", w)
+    third = 1 / math.sqrt(3)  # three curves and three surfaces
+    room = 1 + c.KNOTS * c.PAIRED
+    ab, ac, bc = room, room + 25, room + 50
+    values = {0: 1.0} | dict.fromkeys((1 + 5, 1 + 9 + 4, 1 + 18 + 3), third)
+    values |= dict.fromkeys((ab + 10 + 2, ab + 10 + 3, bc + 5 + 2, bc + 10 + 2), third / 2)
+    values |= dict.fromkeys((ac + 5 + 2, ac + 5 + 3, ac + 10 + 2, ac + 10 + 3), third / 4)
+    # Their squares are 1 + 1 + 5/12; p (1 - p) is 1/4, the gradient -1/2.
+    total = 1 + c.PRIOR * (29 / 12) / 4
+    [[weights, reduced]] = arrays(model)["splines"]
+    expected = np.zeros((2, room + 75, 2))
+    for cell, v in values.items():
+        near = v if cell == 0 else v / third
+        gain = c.PRIOR**2 * v * v / 4 / total
+        expected[:, cell] = (
+            [-c.PRIOR / 2 * v / total] * 2,
+            [gain - walk * near for walk in c.SPLINE_WALKS],
+        )
+    assert weights == pytest.approx(expected[0], abs=1e-6)
+    assert reduced == pytest.approx(expected[1], abs=1e-6)
+
+
+def test_a_third_class_halves_what_the_members_learnt():
+    model = tracker()
+    for t in range(12):
+        model.learn_one({"a": float(t % 4), "b": float(t % 3)}, ("no", "yes")[t % 2])
+    before = arrays(model)
+    model.learn_one({"a": 1.0, "b": 1.0}, "third", NOTHING)
+    after = arrays(model)
+    for name, weights in (("coefficients", ...), ("linear", (..., slice(4))), ("splines", 0)):
+        row, rows = before[name][0][weights], [each[weights] for each in after[name]]
+        assert len(rows) == 4  # and one to come
+        kept = [part[tuple(slice(n) for n in row.shape)] for part in rows]
+        for part, share in zip(kept, (-0.5, 0.5, 0.0, 0.0), strict=True):
+            assert part == pytest.approx(share * row, abs=1e-3)  # a first step of AdaGrad
+    for row, share in ((1, 1.0), (2, 0.0), (3, 0.0)):
+        expected = share * before["linear"][0, :, 4:]
+        assert after["linear"][row, :, 4:] == pytest.approx(expected, abs=1e-6)
+    assert list(model.predict_proba_one({})) == ["no", "yes", "third"]
+
+
+# --- gates and calibration -----------------------------------------------------------------------
+
+
+def test_a_step_of_the_gates():
+    """Two members have scores, 3 and -2; the others none, and keep their weights."""
+    model = biased([3.0, 0.0, -2.0, 0.0])
+    before = arrays(model)
+    n = before["gates"].shape[1]
+    model.learn_one({}, "no")  # so that the margins are -3 and 2
+    after = arrays(model)
+    for g, walk in enumerate(c.GATE_WALKS):
+        variance = before["covariances"][g, 0, 0] + walk
+        u = 1.0 / (1.0 + math.exp(-(3.0 - 2.0) / n))
+        share = 1.0 / (1.0 + u * (1.0 - u) * variance * (9.0 + 4.0))
+        z = np.zeros(n)
+        z[[2, 4]] = -3.0, 2.0
+        expected = before["gates"][g] + u * share * variance * z
+        assert after["gates"][g] == pytest.approx(expected, abs=1e-6)
+        left = variance * np.eye(n) - u * (1.0 - u) * share * variance**2 * np.outer(z, z)
+        assert after["covariances"][g] == pytest.approx(left, abs=1e-6)
+
+
+def test_the_probability_is_the_mean_of_the_maps():
+    model = biased([8.0, 0.0, 0.0, 0.0])
+
+    def evenly(maps):
+        maps[:] = 1.0 / len(maps)
+
+    model = changed(model, maps=evenly)
+    n = arrays(model)["gates"].shape[1]
+    odds = math.exp(8.0 / n)
+    yes = c.CLIP + (1.0 - 2.0 * c.CLIP) * odds / (1.0 + odds)
+    powers = [yes**slope / (yes**slope + (1.0 - yes) ** slope) for slope in c.SLOPES]
+    maps = [(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS]
+    assert model.predict_proba_one({})["yes"] == pytest.approx(np.mean(maps), abs=1e-7)
+
+
+def test_maps_are_weighed_by_the_probability_that_they_gave_the_class():
+    model = biased([80.0, 0.0, 0.0, 0.0])
+    weights = [arrays(model)["maps"]]
+    for y in ("yes", "no"):
+        model.learn_one({}, y)
+        weights.append(arrays(model)["maps"])
+    assert [maps.sum() for maps in weights] == pytest.approx([1.0] * 3)
+    steep, even = len(c.FLOORS), len(c.FLOORS) - 1  # of the first gate: steepest, and most even
+    assert weights[0][steep] < weights[1][steep]
+    assert weights[0][even] > weights[1][even]
+    assert weights[1][even] < weights[2][even]
+
+
+def test_a_weight_scales_a_gradient_step():
+    gains = []
+    for w in (0.25, 0.5):
+        model = tracker("sparse")
+        model.learn_one({"a": 1.0}, "no", w)
+        gains.append(arrays(model)["linear"][0, 0, 0])
+    assert gains[1] == pytest.approx(2.0 * gains[0])
