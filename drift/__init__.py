@@ -8,7 +8,7 @@ import sys
 
 __all__ = ["__version__"]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 - nobody asks before sources are imported
     found = ".".join(map(str, sys.version_info[:3]))
