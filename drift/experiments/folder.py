@@ -127,37 +127,21 @@ class RunFolder:
         ------
         DataError
             Another line is not a run, or not as it was written.
-
-        Warns
-        -----
-        RuntimeWarning
-            Lines are left out that have no checksum, as earlier versions wrote none.
         """
         if not self.runs.exists():
             return {}
-        records, unchecked = {}, 0
+        records = {}
         with _saying_why(self.runs):
             whole, _, _ = self.runs.read_bytes().rpartition(b"\n")
         for number, line in enumerate(whole.splitlines(), 1):
             try:
                 record = json.loads(line)
-                key, check = record["key"], record.pop("check", None)
+                key, check = record["key"], record.pop("check")
             except (ValueError, TypeError, KeyError, RecursionError):
                 raise self._bad(number, "not a run") from None
-            if check is None:
-                unchecked += 1
-            elif check != fingerprint(record):
+            if check != fingerprint(record):
                 raise self._bad(number, "not as it was written")
-            else:
-                records[key] = record
-        if unchecked:
-            have = "1 of its lines has" if unchecked == 1 else f"{unchecked} of its lines have"
-            warnings.warn(
-                f"{self.runs}: {have} no checksum, as earlier versions wrote none; they are not "
-                "used, and their runs are computed again",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            records[key] = record
         return records
 
     def _bad(self, number: int, what: str) -> DataError:

@@ -61,14 +61,6 @@ def test_a_line_that_is_not_as_it_was_written_is_named(tmp_path, written, change
         folder.read()
 
 
-def test_lines_of_before_there_were_checksums_are_not_used(tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.runs.write_text('{"key": "a", "mistakes": 7}\n')
-    folder.append({"key": "b"})
-    with pytest.warns(RuntimeWarning, match="1 of its lines has no checksum.* computed again"):
-        assert folder.read() == {"b": {"key": "b"}}
-
-
 def test_one_writes_at_a_time_and_others_may_read(tmp_path):
     mine, other = RunFolder(tmp_path), RunFolder(tmp_path)
     with mine.alone():
