@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def check_version(extension: ModuleType) -> None:
     """Refuse, with RuntimeError, a compiled module of another version of drift."""
-    found = getattr(extension, "__version__", "before 0.2.0")
-    if found != __version__:
+    if (found := extension.__version__) != __version__:
         raise RuntimeError(
             f"the compiled extension {extension.__file__} is that of drift {found}, the Python "
             f"code that of drift {__version__}. Install drift again, in its source folder: "
