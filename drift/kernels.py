@@ -46,33 +46,13 @@ def _unit(squared_norm: Any) -> Any:
     return (squared_norm > 0) * 1.0
 
 
-class Builtin:
-    """What the kernels of drift have in common: how they are stored.
-
-    In the first version `normalize` was True for what is ``"rows"`` since. Pickles of it have the
-    fields alone; later ones tell their version.
-    """
-
-    @staticmethod
-    def of_version_1(fields: dict[str, Any]) -> dict[str, Any]:
-        """Fields that mean now what these did in the first version."""
-        return fields | {"normalize": "rows" if fields["normalize"] else False}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"version": 2}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        fields = {name: value for name, value in state.items() if name != "version"}
-        self.__dict__.update(fields if "version" in state else self.of_version_1(fields))
-
-
 def _check_normalize(normalize: Any) -> None:
     if not any(normalize == one for one in (False, True, "rows")):
         raise ParameterError(f"normalize must be True, False or 'rows', not {normalize!r:.80}")
 
 
 @dataclass(frozen=True)
-class Linear(Builtin):
+class Linear:
     """Inner product, ``k(a, b) = <a, b>``.
 
     Parameters
@@ -114,7 +94,7 @@ class Linear(Builtin):
 
 
 @dataclass(frozen=True)
-class Polynomial(Builtin):
+class Polynomial:
     """Inhomogeneous polynomial, ``k(a, b) = (<a, b> + coef0) ** degree``.
 
     Parameters
@@ -180,7 +160,7 @@ class Polynomial(Builtin):
 
 
 @dataclass(frozen=True)
-class RBF(Builtin):
+class RBF:
     """Gaussian radial basis function, ``k(a, b) = exp(-gamma |a - b|^2)``.
 
     Parameters

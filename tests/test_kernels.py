@@ -116,20 +116,3 @@ def test_bad_parameters(make, name):
 def test_the_rbf_refuses_to_be_normalised_and_names_what_is_left():
     with pytest.raises(ParameterError, match="normalize='rows'"):
         RBF(normalize=True)
-
-
-#: Pickles of the first version, each of a kernel with the fields alone.
-PICKLED = {
-    Linear("rows"): b"\x80\x02cdrift.kernels\nLinear\nq\x00)\x81q\x01}q\x02X\t\x00\x00\x00"
-    b"normalizeq\x03\x88sb.",
-    Polynomial(): b"\x80\x02cdrift.kernels\nPolynomial\nq\x00)\x81q\x01}q\x02(X\x06\x00\x00\x00"
-    b"degreeq\x03K\x04X\x05\x00\x00\x00coef0q\x04G?\xf0\x00\x00\x00\x00\x00\x00X\t\x00\x00\x00"
-    b"normalizeq\x05\x89ub.",
-    RBF(0.5, "rows"): b"\x80\x02cdrift.kernels\nRBF\nq\x00)\x81q\x01}q\x02(X\x05\x00\x00\x00gamma"
-    b"q\x03G?\xe0\x00\x00\x00\x00\x00\x00X\t\x00\x00\x00normalizeq\x04\x88ub.",
-}
-
-
-@pytest.mark.parametrize("kernel", PICKLED, ids=str)
-def test_a_pickle_of_the_first_version_normalises_rows(kernel):
-    assert pickle.loads(PICKLED[kernel]) == kernel

@@ -11,7 +11,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from drift.models._old_names import OldNames
 from drift.models._store.supports import column_type
 from drift.models.registry import ENTRIES
 
@@ -63,8 +62,6 @@ __all__ = [  # noqa: PLE0604 - all are strings
     "column_type",
     "compiled",
 ]
-
-sys.meta_path.append(OldNames())
 
 
 def __getattr__(name: str) -> Any:

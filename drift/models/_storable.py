@@ -29,7 +29,6 @@ _HOMES = {entry.name: f"drift.models.{entry.home}" for entry in ENTRIES} | {
     "Projector": "drift.models._linalg.span",
     "Prototypes": "drift.models._template.prototypes",
     "RBF": "drift.kernels",
-    "RestScores": "drift.models._linalg.leave_one_out",
     "SharedStore": "drift.models._store.shared_supports",
     "SharedSupports": "drift.models._store.shared_supports",
     "SupportSet": "drift.models._store.supports",

@@ -168,8 +168,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         """Model of a new class, over the shared store if it can be."""
         model = self.model.clone()
         model._share_guard(self._guard)
-        apart = self.models and self._shared is None  # as those of an older version may be
-        if apart or not model._shares_supports:
+        if not model._shares_supports:
             return model
         from drift.models._store.shared_supports import SharedStore, SharedSupports  # noqa: PLC0415
 

@@ -134,7 +134,7 @@ class VotedPerceptron(KernelClassifier):
             self._survived.append(0.0)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_last_score": 0.0}  # of no meaning beyond one step
+        return super().__getstate__() | {"_last_score": 0.0}  # of no meaning beyond one step
 
     def _score(self) -> float:
         if not self._signs:

@@ -132,10 +132,10 @@ class ROMMA(KernelClassifier):
         for content, numbers in self._numbers.items():
             values = dict(content)
             examples.append(([(name, values[name]) for name in in_order([*values])], [*numbers]))
-        return self.__dict__ | {"_numbers": examples}
+        return super().__getstate__() | {"_numbers": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state | {"_weights": state.get("_weights", {})})
+        super().__setstate__(state)
         self._numbers = {frozenset(values): tuple(held) for values, held in state["_numbers"]}
 
     def _noisy(self, x: Features, score: float) -> tuple[float, float]:

@@ -2,9 +2,9 @@
 
 import builtins
 import errno
+import hashlib
 import logging
 import os
-import re
 import resource
 import signal
 import stat
@@ -12,14 +12,13 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
 from drift.consumers.checkpoints.checkpoint import from_bytes
-from drift.consumers.checkpoints.file_format import describe, load, naming
+from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.errors import (
     CheckpointError,
@@ -28,7 +27,6 @@ from drift.errors import (
     FencedError,
     ParameterError,
 )
-from drift.kernels import Polynomial
 from drift.models import LBP
 
 TP = ("news", 0)
@@ -213,6 +211,20 @@ def test_another_configuration_is_refused_with_the_difference(root):
     assert CheckpointFolder(root).claim(TP).checkpoint.offsets == {TP: 4}
 
 
+def test_a_checkpoint_in_an_older_format_is_refused_and_stays_as_it_is(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    save(folder, folder.claim(TP).epoch, 3)
+    path = folder.folder(TP) / "checkpoint-00000001-0000000001.drift"
+    older = bytearray(path.read_bytes()[:-32])
+    older[8] -= 1  # the version of the format
+    path.write_bytes(bytes(older) + hashlib.sha256(older).digest())
+    before = names(folder), path.read_bytes()
+    for call in (folder.claim, folder.newest):
+        with pytest.raises(CheckpointError, match=rf"{path.name}: the checkpoint was written in"):
+            call(TP)
+    assert (names(folder), path.read_bytes()) == before
+
+
 def test_a_parameter_that_came_later_means_what_was_before(tmp_path, monkeypatch):
     before = CheckpointFolder(tmp_path, {"model": "LBP", "model.budget": 5})
     epoch, _ = before.claim(TP)
@@ -227,20 +239,6 @@ def test_a_parameter_that_came_later_means_what_was_before(tmp_path, monkeypatch
         '  model.columns: "float32" in the checkpoint, "float64" now',
         "  model.rows: absent in the checkpoint, 1 now",
     ]
-
-
-def test_a_worker_of_before_goes_on_under_its_settings_and_those_of_now(tmp_path):
-    data = (Path(__file__).parent / "data" / "normalized-1.drift").read_bytes()
-    before = describe(data).header["configuration"]
-    place = CheckpointFolder(tmp_path).folder(TP)
-    place.mkdir(parents=True)
-    (place / "checkpoint-00000001-0000000001.drift").write_bytes(data)
-    for now in (before, before | {"model.model.kernel.normalize": "rows"}):
-        checkpoint = CheckpointFolder(tmp_path, now).newest(TP)
-        assert checkpoint.model.model.kernel == Polynomial(normalize="rows")
-    for name, value in (("model.model.budget", 7), ("model.model.kernel.normalize", False)):
-        with pytest.raises(ConfigurationError, match=re.escape(name)):
-            CheckpointFolder(tmp_path, before | {name: value}).newest(TP)
 
 
 @pytest.mark.parametrize(

@@ -192,19 +192,3 @@ def test_rows_whose_columns_do_not_fit_a_cache(model, classes):
     one, many = in_two_batches(model, X, y, 450)
     assert many.predict_many(X[300:]).tolist() == [one.predict_one(x) for x in as_dicts(X[300:])]
     assert pickle.dumps(many) == pickle.dumps(one)
-
-
-def test_classes_that_began_with_a_store_each_go_on_so(monkeypatch):
-    X, y = batch("clusters", classes=4)
-    one, other = (OneVsRest(VotedPerceptron(Linear())) for _ in range(2))
-    one.learn_many(X, y)
-    with monkeypatch.context() as before:
-        before.setattr(VotedPerceptron, "_shares_supports", False)
-        other.learn_many(X[:30], y[:30])
-    other = pickle.loads(pickle.dumps(other))
-    known = set(other.models)
-    other.learn_many(X[30:], y[30:])
-    assert known < set(other.models)
-    assert other._shared is None
-    assert other.predict_many(X).tolist() == one.predict_many(X).tolist()
-    assert other.n_mistakes == one.n_mistakes

@@ -1,7 +1,6 @@
 """Probabilities: one positive slope beside each model, learnt online, that changes no decision."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -139,18 +138,3 @@ def test_scores_of_any_size_have_probabilities():
         for y in (True, False, True, True):
             model.learn_one({"a": size, "b": size * y}, y)
             assert 0.0 <= model.predict_proba_one({"a": size})[True] <= 1.0
-
-
-def test_a_model_of_before_starts_with_the_logistic_function_of_its_score():
-    model = LBP(9)
-    for x, y in drifting_stream(60):
-        model.learn_one(x, y)
-    state = model._supports.__getstate__()
-    del state["store"]["calibration"]
-    model._supports.__setstate__(state)
-    x, y = next(random_stream())
-    p = model.predict_proba_one({"w1": 1.0})[True]
-    assert p == pytest.approx(1 / (1 + math.exp(-model.decision_function_one({"w1": 1.0}))))
-    before = pickle.dumps(model)
-    model.learn_one({"w1": 1.0}, True)
-    assert pickle.dumps(model) != before

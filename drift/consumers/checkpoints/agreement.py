@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["check_configuration", "check_identity"]
 
 
-def check_configuration(
-    path: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any], version: int
-) -> None:
+def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse a checkpoint that was written under another configuration.
 
     Parameters
@@ -27,17 +25,12 @@ def check_configuration(
         Its file.
     before, now
         The two configurations.
-    version
-        Of its format.
 
     Raises
     ------
     ConfigurationError
         With a line for each difference.
     """
-    if version == 1:  # its settings had true for what is "rows" now, and may not have changed
-        rows = {name for name, value in before.items() if value == "rows"}
-        now = {**now} | {name: "rows" for name in rows if now.get(name) is True}
     before = _with_later(before, now)
     names = before.keys() | now.keys()
     lines = _differences(*({name: _text(of, name) for name in names} for of in (before, now)))

@@ -27,12 +27,10 @@ from drift.errors import CheckpointError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Checkpoint", "build", "from_bytes", "to_bytes", "verify"]
+__all__ = ["Checkpoint", "from_bytes", "to_bytes", "verify"]
 
-#: Kernels whose `normalize` was True, in version 1, for what is "rows" since.
-_KERNELS = ("Linear", "Polynomial", "RBF")
 #: Fields of the header that the checkpoint has as they are.
-_AS_THEY_ARE = ("epoch", "sequence", "metrics", "time", "identity")
+_AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "time", "identity")
 
 _loads, _dumps = library()
 
@@ -194,7 +192,7 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
     check_signature(description, key)
     payload, _ = _parts(description)
     if description.header["payload"] == "drift":
-        state.decode(payload, description.version)
+        state.decode(payload)
     return description
 
 
@@ -234,7 +232,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     DamagedCheckpointError
         If these are not the bytes that were written.
     CheckpointError
-        If it is of a newer version, not signed with `key`, a pickle that is not allowed, or forged.
+        If it is in another format, not signed with `key`, a pickle that is not allowed, or forged.
 
     Examples
     --------
@@ -242,11 +240,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     >>> from_bytes(to_bytes(Checkpoint(LBP(budget=3), {("news", 0): 17}))).offsets
     {('news', 0): 17}
     """
-    return build(describe(data), key=key, allow_pickle=allow_pickle)
-
-
-def build(description: Description, *, key: bytes | None, allow_pickle: bool) -> Checkpoint:
-    """Return the checkpoint that a file describes, as `from_bytes` does."""
+    description = describe(data)
     check_signature(description, key)
     header = description.header
     payload, join = _parts(description)
@@ -254,28 +248,15 @@ def build(description: Description, *, key: bytes | None, allow_pickle: bool) ->
         _model(description, payload, allow_pickle=allow_pickle),
         _numbers(header["offsets"]),
         leader_epochs=_numbers(header["leader_epochs"]),
-        configuration=_configuration(description),
         join=join,
         **{name: header[name] for name in _AS_THEY_ARE},
     )
 
 
-def _configuration(description: Description) -> dict[str, Any]:
-    """Return a configuration as it would be written now."""
-    entries: dict[str, Any] = description.header["configuration"]
-    if description.version > 1:
-        return entries
-    kernels = {f"{name}.normalize" for name in entries if entries[name] in _KERNELS}
-    return {
-        name: "rows" if value is True and name in kernels else value
-        for name, value in entries.items()
-    }
-
-
 def _model(description: Description, payload: bytes, *, allow_pickle: bool) -> Any:
     kind = description.header["payload"]
     if kind == "drift":
-        return state.decode(payload, description.version)
+        return state.decode(payload)
     if kind != "pickle":
         raise CheckpointError(f"the model is stored as {kind!r:.40}, which drift does not know")
     if not allow_pickle:

@@ -3,7 +3,7 @@ r"""The file of a checkpoint, whatever the model in it.
 ::
 
     8 bytes   \x89drift\r\n                what the file is; a transfer as text shows
-    u32       version of this format: 2, and 1 before kernels had normalize="rows"
+    u32       version of this format and of the models' states, drift._format.FORMAT
     u32, u64  sizes of the header and of the payload, little-endian
     header    JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
     payload   the model: of drift.consumers.checkpoints.state, or a pickle; and behind it, as JSON
@@ -24,7 +24,7 @@ import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift import __version__
+from drift._format import FORMAT, check_format
 from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, DamagedCheckpointError
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import ObjectPath
 
 __all__ = [
-    "VERSION",
     "Description",
     "check_signature",
     "describe",
@@ -43,9 +42,6 @@ __all__ = [
     "naming",
     "seal",
 ]
-
-#: Version of the format that is written; this and older ones are read.
-VERSION = 2
 
 _MAGIC = b"\x89drift\r\n"
 _SIZES = struct.Struct("<8sIIQ")
@@ -85,7 +81,7 @@ def seal(header: dict[str, Any], payload: bytes, key: bytes | None) -> bytes:
         text = json.dumps(header | {"signed": key is not None}).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise CheckpointError(f"configuration and metrics must be JSON: {problem}") from problem
-    data = b"".join([_SIZES.pack(_MAGIC, VERSION, len(text), len(payload)), text, payload])
+    data = b"".join([_SIZES.pack(_MAGIC, FORMAT, len(text), len(payload)), text, payload])
     if key is not None:
         data += hmac.digest(key, data, "sha256")
     return data + hashlib.sha256(data).digest()
@@ -109,25 +105,21 @@ def describe(data: bytes) -> Description:
     DamagedCheckpointError
         If these are not the bytes that were written.
     CheckpointError
-        If they are of a newer version of drift.
+        If they are in the format of another version of drift.
     """
     if len(data) < _SIZES.size:
         raise DamagedCheckpointError(f"{_NOT_ONE}: {len(data)} bytes")
     magic, version, header_size, payload_size = _SIZES.unpack_from(data)
     if magic != _MAGIC:
         raise DamagedCheckpointError(f"{_NOT_ONE}: it starts with {data[:8]!r}")
-    if version > VERSION and hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]:
-        raise CheckpointError(
-            f"written in version {version} of the format, and drift {__version__} reads up to "
-            f"version {VERSION}: install the drift that wrote it, or a newer one"
-        )
+    whole = hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]
+    if whole:
+        check_format("the checkpoint", version)
     body = _SIZES.size + header_size + payload_size
     if len(data) not in {body + _DIGEST, body + 2 * _DIGEST}:
         raise DamagedCheckpointError(f"cut short or damaged: {len(data)} bytes")
-    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+    if not whole:
         raise DamagedCheckpointError("damaged: the checksum is wrong")
-    if version < 1:
-        raise CheckpointError(f"there is no version {version} of the format")
     signature = data[body:-_DIGEST] or None
     header = _header(data[_SIZES.size : _SIZES.size + header_size])
     payload = data[_SIZES.size + header_size : body]
@@ -158,8 +150,6 @@ def _header(text: bytes) -> dict[str, Any]:
         raise CheckpointError(f"the header is no JSON: {problem}") from problem
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
-    # What the first drift did not write.
-    header = {"identity": {}, "leader_epochs": [], **header}
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")

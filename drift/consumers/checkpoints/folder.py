@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from drift.consumers.checkpoints.agreement import check_configuration, check_identity
-from drift.consumers.checkpoints.checkpoint import Checkpoint, build, to_bytes
-from drift.consumers.checkpoints.file_format import describe, load, naming
+from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
+from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.crash_points import reached
@@ -194,16 +194,14 @@ class CheckpointFolder:
             path = self._files(partition).file(*which)
             try:
                 with naming(path):
-                    description = describe(load(path))
-                    checkpoint = build(description, key=self.key, allow_pickle=self.allow_pickle)
+                    data = load(path)
+                    checkpoint = from_bytes(data, key=self.key, allow_pickle=self.allow_pickle)
                     _check_offsets(partition, checkpoint)
             except DamagedCheckpointError as problem:
                 damaged.append(str(problem))
                 continue
             if self.configuration is not None:
-                check_configuration(
-                    path, checkpoint.configuration, self.configuration, description.version
-                )
+                check_configuration(path, checkpoint.configuration, self.configuration)
             return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
         raise CheckpointError(
             "all checkpoints are damaged, restore one of them, or start afresh with another folder "

@@ -41,9 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import is_text
 from drift.consumers.checkpoints import storable
-from drift.consumers.checkpoints.file_format import VERSION
 from drift.errors import CheckpointError
-from drift.kernels import Builtin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -90,7 +88,7 @@ def encode(model: Any) -> bytes:
     return b"".join([_HEAD.pack(len(text)), text, *encoder.blobs])
 
 
-def decode(payload: bytes, version: int = VERSION) -> Any:
+def decode(payload: bytes) -> Any:
     """Build the model that `encode` was given.
 
     Parameters
@@ -98,8 +96,6 @@ def decode(payload: bytes, version: int = VERSION) -> Any:
     payload
         What `encode` returned, or anything: the classes that are built are drift's and those
         registered, their numbers are checked before compiled code sees them.
-    version
-        Version of the format of the file that it is from.
 
     Returns
     -------
@@ -109,21 +105,21 @@ def decode(payload: bytes, version: int = VERSION) -> Any:
     Raises
     ------
     CheckpointError
-        If this is not what `encode` returns.
+        If this is not what `encode` returns, or in another format.
     """
     try:
-        return _decoded(payload, version)
+        return _decoded(payload)
     except CheckpointError:
         raise
     except Exception as problem:  # a forged tree can make any constructor fail
         raise storable.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
 
 
-def _decoded(payload: bytes, version: int) -> Any:
+def _decoded(payload: bytes) -> Any:
     (size,) = _HEAD.unpack_from(payload)
     blobs = memoryview(payload)[_HEAD.size + size :]
     tree = json.loads(payload[_HEAD.size : _HEAD.size + size], parse_constant=_no_constant)
-    decoder = _Decoder(blobs, version)
+    decoder = _Decoder(blobs)
     model = decoder.node(tree)
     if decoder.used != len(blobs):
         raise storable.refusal("more numbers than it has")
@@ -290,9 +286,8 @@ def _narrowest(values: Any) -> Any:
 class _Decoder:
     """Objects of nodes."""
 
-    def __init__(self, blobs: memoryview, version: int) -> None:
+    def __init__(self, blobs: memoryview) -> None:
         self._blobs = blobs
-        self._version = version
         self.used = 0
         self.objects: list[Any] = []
         self._values: dict[str, Any] = {}
@@ -388,10 +383,7 @@ class _Decoder:
         kind = storable.class_of(name)
         if not storable.is_value(kind):
             raise storable.refusal(f"{name} has no fields")
-        fields = self._state(state)
-        if self._version == 1 and issubclass(kind, Builtin):
-            fields = kind.of_version_1(fields)
-        value = kind(**fields)  # its own checks are made
+        value = kind(**self._state(state))  # its own checks are made
         return self._values.setdefault(json.dumps([name, state]), value)
 
     def _object(self, name: str, state: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["LeaveOneOutScores", "RestScores", "largest_by_row"]
+__all__ = ["LeaveOneOutScores", "largest_by_row"]
 
 #: Relative rounding error of one float64 operation.
 _UNIT = 2.0**-53
@@ -160,7 +160,3 @@ class LeaveOneOutScores(Part):
         surely = (margins - slack)[slots].max()  # the largest margin is no less than that
         tied = slots[(margins + slack)[slots] >= surely]
         return int(tied[self._born[tied].argmin()])
-
-
-#: What pickles and checkpoints of older versions call it.
-RestScores = LeaveOneOutScores

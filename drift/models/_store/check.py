@@ -66,7 +66,7 @@ def check_store(
     sizes, ids = np.asarray(state["sizes"]), np.asarray(state["ids"])
     values = np.asarray(state["values"])
     _check(type(state["wide"]) is bool and type(state["factor"]) is float, "the type of columns")
-    most = state.get("most", LARGEST)
+    most = state["most"]
     _check(type(most) is float and 0.0 < most <= LARGEST, "the largest value")
     _check(sizes.dtype == np.int32 and ids.dtype == np.int32, "the type of its numbers")
     for name in ("values", "weight", "scale", "squared"):

@@ -133,8 +133,8 @@ cdef class ColumnStore(Changes):
         check_store(state, order)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0
-        self.most = state.get("most", self.most)  # older versions have none
-        self.calibration = Calibration(*state.get("calibration", ()))
+        self.most = state["most"]
+        self.calibration = Calibration(*state["calibration"])
         self.factor = state["factor"]
         holes = set(state["free_columns"])
         self.reserve_slots(state["capacity"])

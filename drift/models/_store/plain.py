@@ -487,8 +487,8 @@ class ColumnStore:
 
         check_store(state, order, exact=True)
         self = cls(kernel, state["wide"], limit)
-        self.most = state.get("most", self.most)
-        self.calibration = Calibration(*state.get("calibration", ()))
+        self.most = state["most"]
+        self.calibration = Calibration(*state["calibration"])
         self.names = list(state["names"])
         self.columns = [{} for _ in self.names]
         self.free_columns = list(state["free_columns"])

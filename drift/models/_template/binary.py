@@ -107,13 +107,6 @@ class KernelClassifier(BinaryLabels):
             DEFAULT_KERNEL if kernel is None else kernel, budget, wide=self._wide
         )
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            if name != "_update_margin":  # an attribute of older versions
-                setattr(self, name, value)  # interns the name, as unpickling does by itself
-        if self.kernel is None and self._supports.kernel != DEFAULT_KERNEL:
-            self.kernel = self._supports.kernel  # the default of then, for clones, too
-
     @property
     def _guard(self) -> Guard:  # type: ignore[override]
         return self._supports.guard

@@ -40,7 +40,7 @@ class _Block:
 
 
 class Drawing:
-    """Model that draws numbers; its state has a `random.Random` as ``_rng``, as it always had.
+    """Model that draws numbers; its state has a `random.Random` as ``_rng``.
 
     Examples
     --------
@@ -68,7 +68,8 @@ class Drawing:
         return block.numbers[taken]
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__ | {"_rng": self._rng.after(self._taken)}
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]  # the model's
+        state["_rng"] = self._rng.after(self._taken)
         del state["_taken"]
         return state
 

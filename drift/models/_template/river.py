@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from river import base
 
 from drift._checks import counted, weight_of
+from drift._format import FORMAT, check_format
 from drift.errors import DriftError, ParameterError
 from drift.models._store import supports
 from drift.models._store.class_labels import UNSEEN
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["ONE", "Calibrated", "Guarded", "ModelWrapper", "OnlineClassifier", "Scored"]
+__all__ = ["ONE", "Calibrated", "Guarded", "ModelWrapper", "OnlineClassifier", "Scored", "Stored"]
 
 #: The weight of examples without one: the very object, which says so in no time.
 ONE = 1.0
@@ -49,7 +50,20 @@ class ModelWrapper:
         return f"{type(self).__name__} (\n  model={inner}\n)"
 
 
-class Guarded(Part):
+class Stored(Part):
+    """A model whose state, as pickles and checkpoints hold it, says in which format it is."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_format": FORMAT}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        check_format(f"this {type(self).__name__}", state.get("_format", FORMAT - 1))
+        for name, value in state.items():
+            if name != "_format":
+                setattr(self, name, value)  # interns the name, as unpickling does by itself
+
+
+class Guarded(Stored):
     """A model with a guard of its own, which is no part of its state: copies get another."""
 
     def __init__(self) -> None:
@@ -57,14 +71,14 @@ class Guarded(Part):
         self._guard: Guard = supports.Guard()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_guard"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_guard"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        super().__setstate__(state)
         self._guard = supports.Guard()
 
 
-class Calibrated(Part):
+class Calibrated(Stored):
     """A model whose scores are not those of one store: it has a calibration of its own."""
 
     def __init__(self) -> None:
@@ -72,16 +86,14 @@ class Calibrated(Part):
         self._calibration = supports.Calibration()
 
     def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {**state, "_calibration": self._calibration.numbers()}
+        return super().__getstate__() | {"_calibration": self._calibration.numbers()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        calibration = supports.Calibration(*state.get("_calibration", ()))
-        take: Any = getattr(super(), "__setstate__", self.__dict__.update)
-        take(state | {"_calibration": calibration})
+        super().__setstate__(state)
+        self._calibration = supports.Calibration(*state["_calibration"])
 
 
-class OnlineClassifier(base.MiniBatchClassifier, Part):
+class OnlineClassifier(base.MiniBatchClassifier, Stored):
     """What every model shares, whatever its scores and labels are.
 
     While a thread works on a model, any other gets RuntimeError.
