@@ -131,7 +131,7 @@ class Tracker(OnlineClassifier):
     @property
     def _zeros(self) -> bool:  # type: ignore[override]
         """Of sparse rows zeros count for nothing, and there are many in the arrays they come in."""
-        return not self._core.record()["sparse"]
+        return not self._core.sparse
 
     @property
     def _guard(self) -> Guard:  # type: ignore[override]
@@ -139,12 +139,10 @@ class Tracker(OnlineClassifier):
         return guard
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_core": self._core.state()}
+        return super().__getstate__() | {"_core": self._core.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            if name != "_core":
-                setattr(self, name, value)
+        super().__setstate__({name: value for name, value in state.items() if name != "_core"})
         self.budget = check_integer("budget", self.budget)
         self._core = self._new_core(0)
         self._core.restore(state["_core"])

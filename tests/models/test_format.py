@@ -8,7 +8,7 @@ import pytest
 from drift import __version__
 from drift._format import FORMAT
 from drift.errors import CheckpointError
-from drift.models import LBP, MODELS, Averaged, OneVsRest, StructuredProjectron
+from drift.models import LBP, MODELS, Averaged, OneVsRest, StructuredProjectron, Tracker
 from drift.models._template.river import Stored
 
 
@@ -32,6 +32,7 @@ def changed(model, change):
     "model",
     [
         *(kind() for kind in MODELS.values()),
+        Tracker(3),
         Averaged(LBP(3)),
         OneVsRest(LBP(3)),
         StructuredProjectron(max, min),

@@ -43,11 +43,6 @@ def check_state(plan: Plan, state: Any) -> None:
         What `TrackerCore.state` returns.
     """
     _check(type(state) is dict, "no dict")
-    if "arrays" not in state:
-        raise ValueError(
-            "this is the state of a Tracker of before drift 0.3.0, which had other members: train "
-            "it anew, or go on with drift 0.2"
-        )
     _check(set(state) == set(_PARTS), "its parts")
     for name in ("auto", "sparse"):
         _check(type(state[name]) is bool, name)

@@ -145,6 +145,11 @@ cdef class TrackerCore:
             self.leave()
 
     @property
+    def sparse(self):
+        """Whether rows are sparse."""
+        return bool(self.memory.t.sparse)
+
+    @property
     def n_learnt(self):
         """Number of examples learnt."""
         return int(self.memory.t.sums.learnt)

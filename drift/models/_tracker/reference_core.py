@@ -54,6 +54,12 @@ class TrackerCore:
         return classes
 
     @property
+    def sparse(self) -> bool:
+        """Whether rows are sparse."""
+        sparse: bool = self._state.sparse
+        return sparse
+
+    @property
     def n_learnt(self) -> int:
         """Number of examples learnt."""
         return int(self._state.sums[c.LEARNT])
