@@ -59,7 +59,7 @@ CHANGES: dict[str, list[Edit]] = {
     "no fast descent": _tables(_RATES, _RATES.replace("1.5)", "0.0)").replace("8.0)", "0.0)")),
     "no AdaGrad": _tables(_RATES, _RATES.replace("0.25", "0.0")),
     "no linear Kalman filter": [
-        ("linear.h", "cell[3] += step * share;", "cell[3] += 0.0f * step * share;")
+        ("linear.h", "cell[kalman] += step * share;", "cell[kalman] += 0.0f * step * share;")
     ],
     "bias of sparse rows as a word": _tables("SPARSE_BIAS = 0.2", "SPARSE_BIAS = 1.0"),
     "no catching up": _tables(

@@ -125,7 +125,7 @@ FORGED = {
     "a size below 0": (array("sizes", put(0, -1)), "sizes"),
     "a size too large": (array("sizes", put(0, 2**31 - 1)), "sizes"),
     "sizes of another type": (array("sizes", lambda sizes: sizes.astype(np.int64)), "sizes"),
-    "a slot less": (array("sizes", lambda sizes: sizes[:-1]), "sizes"),
+    "a slot less": (array("sizes", lambda sizes: sizes[:-1]), "sizes|free slot"),
     "a feature below 0": (array("numbers", put(0, -1)), "feature that there is not"),
     "a feature that there is not": (array("numbers", put(1, 2)), "feature that there is not"),
     "features out of order": (array("numbers", swapped), "out of order"),

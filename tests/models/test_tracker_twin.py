@@ -70,7 +70,7 @@ def same_state(one, other):
         for name, array in one[part].items():
             assert (array.dtype, array.shape) == (other[part][name].dtype, other[part][name].shape)
     for name in ("gates", "maps", "errors", "losses", "sums"):
-        most = 1.5 if name == "errors" else 1e-5  # a member's best two classes may be equal
+        most = 4.0 if name == "errors" else 1e-5  # a member's best two classes may be equal
         assert one["arrays"][name] == pytest.approx(other["arrays"][name], rel=1e-4, abs=most)
 
 

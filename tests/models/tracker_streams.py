@@ -110,7 +110,7 @@ def gaps(n=150, seed=14):
         yield x, y
 
 
-def jumps(n=150, seed=15):
+def jumps(n=150, seed=18):
     """A number that jumps to another level, and one whose steps shrink for good."""
     rng = random.Random(seed)
     for t in range(n):

@@ -9,7 +9,7 @@ import numpy as np
 from drift.errors import LabelError
 from drift.models._store.class_labels import check_class
 from drift.models._tracker.names import NUMBER_BITS
-from drift.models._tracker.tables import ARRAYS, DENSE_NAMES, SLOTS, n_knots
+from drift.models._tracker.tables import ARRAYS, DENSE_NAMES, sizes_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,10 +105,9 @@ def _check_arrays(plan: Plan, state: dict[str, Any]) -> None:
         "experts": plan.n_experts,
         "rows": known + 1 if known > 2 else 1,
         "slots": len(state["supports"]["sizes"]),
-        "cells": 1 + (SLOTS if sparse else len(names)),
-        "knots": n_knots(len(names), pairs=bool(state["pairs"])),
-        "names": np.size(arrays["common"]) if sparse else len(names),
     }
+    n = np.size(arrays["common"]) if sparse else len(names)
+    sizes |= sizes_of(n, pairs=bool(state["pairs"]), sparse=sparse)
     for name, table in stored.items():
         array, shape = arrays[name], table.sized(sizes)
         good = type(array) is np.ndarray and array.dtype == table.type and array.shape == shape
@@ -123,9 +122,12 @@ def _check_arrays(plan: Plan, state: dict[str, Any]) -> None:
 
 
 def _check_values(arrays: dict[str, NDArray[Any]], *, sparse: bool) -> None:
-    factors, features, covariances = (arrays[k] for k in ("factors", "features", "covariances"))
+    factors, covariances = arrays["factors"], arrays["covariances"]
     _check(((factors > 0.0) & (factors <= 1.0)).all(), "factors")
-    _check((np.delete(features, [0, 5], axis=1) >= 0.0).all(), "features")  # all but mean and last
+    for name in ("features", "deviations"):  # all but mean and last
+        _check((np.delete(arrays[name], [0, 5], axis=-1) >= 0.0).all(), name)
+    weights = arrays["means"][..., 1]
+    _check(((weights >= 0.0) & (weights <= 1.0)).all(), "means")
     mirrored, diagonal = covariances.swapaxes(1, 2), np.diagonal(covariances, axis1=1, axis2=2)
     apart = abs(covariances - mirrored).max(initial=0.0)
     _check((diagonal >= 0.0).all() and apart <= _ROUNDING * diagonal.max(), "covariances")

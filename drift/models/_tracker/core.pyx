@@ -33,7 +33,6 @@ cdef extern from "core.h":
     int drift_supports_add(void *, int, const int32_t *, const double *, int) nogil
     void drift_learn(DriftTracker *, int, double) nogil
     int drift_rows_of(int) nogil
-    int drift_n_knots(int, int) nogil
     enum: DRIFT_N_GATE_WALKS, DRIFT_N_MAPS
     enum: DRIFT_SLOTS, DRIFT_FEW_NAMES, DRIFT_MANY_NAMES, DRIFT_DENSE_NAMES, DRIFT_FEW_EXAMPLES
     double DRIFT_SPARSE_SHARE, DRIFT_SPARSE_VALUES, DRIFT_COMMON_SHARE
@@ -78,7 +77,7 @@ cdef class TrackerCore:
     cdef State new_state(self, dict room):
         """Memory of a tracker with these parameters that knows nothing."""
         plan = self.plan
-        least = {"rows": 1, "classes": 2, "slots": 0, "cells": 1, "knots": 1, "names": 0, "inputs": 64}
+        least = {"rows": 1, "classes": 2, "slots": 0, "inputs": 64} | tables.sizes_of(0, pairs=False, sparse=False)
         own = {"members": plan.n_members, "experts": plan.n_experts, "kernels": len(plan.kernels)}
         state = State(least | room | own)
         state.arrays["widths"][:] = plan.kernels
@@ -233,12 +232,12 @@ cdef class TrackerCore:
         cdef int rows = drift_rows_of(n)
         if rows <= self.memory.t.rows:
             return 0
-        size = 4 * (self.memory.t.experts * self.memory.t.slots + 6 * self.memory.t.cells + 4 * self.memory.t.knots)
         rows = max(rows, self.memory.t.rows + self.memory.t.rows // 2)
         try:
             self.memory.reserve({"rows": rows, "classes": max(rows, 2)})
         except MemoryError:
-            raise no_room(y, n, size) from None
+            held = [a for name, a in self.memory.arrays.items() if tables.ARRAYS[name].shape[0] == "rows"]
+            raise no_room(y, n, sum([a.nbytes // len(a) for a in held])) from None
         return 0
 
     cdef uint64_t insert(self) except? 0:
@@ -301,7 +300,7 @@ cdef class TrackerCore:
         memcpy(state.t.errors, t.errors, t.members * sizeof(double))
         memcpy(state.t.losses, t.losses, t.members * sizeof(double))
         state.t.sums[0] = t.sums[0]
-        state.t.sums.squares = state.t.sums.examples = state.t.sums.values = 0.0
+        state.t.sums.squares = state.t.sums.examples = state.t.sums.values = state.t.sums.context_squares = 0.0
         state.t.known, state.t.n_rows, state.t.draws = t.known, t.n_rows, t.draws
         self.memory, self.scale, self.free = state, scale, -1
 
@@ -332,9 +331,7 @@ cdef class TrackerCore:
         pairs = None if t.sparse else (<Dense>self.scale).pairs
         used = {
             "rows": t.n_rows, "slots": t.n_used, "members": t.members, "experts": t.experts,
-            "cells": 1 + (DRIFT_SLOTS if t.sparse else len(names)),
-            "knots": 1 + (0 if t.sparse else drift_n_knots(len(names), bool(pairs))),
-            "names": t.names if t.sparse else len(names),
+            **tables.sizes_of(t.names if t.sparse else len(names), pairs=bool(pairs), sparse=t.sparse),
         }
         return {
             "arrays": self.memory.stored(used), "supports": self.memory.supports(), "free": self.free,
@@ -350,7 +347,7 @@ cdef class TrackerCore:
         arrays = state["arrays"]
         sizes = {d: n for name, a in arrays.items() for d, n in zip(tables.ARRAYS[name].shape, a.shape) if isinstance(d, str)}
         sizes["classes"] = max(sizes["rows"], 2)
-        sizes["inputs"] = 64 + max([sizes["names"]] + state["supports"]["sizes"].tolist())
+        sizes["inputs"] = 64 + max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
         own = self.new_state(sizes | {"slots": 0})
         own.restore_supports(state["supports"])
         own.restore(arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.models._tracker.tables import ADAGRAD, DESCENT_DENSE, DESCENT_SPARSE, SPLINE_WALKS
+from drift.models._tracker.tables import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,13 +21,11 @@ class Expert(NamedTuple):
     Parameters
     ----------
     kernel
-        Its kernel over the supports, or that it is a linear model of the features, or a spline
-        (curves of each, surfaces of pairs).
+        Its kernel over the supports; else what it is called, as a linear model or splines.
     rate
-        Its learning rate; 0 for a Kalman filter, which finds its own, and of a spline what an
-        example adds to the variance of its weights.
+        Its learning rate over the supports, else 0.
     forgetting
-        Share of its coefficients that an insertion takes from it.
+        Share of its coefficients there that an insertion takes from it.
     weight
         What its score is multiplied by now: the mean of the gates' weights, each gate by its share
         of the calibration. It may be below 0, and they need not sum to 1.
@@ -50,11 +48,11 @@ class Experts(tuple[Expert, ...]):
 
     Examples
     --------
-    >>> curves = Expert("splines, Kalman", 1e-4, 0, -0.25, 0, 0)
+    >>> curves = Expert("slow splines", 0, 0, -0.25, 0, 0)
     >>> Experts([Expert("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), curves])
-    kernel                rate  forgetting   weight  error in %  log loss
-    RBF(2)                 0.5      0.0400    0.750        12.5     0.300
-    splines, Kalman     0.0001           -   -0.250         0.0     0.000
+    kernel                    rate  forgetting   weight  error in %  log loss
+    RBF(2)                     0.5      0.0400    0.750        12.5     0.300
+    slow splines                 -           -   -0.250         0.0     0.000
     """
 
     __slots__ = ()
@@ -75,7 +73,7 @@ class Experts(tuple[Expert, ...]):
         ]
 
     def __repr__(self) -> str:
-        line = "{:<18.18}  {:>6}  {:>10}  {:>7}  {:>10}  {:>8}".format
+        line = "{:<22.22}  {:>6}  {:>10}  {:>7}  {:>10}  {:>8}".format
         return "\n".join(line(*cells) for cells in (self._HEADS, *self._cells()))
 
     def _repr_html_(self) -> str:
@@ -107,10 +105,7 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
         for width in plan.kernels
         for rate, lost in zip(plan.rates, plan.lost, strict=True)
     ]
-    descent = DESCENT_SPARSE if record["sparse"] else DESCENT_DENSE
-    rules = zip(["SGD", "SGD", "AdaGrad", "Kalman"], [*descent, ADAGRAD, 0.0], strict=True)
-    heads += [(f"features, {rule}", rate, 0.0) for rule, rate in rules]
-    heads += [("splines, Kalman", walk, 0.0) for walk in SPLINE_WALKS]
+    heads += [(name, 0.0, 0.0) for names in FAMILIES.values() for name in names]
     gates, total = record["gates"], record["total"] or 1.0
     weights = record["maps"].reshape(len(gates), -1).sum(axis=1) @ gates
     columns = zip(heads, weights, record["errors"], record["losses"], strict=True)

@@ -73,6 +73,41 @@ static inline double drift_feature_standardise(DriftFeature *f, double x) {
     return deviation > 0.0 ? drift_clipped((x - f->mean) / deviation, DRIFT_CLIPPED) : 0.0;
 }
 
+/* Deviations of an example's values from the means of those before it; NaN where there is no value. */
+static void drift_look_back(DriftTracker *t) {
+    for (int j = 0; j < t->n_context / DRIFT_BESIDE; j++)
+        for (int h = DRIFT_N_HORIZONS * j; h < DRIFT_N_HORIZONS * (j + 1); h++) {
+            const double *mean = t->means + 2 * h;
+            t->back[h] = !drift_given(t->raw[j]) ? NAN : mean[1] > 0.0 ? t->raw[j] - mean[0] / mean[1] : 0.0;
+        }
+}
+
+/* Take an example's values into the running means. */
+static void drift_means_learn(DriftTracker *t) {
+    for (int j = 0; j < t->n_context / DRIFT_BESIDE; j++)
+        for (int h = 0; h < DRIFT_N_HORIZONS && drift_given(t->raw[j]); h++) {
+            double *mean = t->means + 2 * (DRIFT_N_HORIZONS * j + h);
+            mean[0] += (t->raw[j] - mean[0]) / DRIFT_HORIZONS[h];
+            mean[1] += (1.0 - mean[1]) / DRIFT_HORIZONS[h];
+        }
+}
+
+/* Standardise the deviations of the n-th example, beside its values; return the sum of squares of both. */
+static double drift_context_read(DriftTracker *t, double n, int learn) {
+    double sum = 0.0;
+    for (int j = 0; j < t->n_context / DRIFT_BESIDE; j++) {
+        double *z = t->beside + DRIFT_BESIDE * j, *curves = t->context_curves + DRIFT_BESIDE * j;
+        z[0] = t->standardised[j], curves[0] = t->curves[j];
+        for (int h = 0; h < DRIFT_N_HORIZONS; h++) {
+            DriftFeature feature = t->deviations[DRIFT_N_HORIZONS * j + h];
+            z[1 + h] = drift_feature_read(&feature, t->back[DRIFT_N_HORIZONS * j + h], n, curves + 1 + h);
+            if (learn) t->deviations[DRIFT_N_HORIZONS * j + h] = feature;
+        }
+        for (int k = 0; k < DRIFT_BESIDE; k++) sum += z[k] * z[k];
+    }
+    return sum;
+}
+
 /* Standardise the values of `d` features; return the sum of squares. With `learn` the statistics are kept. */
 DRIFT_CLONES static double drift_features_read(DriftFeature *features, const double *x, double *z, double *curves, int d, double n, int learn) {
     double sum = 0.0;

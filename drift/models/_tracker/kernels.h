@@ -4,7 +4,6 @@
 #ifndef DRIFT_KERNELS_H
 #define DRIFT_KERNELS_H
 
-static inline int drift_kernels_count(const DriftTracker *t) { return t->experts; }
 static void drift_kernels_part(DriftTracker *t) { drift_part(t->coefficients, (size_t)t->experts * t->slots, 1, 1); }
 
 /* A squared distance from an inner product; what is within rounding of 0 is 0. */

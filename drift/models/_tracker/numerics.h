@@ -3,9 +3,6 @@
 #ifndef DRIFT_NUMERICS_H
 #define DRIFT_NUMERICS_H
 
-/* Members of a tracker by default, for which there are loops of known length. */
-enum { DRIFT_USUAL = 22 };
-
 /* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series, summed in pairs, and in
    pairs of those, so that few wait for another one. */
 #define DRIFT_TERMS(k, factorial) (1.0 / (factorial) + r * (1.0 / ((factorial) * ((k) + 1.0))))

@@ -39,4 +39,4 @@ class Plan(NamedTuple):
     @property
     def n_members(self) -> int:
         """Number of all members."""
-        return self.n_experts + sum(FAMILIES.values())
+        return self.n_experts + sum(map(len, FAMILIES.values()))

@@ -16,7 +16,15 @@ import numpy as np
 
 from drift.models._tracker import tables as c
 from drift.models._tracker.names import NUMBER_BITS, STEP, hash_of, mix
-from drift.models._tracker.reference_scales import PRESENT, Point, keep, read, resized, turns
+from drift.models._tracker.reference_scales import (
+    PRESENT,
+    Point,
+    View,
+    keep,
+    read,
+    resized,
+    turns,
+)
 from drift.models._tracker.room import check_room
 
 if TYPE_CHECKING:
@@ -41,8 +49,8 @@ class State(SimpleNamespace):
 
 def new_state(plan: Plan, *, auto: bool, sparse: bool, rows: int = 1, names: int = 0) -> State:
     """Return the state of a tracker that has learnt nothing."""
-    sizes = {"members": plan.n_members, "experts": plan.n_experts, "slots": 0, "knots": 1}
-    sizes |= {"rows": rows, "names": names, "cells": 1 + c.SLOTS * sparse}
+    sizes = {"members": plan.n_members, "experts": plan.n_experts, "slots": 0, "rows": rows}
+    sizes |= c.sizes_of(names, pairs=False, sparse=sparse)
     stored = {name: a for name, a in c.ARRAYS.items() if a.stored}
     s = State(**{name: np.zeros(a.sized(sizes), a.type) for name, a in stored.items()})
     s.gates[:], s.covariances[:] = 1.0 / plan.n_members, c.GATE_PRIOR * np.eye(plan.n_members)
@@ -193,73 +201,130 @@ class Linear:
     below the prior.
     """
 
-    weights = "linear", (..., slice(0, 4))
+    weights, view, descents = ("linear", (..., slice(0, 4))), "plain", 2
 
-    @staticmethod
-    def scores(s: State, point: Point) -> Array:
+    @classmethod
+    def cells(cls, s: State, point: Point) -> Array:
+        """Cells by row, those of new names included."""
+        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)["cells"], 1)
+
+    @classmethod
+    def scores(cls, s: State, point: Point) -> Array:
         """Inner products, and a bias."""
-        cells = resized(s.linear, 1 + len(point.names), 1)[..., :4].astype(float)
-        cells[:, 1 + point.cells] *= point.inputs[:, np.newaxis]
-        scores: Array = cells[:, 0] + cells[:, 1 + point.cells].sum(axis=1)
+        view: View = getattr(point, cls.view)
+        cells = cls.cells(s, point)[..., : cls.descents + 2].astype(float)
+        products = cells[:, 1 + view.cells] * view.inputs[:, np.newaxis]
+        scores: Array = cells[:, 0] + products.sum(axis=1)
         return scores
 
-    @staticmethod
-    def learn(s: State, point: Point, step: Step) -> None:
-        """One step of each; over sparse rows those that fell behind take over or start anew."""
-        s.linear = resized(s.linear, 1 + len(point.names), 1)
-        places, x = np.append(0, 1 + point.cells), np.append(1.0, point.inputs)
-        cells, bias = s.linear[:, places].astype(float), c.SPARSE_BIAS**2 if s.sparse else 1.0
+    @classmethod
+    def learn(cls, s: State, point: Point, step: Step) -> None:
+        """One step of each."""
+        view, rows = getattr(point, cls.view), cls.cells(s, point)
+        places, x = np.append(0, 1 + view.cells), np.append(1.0, view.inputs)
+        cells, bias = rows[:, places].astype(float), c.SPARSE_BIAS**2 if s.sparse else 1.0
         gradients = step.gradients[:, np.newaxis] * x[:, np.newaxis]
         rates = c.DESCENT_SPARSE if s.sparse else c.DESCENT_DENSE
-        cells[:, 0, :2] += rates * gradients[:, 0, :2] * bias
-        cells[:, 1:, :2] += rates * gradients[:, 1:, :2]
-        cells[..., 4] += gradients[..., 2] ** 2
-        cells[..., 2] += c.ADAGRAD * gradients[..., 2] / (np.sqrt(cells[..., 4]) + 1e-6)
-        filter_step(cells[..., 3], cells[..., 5], x, step.of(3), 0.0)
-        s.linear[:, places] = cells
+        n = cls.descents
+        if n:
+            cells[:, 0, :n] += rates * gradients[:, 0, :n] * bias
+            cells[:, 1:, :n] += rates * gradients[:, 1:, :n]
+        cells[..., n + 2] += gradients[..., n] ** 2
+        cells[..., n] += c.ADAGRAD * gradients[..., n] / (np.sqrt(cells[..., n + 2]) + 1e-6)
+        filter_step(cells[..., n + 1], cells[..., n + 3], x, step.of(n + 1), 0.0)
+        rows[:, places] = cells
+        setattr(s, cls.weights[0], rows)
         if s.sparse:
-            patience = max(c.PATIENCE, c.PATIENCE_BY_WEIGHT * s.linear[..., 0].size)
-            s.lags = np.maximum(s.lags - np.diff([*step.losses[:2], step.loss]), 0.0)
-            if s.lags[0] > patience:
-                s.linear[..., 0], s.lags[0] = s.linear[..., 1], 0.0
-            if s.lags[1] > patience:
-                s.linear[..., 1], s.lags[1] = 0.0, 0.0
+            cls.catch_up(s, step)
+
+    @staticmethod
+    def catch_up(s: State, step: Step) -> None:
+        """Over sparse rows let those that fell behind take over, or start anew."""
+        patience = max(c.PATIENCE, c.PATIENCE_BY_WEIGHT * s.linear[..., 0].size)
+        s.lags = np.maximum(s.lags - np.diff([*step.losses[:2], step.loss]), 0.0)
+        if s.lags[0] > patience:
+            s.linear[..., 0], s.lags[0] = s.linear[..., 1], 0.0
+        if s.lags[1] > patience:
+            s.linear[..., 1], s.lags[1] = 0.0, 0.0
 
 
 class Splines:
     """Sums of curves and of surfaces of pairs, by diagonal Kalman filters whose weights walk."""
 
-    weights = "splines", 0
+    weights, view = ("splines", 0), "plain"
 
-    @staticmethod
-    def scores(s: State, point: Point) -> Array:
+    @classmethod
+    def cells(cls, s: State, point: Point) -> Array:
+        """Weights of the knots and their variances by row, those of new names included."""
+        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)["knots"], 2)
+
+    @classmethod
+    def scores(cls, s: State, point: Point) -> Array:
         """Weights of the knots around the values, by how near these are; and a bias."""
-        cells = resized(s.splines, n_knots(point), 2)[:, 0].astype(float)
-        x = point.near * point.scales
-        scores: Array = cells[:, 0] + np.einsum("rie,i->re", cells[:, 1 + point.knots], x)
+        view: View = getattr(point, cls.view)
+        cells, x = cls.cells(s, point)[:, 0].astype(float), view.near * view.scales
+        scores: Array = cells[:, 0] + np.einsum("rie,i->re", cells[:, 1 + view.knots], x)
         return scores
 
-    @staticmethod
-    def learn(s: State, point: Point, step: Step) -> None:
+    @classmethod
+    def learn(cls, s: State, point: Point, step: Step) -> None:
         """One step of each. Variances grow with how near a value is to a knot."""
         if s.sparse:
             return
-        s.splines = resized(s.splines, n_knots(point), 2)
-        places = np.append(0, 1 + point.knots)
-        near, x = np.append(1.0, point.near), np.append(1.0, point.near * point.scales)
-        cells = s.splines[:, :, places].astype(float)
+        view, rows = getattr(point, cls.view), cls.cells(s, point)
+        places = np.append(0, 1 + view.knots)
+        near, x = np.append(1.0, view.near), np.append(1.0, view.near * view.scales)
+        cells = rows[:, :, places].astype(float)
         for k, walk in enumerate(c.SPLINE_WALKS):
             filter_step(cells[:, 0, :, k], cells[:, 1, :, k], x, step.of(k), walk * near)
-        s.splines[:, :, places] = cells
+        rows[:, :, places] = cells
+        setattr(s, cls.weights[0], rows)
 
 
-def n_knots(point: Point) -> int:
-    """Return the number of a spline's weights once the example is learnt."""
-    return c.n_knots(len(point.names), pairs=bool(point.pairs))
+def sizes_after(s: State, point: Point) -> dict[str, int]:
+    """Return the dimensions once the example is learnt."""
+    names = len(s.common) if s.sparse else len(point.names)
+    return c.sizes_of(names, pairs=bool(point.pairs), sparse=s.sparse)
+
+
+class ContextLinear(Linear):
+    """The last two over the features beside their context, where there is one."""
+
+    weights, view, descents = ("context_linear", (..., slice(0, 2))), "context", 0
+
+    @classmethod
+    def cells(cls, s: State, point: Point) -> Array:
+        """Cells by row, those of new names included."""
+        return resized(s.context_linear, sizes_after(s, point)["context_cells"], 1)
+
+    @classmethod
+    def learn(cls, s: State, point: Point, step: Step) -> None:
+        """One step of each."""
+        s.context_linear = cls.cells(s, point)
+        if len(point.context.cells):
+            super().learn(s, point, step)
+
+
+class ContextSplines(Splines):
+    """Sums of curves of the features beside their context, where there is one."""
+
+    weights, view = ("context_splines", 0), "context"
+
+    @classmethod
+    def cells(cls, s: State, point: Point) -> Array:
+        """Weights of the knots and their variances by row, those of new names included."""
+        return resized(s.context_splines, sizes_after(s, point)["context_knots"], 2)
+
+    @classmethod
+    def learn(cls, s: State, point: Point, step: Step) -> None:
+        """One step of each."""
+        s.context_splines = cls.cells(s, point)
+        if len(point.context.cells):
+            super().learn(s, point, step)
 
 
 #: In the order of their members, as in `tables.FAMILIES`.
-FAMILIES: tuple[Any, ...] = (Kernels, Linear, Splines)
+FAMILIES: tuple[Any, ...] = (Kernels, Linear, Splines, ContextLinear, ContextSplines)
 
 
 # --- gates ---------------------------------------------------------------------------------------
@@ -371,8 +436,8 @@ def updated(before: State, found: Reading, y: Label, w: float) -> State:
     own = (np.arange(len(p)) == number)[:, np.newaxis] - p
     rows = slice(-len(scores), None)
     step, first = Step(w * own[rows], w * (p * (1.0 - p))[rows], losses, loss, before), 0
-    for family, n in zip(FAMILIES, c.FAMILIES.values(), strict=True):
-        members = slice(first, first + (n or s.plan.n_experts))
+    for family, names in zip(FAMILIES, c.FAMILIES.values(), strict=True):
+        members = slice(first, first + (len(names) or s.plan.n_experts))
         first = members.stop
         family.learn(s, point, step.of(members))
     keep(s, point)
@@ -426,5 +491,5 @@ def as_sparse(s: State, before: State) -> State:
     new.features[:] = before.features[[common[hashed] for hashed in sorted(common)]]
     for name in ("gates", "covariances", "maps", "errors", "losses", "sums", "classes", "draws"):
         setattr(new, name, getattr(s, name))
-    new.sums[[c.SQUARES, c.EXAMPLES, c.VALUES]] = 0.0
+    new.sums[[c.SQUARES, c.EXAMPLES, c.VALUES, c.CONTEXT_SQUARES]] = 0.0
     return new

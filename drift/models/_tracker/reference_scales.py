@@ -31,6 +31,30 @@ _MEAN, _VARIANCE, _COUNT, _SHARE, _LEVEL, _LAST = range(6)
 _STEPS, _RECENT, PRESENT, _SINCE, _ZERO = range(6, len(c.FEATURE))
 
 
+class View(NamedTuple):
+    """What linear experts and splines read of an example.
+
+    Parameters
+    ----------
+    cells, inputs
+        Cells of the linear experts, the bias left out, and their inputs.
+    knots, near, scales
+        Knots of the splines, the bias left out, how near each is, and one over the root of the
+        number of curves, or of surfaces.
+    """
+
+    cells: Array
+    inputs: Array
+    knots: Array
+    near: Array
+    scales: Array
+
+
+#: Of what is not dense there are no curves, and of wide rows there is no context.
+_NO_CURVES = np.zeros(0, int), np.zeros(0), np.zeros(0)
+_NOTHING = View(np.zeros(0, int), np.zeros(0), *_NO_CURVES)
+
+
 class Point(NamedTuple):
     """An example as it was read.
 
@@ -38,33 +62,25 @@ class Point(NamedTuple):
     ----------
     numbers, values
         Its features among the supports, ascending, and their values.
-    cells, inputs
-        Cells of the linear experts, the bias left out, and their inputs.
-    knots, near, scales
-        Knots of the splines, the bias left out, how near each is, and one over the root of the
-        number of curves, or of surfaces.
-    features
-        Statistics, by feature, once the example is learnt.
+    plain, context
+        Its features by themselves, and beside their context.
     names, pairs
-        Names then, and whether there are surfaces.
+        Names once the example is learnt, and whether there are surfaces.
     n_values
         Number of values that are not 0.
-    squares
-        Squared norm of the standardised features.
+    learnt
+        Arrays of the state then; and what is added to the sums of squared norms.
     """
 
     numbers: Array
     values: Array
-    cells: Array
-    inputs: Array
-    knots: Array
-    near: Array
-    scales: Array
-    features: Array
+    plain: View
+    context: View
     names: list[Hashable]
     pairs: bool | None
     n_values: int
-    squares: float = 0.0
+    learnt: dict[str, Array]
+    squares: tuple[float, float] = (0.0, 0.0)
 
     @property
     def squared(self) -> float:
@@ -79,8 +95,9 @@ def read(s: Any, x: Features) -> Point:
 
 def keep(s: Any, point: Point) -> None:
     """Let a state have what an example tells of scales."""
-    s.features, s.names, s.pairs = point.features, point.names, point.pairs
-    s.sums[[c.SQUARES, c.EXAMPLES, c.VALUES]] += point.squares, 1.0, point.n_values
+    vars(s).update(point.learnt, names=point.names, pairs=point.pairs)
+    s.sums[[c.EXAMPLES, c.VALUES]] += 1.0, point.n_values
+    s.sums[[c.SQUARES, c.CONTEXT_SQUARES]] += point.squares
     if not s.sparse:
         s.common = np.zeros(len(s.names), np.int32)
 
@@ -91,7 +108,7 @@ def turns(s: Any, point: Point) -> bool:
         return False
     if len(point.names) >= c.DENSE_NAMES:
         return True
-    active = np.count_nonzero(point.features[:, PRESENT])
+    active = np.count_nonzero(point.learnt["features"][:, PRESENT])
     if active <= c.FEW_NAMES:
         return False
     least = c.SPARSE_SHARE * (s.sums[c.EXAMPLES] + 1.0)
@@ -160,7 +177,7 @@ def _taken_in(f: Array, x: Array) -> Array:
     return np.where(given[:, np.newaxis], np.stack(new, axis=1), f)
 
 
-def _standardised(x: Array, mean: Array, variance: Array) -> Array:
+def _in_deviations(x: Array, mean: Array, variance: Array) -> Array:
     """Deviations from the mean, in units of the standard one; 0 of what does not vary."""
     deviation = np.sqrt(variance)
     varies, z = deviation > 0.0, np.zeros(len(x))
@@ -171,14 +188,17 @@ def _standardised(x: Array, mean: Array, variance: Array) -> Array:
 # --- dense features ------------------------------------------------------------------------------
 
 
-def _read_dense(s: Any, values: dict[Hashable, float]) -> Point:
-    """Standardise the features; a missing value is 0 then, and has no curve."""
-    known = set(s.names)
-    fresh = in_order([name for name, v in values.items() if name not in known and v == v])
-    names = s.names + fresh[: max(c.DENSE_NAMES - len(known), 0)]
-    n, absent = s.sums[c.EXAMPLES] + 1.0, np.array([name not in values for name in names], bool)
-    x = np.array([values.get(name, math.nan) for name in names], float)
-    f = resized(s.features, len(names), 0).copy()
+class Standardised(NamedTuple):
+    """Values in deviations from their means, 0 where missing; and which of them have a curve."""
+
+    z: Array
+    curved: Array
+    statistics: Array  # once they are learnt
+
+
+def _standardise(f: Array, x: Array, absent: Array, n: float) -> Standardised:
+    """Standardise the n-th example: NaN is missing; of an `absent` name the statistics tell."""
+    f = f.copy()
     f[(f[:, _COUNT] == 0.0) & ~np.isnan(x), _SINCE] = n - 1.0
     f = _taken_in(f, x)
     told = absent | ~np.isnan(x)
@@ -192,16 +212,50 @@ def _read_dense(s: Any, values: dict[Hashable, float]) -> Point:
     missing, x = np.where(absent, gaps, np.isnan(x)), np.where(absent, 0.0, x)
     variance = np.where(gaps, variance, share * (variance + (1.0 - share) * mean**2))
     mean = np.where(gaps, mean, share * mean)
-    z = np.where(missing, 0.0, _standardised(x, mean, variance))
-    squares = float(z @ z)
-    scale = math.sqrt((s.sums[c.SQUARES] + squares) / n + 1e-9)
-    inputs = (z / scale).astype(np.float32).astype(float)
-    some, n_values = np.flatnonzero(inputs), sum(v == v != 0.0 for v in values.values())
-    pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
+    z = np.where(missing, 0.0, _in_deviations(x, mean, variance))
     rare = (x == 0.0) & (2.0 * mean**2 <= (1.0 + 1e-9) * variance)  # 0, as in most examples
-    hats = _hats(np.flatnonzero(~missing & ~rare), z, pairs=pairs)
-    cells = np.arange(len(names))
-    return Point(some, inputs[some], cells, inputs, *hats, f, names, pairs, n_values, squares)
+    return Standardised(z, ~missing & ~rare, f)
+
+
+def _read_dense(s: Any, values: dict[Hashable, float]) -> Point:
+    """Standardise the features; a missing value is 0 then, and has no curve."""
+    known = set(s.names)
+    fresh = in_order([name for name, v in values.items() if name not in known and v == v])
+    names = s.names + fresh[: max(c.DENSE_NAMES - len(known), 0)]
+    n, absent = s.sums[c.EXAMPLES] + 1.0, np.array([name not in values for name in names], bool)
+    x = np.array([values.get(name, math.nan) for name in names], float)
+    z, curved, f = _standardise(resized(s.features, len(names), 0), x, absent, n)
+    n_values = sum(v == v != 0.0 for v in values.values())
+    pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
+    plain, squares = _view(z, curved, s.sums[c.SQUARES], n, pairs=pairs)
+    some = np.flatnonzero(plain.inputs)
+    learnt = {"features": f, "common": np.zeros(len(names), np.int32)}
+    context, beside = _NOTHING, 0.0
+    means = resized(s.means, min(len(names), c.CONTEXT), 0)
+    deviations = resized(s.deviations, len(means), 0)
+    if len(names) <= c.CONTEXT:
+        # Deviations from the means of the values before, which have weights of their own.
+        mean, weight = means[..., 0], means[..., 1]
+        x = np.where(absent, math.nan, x)[:, np.newaxis]
+        back = np.where(weight > 0.0, x - mean / np.where(weight > 0.0, weight, 1.0), 0.0 * x)
+        flat = deviations.reshape(-1, len(c.FEATURE))
+        found = _standardise(flat, back.ravel(), np.zeros(back.size, bool), n)
+        both = np.column_stack([z, found.z.reshape(back.shape)]).ravel()
+        curved = np.column_stack([curved, found.curved.reshape(back.shape)]).ravel()
+        context, beside = _view(both, curved, s.sums[c.CONTEXT_SQUARES], n, pairs=False)
+        deviations = found.statistics.reshape(deviations.shape)
+        step = np.stack([x - mean, 1.0 - weight], axis=-1) / np.array(c.HORIZONS)[:, np.newaxis]
+        means = means + np.where(np.isnan(x)[..., np.newaxis], 0.0, step)
+    learnt |= {"means": means, "deviations": deviations}
+    own = some, plain.inputs[some], plain, context
+    return Point(*own, names, pairs, n_values, learnt, (squares, beside))
+
+
+def _view(z: Array, curved: Array, squares: float, n: float, *, pairs: bool) -> tuple[View, float]:
+    """Return what the members read of standardised values, and their squared norm."""
+    own = float(z @ z)
+    inputs = (z / math.sqrt((squares + own) / n + 1e-9)).astype(np.float32).astype(float)
+    return View(np.arange(len(z)), inputs, *_hats(np.flatnonzero(curved), z, pairs=pairs)), own
 
 
 def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]:
@@ -250,11 +304,11 @@ def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
     place = np.searchsorted(s.common, numbers[common])
     given[place] = x[common]
     f = _taken_in(s.features, given)
-    x[common] = _standardised(x[common], f[place, _MEAN], f[place, _VARIANCE])
+    x[common] = _in_deviations(x[common], f[place, _MEAN], f[place, _VARIANCE])
     unit = (x / (math.sqrt(float(x @ x)) or math.inf)).astype(np.float32).astype(float)
     some = unit != 0.0
     numbers, unit = numbers[some], unit[some]
     cells, at = np.unique(numbers * c.SLOTS >> NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
-    hats = np.zeros(0, int), np.zeros(0), np.zeros(0)
-    return Point(numbers, unit, cells, inputs, *hats, f, s.names, s.pairs, len(found))
+    plain = View(cells, inputs, *_NO_CURVES)
+    return Point(numbers, unit, plain, _NOTHING, s.names, s.pairs, len(found), {"features": f})

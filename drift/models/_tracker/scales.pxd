@@ -32,6 +32,7 @@ cdef class Dense(Scale):
     cdef int n_present, n_active, n_new
     cdef int reserve(self, int n) except -1
     cdef int reserve_knots(self) except -1
+    cdef int make_context(self, int d) noexcept
     cdef int read_any(self, dict features) except -1
     cdef bint end_read(self, dict features) except -1
 

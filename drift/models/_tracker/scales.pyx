@@ -17,6 +17,7 @@ from libc.string cimport memcmp, memcpy, memset
 from drift.models._store.features import as_dict, culprit, in_order, index_of
 from drift.models._store.guard import IN_USE
 from drift.models._tracker.names import hash_of
+from drift.models._tracker.tables import sizes_of
 
 from drift.models._tracker.state cimport DriftFeature, DriftHats, DriftTracker, State
 
@@ -38,6 +39,10 @@ cdef extern from "core.h":
     void drift_hats(DriftHats *, const double *, int, int) nogil
     int drift_n_knots(int, int) nogil
     double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
+    void drift_look_back(DriftTracker *) nogil
+    void drift_means_learn(DriftTracker *) nogil
+    double drift_context_read(DriftTracker *, double, int) nogil
+    enum: DRIFT_CONTEXT, DRIFT_BESIDE, DRIFT_KNOTS
     double drift_feature_standardise(DriftFeature *, double) nogil
 
 cdef extern from "Python.h":
@@ -128,7 +133,9 @@ cdef class Dense(Scale):
         cdef DriftTracker *t = &self.state.t
         if n > t.inputs or n > t.names or n + 1 > t.cells:
             n += n // 4
-            self.state.reserve({"inputs": n + 8, "names": n, "cells": n + 1})
+            sizes = sizes_of(n, pairs=False, sparse=False)
+            del sizes["knots"]  # for which `reserve_knots` makes room
+            self.state.reserve(sizes | {"inputs": max(n + 8, DRIFT_BESIDE * sizes["context"])})
         return 0
 
     cdef int reserve_knots(self) except -1:
@@ -243,6 +250,21 @@ cdef class Dense(Scale):
                 t.values[t.n_values] = t.cell_values[j]
                 t.n_values += 1
         t.n_cells = d
+        self.make_context(d)
+        return 0
+
+    cdef int make_context(self, int d) noexcept:
+        """Read the example beside its context, if it has one."""
+        cdef DriftTracker *t = &self.state.t
+        cdef double n = t.sums.examples + 1.0, scale
+        cdef int j
+        t.n_context = DRIFT_BESIDE * d if d <= DRIFT_CONTEXT else 0
+        drift_look_back(t)
+        scale = sqrt((t.sums.context_squares + drift_context_read(t, n, False)) / n + 1e-9)
+        for j in range(t.n_context):
+            t.context_values[j] = <float>(t.beside[j] / scale)
+            t.input_cells[j] = j
+        drift_hats(&t.context_hats, t.context_curves, t.n_context, False)
         return 0
 
     cdef int enter(self) except -1:
@@ -267,6 +289,8 @@ cdef class Dense(Scale):
         t.sums.examples += 1.0
         t.sums.values += self.n_present
         t.sums.squares += drift_features_read(t.features, t.raw, t.standardised, t.curves, d, t.sums.examples, True)
+        t.sums.context_squares += drift_context_read(t, t.sums.examples, True)
+        drift_means_learn(t)
         self.names, self.fresh = self.next_names, NONE
         self.n_active += self.n_new
         self.pairs = self.next_pairs
@@ -289,6 +313,7 @@ cdef class Sparse(Scale):
         self.common, self.n_last = common, -1
         state.reserve({"cells": 1 + DRIFT_SLOTS})
         drift_hats(&state.t.hats, NULL, 0, False)
+        drift_hats(&state.t.context_hats, NULL, 0, False)
 
     cdef bint read(self, dict features, rows, int i) except -1:
         cdef DriftTracker *t = &self.state.t

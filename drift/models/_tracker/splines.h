@@ -6,11 +6,23 @@
 #ifndef DRIFT_SPLINES_H
 #define DRIFT_SPLINES_H
 
-static inline int drift_splines_count(const DriftTracker *t) { (void)t; return DRIFT_COUNT_splines; }
-static void drift_splines_part(DriftTracker *t) {
-    size_t size = (size_t)t->knots * DRIFT_SPLINES;
-    drift_part(t->splines, 2 * size, 2 * size, size);
+/* The weights of all rows, and where an example is on the curves. */
+typedef struct {
+    float *weights;
+    size_t size; /* numbers of a row's weights, and of their variances behind these */
+    const DriftHats *hats;
+} DriftCurves;
+
+static inline DriftCurves drift_splines_of(const DriftTracker *t) {
+    return (DriftCurves){t->splines, (size_t)t->knots * DRIFT_SPLINES, &t->hats};
 }
+static inline DriftCurves drift_context_splines_of(const DriftTracker *t) {
+    return (DriftCurves){t->context_splines, (size_t)t->context_knots * DRIFT_SPLINES, &t->context_hats};
+}
+
+static void drift_part_splines(DriftCurves own) { drift_part(own.weights, 2 * own.size, 2 * own.size, own.size); }
+static void drift_splines_part(DriftTracker *t) { drift_part_splines(drift_splines_of(t)); }
+static void drift_context_splines_part(DriftTracker *t) { drift_part_splines(drift_context_splines_of(t)); }
 
 /* Copy what the sides around a point have together, so that all knots are in one row of vectors; zeros behind. */
 static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__restrict numbers, const int32_t *__restrict knots, size_t first,
@@ -86,22 +98,30 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__
     }
 }
 
-static inline float *drift_splines_of(const DriftTracker *t, int row) { return t->splines + (size_t)row * t->knots * DRIFT_SIDE; }
-
-static void drift_splines_scores(DriftTracker *t, double *scores) {
-    for (int r = 0; r < t->n_rows; r++) drift_spline_sums(scores + (size_t)r * t->members, drift_splines_of(t, r), &t->hats);
+static void drift_score_splines(DriftTracker *t, DriftCurves own, double *scores) {
+    for (int r = 0; r < t->n_rows; r++) drift_spline_sums(scores + (size_t)r * t->members, own.weights + 2 * r * own.size, own.hats);
 }
+static void drift_splines_scores(DriftTracker *t, double *scores) { drift_score_splines(t, drift_splines_of(t), scores); }
+static void drift_context_splines_scores(DriftTracker *t, double *scores) { drift_score_splines(t, drift_context_splines_of(t), scores); }
 
-static void drift_splines_learn(DriftTracker *t, int first, int number, double w, double loss) {
-    (void)loss;
-    for (int r = 0; r < t->n_rows && !t->sparse; r++) {
+static void drift_learn_splines(DriftTracker *t, DriftCurves own, int first, int number, double w) {
+    for (int r = 0; r < t->n_rows; r++) {
+        float *weights = own.weights + 2 * r * own.size;
         double gradient[DRIFT_SPLINES], curvature[DRIFT_SPLINES];
         for (int c = 0; c < DRIFT_SPLINES; c++) {
             gradient[c] = w * drift_gradient(t, first + c, r, number);
             curvature[c] = w * drift_curvature(t, first + c, r);
         }
-        drift_spline_steps(drift_splines_of(t, r), drift_splines_of(t, r) + (size_t)t->knots * DRIFT_SPLINES, &t->hats, gradient, curvature);
+        drift_spline_steps(weights, weights + own.size, own.hats, gradient, curvature);
     }
+}
+static void drift_splines_learn(DriftTracker *t, int first, int number, double w, double loss) {
+    (void)loss;
+    if (!t->sparse) drift_learn_splines(t, drift_splines_of(t), first, number, w);
+}
+static void drift_context_splines_learn(DriftTracker *t, int first, int number, double w, double loss) {
+    (void)loss;
+    if (t->n_context) drift_learn_splines(t, drift_context_splines_of(t), first, number, w);
 }
 
 #endif

@@ -5,7 +5,7 @@ cdef extern from "core.h":
     ctypedef struct DriftFeature:
         double mean, variance, count, share, level, last, steps, recent, present, since, zero
     ctypedef struct DriftSums:
-        double total, mean_loss, mean_weight, squares, learnt, examples, values
+        double total, mean_loss, mean_weight, squares, learnt, examples, values, context_squares
     ctypedef struct DriftSupports:
         int32_t *sizes
         int capacity
@@ -29,15 +29,18 @@ cdef extern from "core.h":
         uint64_t *spare_keys
         double *squared
         double *chances
+        double *beside
+        double *context_curves
+        float *context_values
         double *gates
         double *covariances
         double *maps
         double *errors
         double *losses
-        int cells, classes, experts, inputs, kernels, knots, members, names, rows, slots
+        int cells, classes, context, experts, inputs, kernels, knots, members, names, rows, slots
         DriftSupports supports
-        DriftHats hats
-        int n_values, n_cells, sparse, known, n_rows, n_used, inserted, evicted, nearest, prediction
+        DriftHats hats, context_hats
+        int n_values, n_cells, n_context, sparse, known, n_rows, n_used, inserted, evicted, nearest, prediction
         double own
         uint64_t draws
 

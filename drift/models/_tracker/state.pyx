@@ -57,15 +57,16 @@ cdef class State:
 
     cdef int take(self, dict room, dict arrays) except -1:
         cdef void *found[64]
+        cdef int sizes[32]
         cdef int i, n = <int>len(ARRAYS)
         for i, name in enumerate(ARRAYS):
             found[i] = address(arrays[name])
-        sizes = [room[name] for name in sorted(room)]
-        # From here on nothing fails.
-        self.t.cells, self.t.classes, self.t.experts, self.t.inputs, self.t.kernels = sizes[:5]
-        self.t.knots, self.t.members, self.t.names, self.t.rows, self.t.slots = sizes[5:]
+        for i, name in enumerate(sorted(room)):
+            sizes[i] = room[name]
+        # From here on nothing fails. The struct begins with the arrays, in their order, and the dimensions, in theirs.
         self.arrays, self.room = arrays, room
-        memcpy(&self.t, found, n * sizeof(void *))  # which begins with the arrays, in their order
+        memcpy(&self.t, found, n * sizeof(void *))
+        memcpy(&self.t.cells, sizes, len(room) * sizeof(int))
         return 0
 
     cdef int reserve_slots(self, int n) except -1:

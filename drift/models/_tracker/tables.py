@@ -50,6 +50,14 @@ KNOTS, SPLINED = 9, 256
 #: Knots along a side of a surface, a deviation apart, and the features whose pairs have one.
 PAIR_KNOTS, PAIRED = 5, 16
 
+# --- context -------------------------------------------------------------------------------------
+
+#: Horizons, in examples, of the running means that a feature is compared with; where there are no
+#: more features than the second number.
+HORIZONS, CONTEXT = (8.0, 32.0, 128.0), 64
+#: Values of a feature beside its context: itself, and its deviation from each mean.
+BESIDE = 1 + len(HORIZONS)
+
 # --- gate and calibration ------------------------------------------------------------------------
 
 #: Of the gate's weights: variance at first, and what an example adds to it.
@@ -79,9 +87,17 @@ FEW_NAMES, SPARSE_SHARE, MANY_NAMES, SPARSE_VALUES, DENSE_NAMES = 256, 0.25, 102
 #: What such a share of the examples had, if they were so many, is standardised in sparse rows, too.
 COMMON_SHARE, FEW_EXAMPLES = 0.5, 8
 
-#: The families of members, in their order, and how many each has: of the kernel experts that
-#: follows from the parameters. Each has a header of its name here and a class in `reference.py`.
-FAMILIES = {"kernels": 0, "linear": 4, "splines": 2}
+_LINEAR = ("slow SGD", "fast SGD", "AdaGrad", "Kalman")
+_SPLINES = ("slow splines", "fast splines")
+#: The families of members, in their order, and what their members are called: those of the kernel
+#: experts follow from the parameters. Each has a class in `reference.py`.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "kernels": (),
+    "linear": _LINEAR,
+    "splines": _SPLINES,
+    "context_linear": tuple(f"context, {name}" for name in _LINEAR[2:]),
+    "context_splines": tuple(f"context, {name}" for name in _SPLINES),
+}
 
 
 class Array(NamedTuple):
@@ -115,16 +131,23 @@ FEATURE = (
     *("steps", "recent", "present", "since", "zero"),
 )
 #: Sums over the examples: of their weights, of losses that fade and of their weights, of squared
-#: norms; numbers of examples learnt, of examples since the scale began, and of values in these.
-SUMS = ("total", "mean_loss", "mean_weight", "squares", "learnt", "examples", "values")
+#: norms; numbers of examples learnt, of examples since the scale began, and of values in these; of
+#: squared norms with the context.
+SUMS = (
+    *("total", "mean_loss", "mean_weight", "squares", "learnt", "examples", "values"),
+    "context_squares",
+)
 
-TOTAL, MEAN_LOSS, MEAN_WEIGHT, SQUARES, LEARNT, EXAMPLES, VALUES = range(len(SUMS))
+(TOTAL, MEAN_LOSS, MEAN_WEIGHT, SQUARES, LEARNT, EXAMPLES, VALUES, CONTEXT_SQUARES) = range(
+    len(SUMS)
+)
 
 #: Every array. Dimensions: `members` of the list; `experts` over the supports and their `kernels`;
 #: `rows` of scores, one of two classes, else one for each and one for the next; `classes`, as many
 #: but at least two; `slots` of the supports; `cells` of the linear experts, the bias and one for
 #: each name or hash; `knots` of the splines, the bias included; `names` of features, in sparse rows
-#: those that are standardised, whose hashes are `common`; `inputs` of an example, and names.
+#: those that are standardised, whose hashes are `common`; `inputs` of an example, and names;
+#: `context`, the features that have one, whose members have `context_cells` and `context_knots`.
 ARRAYS = {
     "coefficients": Array("float32", ("rows", "experts", "slots")),
     "factors": Array("float64", ("experts",)),
@@ -132,6 +155,10 @@ ARRAYS = {
     "linear": Array("float32", ("rows", "cells", 6)),
     "lags": Array("float64", (2,)),
     "splines": Array("float32", ("rows", 2, "knots", 2)),
+    "context_linear": Array("float32", ("rows", "context_cells", 4)),
+    "context_splines": Array("float32", ("rows", 2, "context_knots", 2)),
+    "means": Array("float64", ("context", len(HORIZONS), 2)),  # and the weight of each
+    "deviations": Array("float64", ("context", len(HORIZONS), len(FEATURE))),
     "gates": Array("float64", (len(GATE_WALKS), "members")),
     "covariances": Array("float64", (len(GATE_WALKS), "members", "members")),
     "maps": Array("float64", (len(GATE_WALKS) * len(SLOPES) * len(FLOORS),)),
@@ -166,11 +193,30 @@ ARRAYS = {
     "last_numbers": Array("int32", ("inputs",), stored=False),
     "standardised": Array("float64", ("inputs",), stored=False),
     "curves": Array("float64", ("inputs",), stored=False),
+    # Deviations from the running means; values beside their context, standardised, as inputs of the
+    # linear experts, and for the curves.
+    "back": Array("float64", ("context", len(HORIZONS)), stored=False),
+    "beside": Array("float64", ("context", BESIDE), stored=False),
+    "context_values": Array("float32", ("context", BESIDE), stored=False),
+    "context_curves": Array("float64", ("context", BESIDE), stored=False),
     "keys": Array("uint64", ("inputs",), stored=False),
     "spare_keys": Array("uint64", ("inputs",), stored=False),
 }
 
 _TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "uint64": "uint64_t"}
+
+
+def sizes_of(names: int, *, pairs: bool, sparse: bool) -> dict[str, int]:
+    """Return the dimensions that follow from the number of names."""
+    context = 0 if sparse else min(names, CONTEXT)
+    return {
+        "cells": 1 + (SLOTS if sparse else names),
+        "knots": 1 if sparse else n_knots(names, pairs=pairs),
+        "names": names,
+        "context": context,
+        "context_cells": 1 + BESIDE * context,
+        "context_knots": 1 + KNOTS * BESIDE * context,
+    }
 
 
 def n_knots(names: int, *, pairs: bool) -> int:
@@ -201,11 +247,19 @@ def header() -> str:
     sums, feature = ", ".join(SUMS), ", ".join(FEATURE)
     lines.append(f"typedef struct {{ double {feature}; }} DriftFeature;")
     lines.append(f"typedef struct {{ double {sums}; }} DriftSums;")
-    own = {"features": "DriftFeature", "sums": "DriftSums"}
+    own = {"features": "DriftFeature", "deviations": "DriftFeature", "sums": "DriftSums"}
     fields = [f"{own.get(name, _TYPES[a.type])} *{name};" for name, a in ARRAYS.items()]
     dimensions = sorted({d for a in ARRAYS.values() for d in a.shape if isinstance(d, str)})
     lines.append(f"#define DRIFT_ARRAYS {' '.join(fields)} int {', '.join(dimensions)};")
-    for name, count in FAMILIES.items():
-        lines.append(f"#define DRIFT_COUNT_{name} {count}")
+    for name, members in FAMILIES.items():
+        lines.append(f"#define DRIFT_COUNT_{name} {len(members)}")
+    lines.append(f"enum {{ DRIFT_USUAL = {16 + sum(map(len, FAMILIES.values()))} }};")
+    by_rows = [(name, a.shape[1:]) for name, a in ARRAYS.items() if a.shape[0] == "rows"]
+    sizes = {
+        name: [f"(size_t)t->{d}" if isinstance(d, str) else str(d) for d in shape]
+        for name, shape in by_rows
+    }
+    uses = " ".join(f"X({name}, {' * '.join(size)})" for name, size in sizes.items())
+    lines.append(f"#define DRIFT_BY_ROWS(X) {uses}")
     lines.append("#define DRIFT_FAMILIES(X) " + " ".join(f"X({name})" for name in FAMILIES))
     return "\n".join(lines) + "\n"

@@ -16,10 +16,11 @@ enum { DRIFT_GATES = DRIFT_N_GATE_WALKS, DRIFT_GATE_MAPS = DRIFT_N_SLOPES * DRIF
 typedef struct {
     DRIFT_ARRAYS
     DriftSupports supports;
-    /* Of the example read last: number of its features and of its cells, squared norm, and what the splines read. */
-    int n_values, n_cells;
+    /* Of the example read last: numbers of its features, of its cells, and of those with the context, 0 where there is none;
+       squared norm; what the splines read. */
+    int n_values, n_cells, n_context;
     double own;
-    DriftHats hats;
+    DriftHats hats, context_hats;
     int sparse, known, n_rows; /* classes met, and scores of a member */
     int n_used; /* slots, those that are free included */
     int inserted, evicted, nearest; /* slots, or -1 */
@@ -31,6 +32,9 @@ static inline int drift_rows_of(int known) { return known > 2 ? known + 1 : 1; }
 
 /* Number of classes that have a score: two share one. */
 static inline int drift_scored(const DriftTracker *t) { return t->n_rows > 1 ? t->n_rows : 2; }
+
+/* Number of members of a family: of the kernel experts it follows from the parameters. */
+static inline int drift_count_of(const DriftTracker *t, int count) { return count ? count : t->experts; }
 
 /* Minus the gradient of a member's log loss in its score of a row. */
 static inline double drift_gradient(const DriftTracker *t, int member, int row, int number) {
@@ -121,7 +125,7 @@ static void drift_mix_maps(DriftTracker *t, int number, double *mapped) {
 
 static void drift_predict(DriftTracker *t) {
     double *first = t->scores, *mixed = t->chances + (size_t)DRIFT_GATES * t->classes;
-#define DRIFT_SCORES(family) drift_##family##_scores(t, first), first += drift_##family##_count(t);
+#define DRIFT_SCORES(family) drift_##family##_scores(t, first), first += drift_count_of(t, DRIFT_COUNT_##family);
     DRIFT_FAMILIES(DRIFT_SCORES)
 #undef DRIFT_SCORES
     drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
@@ -233,11 +237,9 @@ static void drift_add_class(DriftTracker *t) {
         t->n_rows = 3;
     }
     rows = (size_t)t->n_rows++;
-#define DRIFT_DOUBLE(array, size) memcpy(array + rows * (size), array + (rows - 1) * (size), (size) * sizeof *array)
-    DRIFT_DOUBLE(t->coefficients, (size_t)t->experts * t->slots);
-    DRIFT_DOUBLE(t->linear, (size_t)t->cells * DRIFT_CELL);
-    DRIFT_DOUBLE(t->splines, (size_t)t->knots * 2 * DRIFT_SPLINES);
-    DRIFT_DOUBLE(t->scores, n);
+#define DRIFT_DOUBLE(array, size) memcpy(t->array + rows * (size), t->array + (rows - 1) * (size), (size) * sizeof *t->array);
+    DRIFT_BY_ROWS(DRIFT_DOUBLE)
+#undef DRIFT_DOUBLE
     drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
 }
 
@@ -251,7 +253,7 @@ static void drift_learn(DriftTracker *t, int number, double w) {
     }
     drift_count(t, number, w, loss);
     if (number == t->known) drift_add_class(t);
-#define DRIFT_LEARN(family) drift_##family##_learn(t, first, number, w, loss), first += drift_##family##_count(t);
+#define DRIFT_LEARN(family) drift_##family##_learn(t, first, number, w, loss), first += drift_count_of(t, DRIFT_COUNT_##family);
     DRIFT_FAMILIES(DRIFT_LEARN)
 #undef DRIFT_LEARN
 }
