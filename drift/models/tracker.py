@@ -63,6 +63,11 @@ class Tracker(OnlineClassifier):
         or more, what half of them had is still standardised.
     seed
         Seed of the draws among supports to be evicted; None for another sequence each time.
+    late
+        Labels come later than the next example. A prediction then leaves a ticket: what the members
+        said, and the context that the example was in. The label finds it by the example's content,
+        whenever it comes and in whatever order, so that gates learn from what was really predicted.
+        Tickets take up to 64 MiB; see Notes.
 
     Raises
     ------
@@ -76,6 +81,12 @@ class Tracker(OnlineClassifier):
     once 0 was given for it, or where most examples have it and 0 is far from all of its values;
     else it is 0, as in texts. A feature whose values jump, or grow or shrink for good, is
     standardised anew within some fifty examples.
+
+    With ``late=True`` predictions are noted, and so change the model; without, they never do. An
+    example that is asked for several times in a row has one ticket, the same example later another,
+    and the first is taken first. Where tickets reach their bound, every second one goes, and every
+    second new one is kept from then on; an example without one teaches the members, and not the
+    gates. As long as no ticket waits, labels count as coming at once.
 
     `learn_one` takes a weight `w` of the example: it multiplies the loss, and with that the steps
     of all members and the coefficients of a new support. 0 changes nothing; above 1e6 it counts as
@@ -100,6 +111,7 @@ class Tracker(OnlineClassifier):
         forgetting: Sequence[float] | None = None,
         scale: str = "auto",
         seed: int | None = 0,
+        late: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
     ) -> None:
         self.budget = check_integer("budget", budget)
         self.kernels = kernels
@@ -107,6 +119,7 @@ class Tracker(OnlineClassifier):
         self.forgetting = forgetting
         self.scale = scale
         self.seed = check_seed(seed)
+        self.late = late
         self._core = self._new_core(secrets.randbits(64) if self.seed is None else self.seed)
 
     def _new_core(self, seed: int) -> Any:
@@ -119,7 +132,7 @@ class Tracker(OnlineClassifier):
         rates = check_numbers("rates", self.rates, above=True, most=MOST)
         experts = [(rate, lost) for rate in rates for lost in self._lost(rate)]
         by_rate, by_lost = zip(*experts, strict=True)
-        return Plan(self.budget, kernels, by_rate, by_lost)
+        return Plan(self.budget, kernels, by_rate, by_lost, bool(self.late))
 
     def _lost(self, rate: float) -> list[float]:
         """Shares of the coefficients that an insertion takes from the experts of a rate."""
@@ -182,7 +195,8 @@ class Tracker(OnlineClassifier):
         return self._learn_weighted(x, y, 1.0)
 
     def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
-        number = self._core.learn(x, y, min(w, MOST)) if w else self._core.predict(x)
+        core = self._core
+        number = core.learn(x, y, min(w, MOST)) if w else core.predict(x, notes=False)
         return None if number < 0 else self._core.classes[number]
 
     def _read(self, x: Features) -> None:

@@ -19,8 +19,23 @@ if TYPE_CHECKING:
 __all__ = ["check_state"]
 
 #: Beside the arrays, and of the supports.
-_PARTS = ("arrays", "supports", "free", "classes", "names", "pairs", "auto", "sparse", "draws")
+_PARTS = (
+    "arrays",
+    "supports",
+    "free",
+    "classes",
+    "names",
+    "pairs",
+    "auto",
+    "sparse",
+    "draws",
+    "tickets",
+)
 _SUPPORTS = {"sizes": np.int32, "numbers": np.int32, "values": np.float32}
+_TICKETS = {"keys": np.uint64, "numbers": np.int64, "sizes": np.int64, "tickets": np.uint8}
+_COUNTS: dict[str, type] = {"number": int, "stride": int, "oldest": float}
+#: Bytes of a ticket before its numbers: how many rows of scores, and how many deviations.
+_HEAD = 8
 #: Arrays without a number below 0.
 _AT_LEAST_0 = ("squared", "lags", "maps", "sums", "errors", "losses")
 #: By how much sums of weights may differ from 1, and a covariance from its mirror image.
@@ -51,6 +66,9 @@ def check_state(plan: Plan, state: Any) -> None:
     _check_names(state)
     _check_supports(plan, state)
     _check_arrays(plan, state)
+    _check((state["tickets"] is not None) == plan.late, "tickets")
+    if plan.late:
+        _check_tickets(plan, state["tickets"])
 
 
 def _check_classes(classes: Any) -> None:
@@ -93,6 +111,32 @@ def _check_supports(plan: Plan, state: dict[str, Any]) -> None:
     _check(((numbers >= 0) & (numbers < most)).all(), "a support's feature that there is not")
     slots = np.repeat(np.arange(len(sizes)), sizes)
     _check((np.diff(slots * 2**32 + numbers) > 0).all(), "a support's features out of order")
+
+
+def _check_tickets(plan: Plan, state: Any) -> None:
+    _check(type(state) is dict and set(state) == {*_TICKETS, *_COUNTS}, "tickets")
+    for name, kind in _TICKETS.items():
+        array = state[name]
+        good = type(array) is np.ndarray and array.dtype == kind and array.ndim == 1
+        _check(good, f"{name} of the tickets")
+    for name, whole in _COUNTS.items():
+        _check(type(state[name]) is whole and 0 <= state[name] < 2**63, f"{name} of the tickets")
+    numbers, sizes, data = state["numbers"], state["sizes"], state["tickets"]
+    n = len(numbers)
+    _check(len(state["keys"]) == len(sizes) == n, "their number")
+    _check(state["stride"] > 0, "stride of the tickets")
+    order = np.diff(numbers, prepend=0) > 0
+    _check(order.all() and (not n or numbers[-1] <= state["number"]), "numbers of the tickets")
+    _check((sizes >= _HEAD).all() and sizes.sum() == len(data), "sizes of the tickets")
+    starts = np.cumsum(sizes) - sizes
+    heads = data[starts[:, np.newaxis] + np.arange(_HEAD)].copy().view(np.int32)
+    rows, back = heads.T.astype(np.int64) if n else np.zeros((2, 0), np.int64)
+    _check((rows > 0).all() and (back >= 0).all(), "sizes in the tickets")
+    expected = _HEAD + 4 * (rows * plan.n_members + back)
+    _check((expected == sizes).all(), "sizes in the tickets")
+    for start, size, n_back in zip(starts.tolist(), sizes.tolist(), back.tolist(), strict=True):
+        numbers = np.frombuffer(data[start + _HEAD : start + size].tobytes(), np.float32)
+        _check(np.isfinite(numbers[: len(numbers) - n_back]).all(), "scores in the tickets")
 
 
 def _check_arrays(plan: Plan, state: dict[str, Any]) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 from drift.models._store.rows import Rows
 from drift.models._store.supports import Guard
 from drift.models._tracker.plan import Plan
+from drift.models._tracker.tickets import Tickets
 from drift.types import Features, Label
 
 __version__: str
 
 class TrackerCore:
     guard: Guard
+    tickets: Tickets | None
     plan: Plan
     def __init__(self, plan: Plan, scale: str, seed: int) -> None: ...
     @property
@@ -24,7 +26,7 @@ class TrackerCore:
     def n_supports(self) -> int: ...
     def read(self, x: Features) -> None: ...
     def score(self) -> tuple[int, list[float]]: ...
-    def predict(self, x: Features) -> int: ...
+    def predict(self, x: Features, notes: bool = ...) -> int: ...
     def learn(self, x: Features, y: Label, w: float) -> int: ...
     def learn_rows(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None

@@ -6,6 +6,7 @@ arithmetic in C (`tracker.h`), in which nothing fails and no signal handler runs
 """
 
 from libc.stdint cimport int32_t, uint64_t
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 import numpy as np
@@ -18,6 +19,7 @@ from drift.models._tracker import tables
 from drift.models._tracker.check import check_state
 from drift.models._tracker.names import hash_of
 from drift.models._tracker.room import no_room
+from drift.models._tracker.tickets import Tickets
 
 from drift.models._tracker.scales cimport Dense, Scale, Sparse
 from drift.models._tracker.state cimport DriftFeature, DriftTracker, State
@@ -31,7 +33,9 @@ cdef extern from "core.h":
     bint drift_inserts(const DriftTracker *, double) nogil
     uint64_t drift_choose(DriftTracker *, int, int32_t *, double *) nogil
     int drift_supports_add(void *, int, const int32_t *, const double *, int) nogil
-    void drift_learn(DriftTracker *, int, double) nogil
+    void drift_learn(DriftTracker *, int, double, int) nogil
+    void drift_read_said(DriftTracker *, const float *, int) nogil
+    enum: DRIFT_NOTHING, DRIFT_SAYS, DRIFT_SAID, DRIFT_BESIDE, DRIFT_N_HORIZONS
     int drift_rows_of(int) nogil
     enum: DRIFT_N_GATE_WALKS, DRIFT_N_MAPS
     enum: DRIFT_SLOTS, DRIFT_FEW_NAMES, DRIFT_MANY_NAMES, DRIFT_DENSE_NAMES, DRIFT_FEW_EXAMPLES
@@ -56,11 +60,13 @@ cdef class TrackerCore:
     cdef dict numbers  # of the classes
     cdef State memory
     cdef Scale scale
-    cdef bint auto, busy, predicted
+    cdef readonly object tickets  # None where labels come at once
+    cdef bint auto, busy, predicted, noted
     cdef int budget, free  # slot that no support is in, once the budget is full
 
     def __init__(self, plan, scale, seed):
         self.plan, self.guard = plan, Guard()
+        self.tickets = Tickets() if plan.late else None
         self.classes, self.numbers = [], {}
         self.auto, self.budget, self.free = scale == "auto", min(plan.budget, 2**31 - 2), -1
         self.memory = self.new_state({})
@@ -69,7 +75,7 @@ cdef class TrackerCore:
         self.memory.t.draws = seed % 2**64
         arrays = self.memory.arrays
         arrays["gates"][:] = 1.0 / plan.n_members
-        arrays["covariances"][:] = tables.GATE_PRIOR * np.eye(plan.n_members)
+        arrays["covariances"][:] = (tables.LATE_PRIOR if plan.late else tables.GATE_PRIOR) * np.eye(plan.n_members)
         arrays["maps"][:] = 1.0 / len(arrays["maps"])
         arrays["factors"][:] = 1.0
         self.memory.t.sums.mean_loss, self.memory.t.sums.mean_weight = 0.7, 1.0
@@ -83,6 +89,7 @@ cdef class TrackerCore:
         state.arrays["widths"][:] = plan.kernels
         state.arrays["rates"][:] = np.tile(plan.rates, len(plan.kernels))
         state.arrays["kept"][:] = 1.0 - np.tile(plan.lost, len(plan.kernels))
+        state.arrays["walks"][:] = tables.LATE_WALKS if plan.late else tables.GATE_WALKS
         return state
 
     def __sizeof__(self):
@@ -112,6 +119,7 @@ cdef class TrackerCore:
         else:
             same = self.scale.take(x, x, None, 0)
         self.predicted = self.predicted and same
+        self.noted = self.noted and same
         return 0
 
     cdef int predict_point(self) noexcept:
@@ -119,6 +127,43 @@ cdef class TrackerCore:
             drift_predict(&self.memory.t)
             self.predicted = True
         return self.memory.t.prediction
+
+    cdef int note(self) except -1:
+        """Keep a ticket of the example that was predicted, one however often it is asked for in a row."""
+        cdef DriftTracker *t = &self.memory.t
+        cdef int head[2]
+        cdef int k, n = t.n_rows * t.members
+        cdef float *numbers
+        if self.tickets is None or self.noted:
+            return 0
+        head[0] = t.n_rows
+        head[1] = min(t.n_context // DRIFT_BESIDE, <int>len(self.scale.names)) * DRIFT_N_HORIZONS  # new names have none
+        ticket = PyBytes_FromStringAndSize(NULL, sizeof(head) + (n + head[1]) * sizeof(float))
+        memcpy(PyBytes_AS_STRING(ticket), head, sizeof(head))
+        numbers = <float *>(PyBytes_AS_STRING(ticket) + sizeof(head))
+        for k in range(n):
+            numbers[k] = <float>t.scores[k]
+        for k in range(head[1]):
+            numbers[n + k] = <float>t.back[k]
+        self.tickets.put(self.scale.content(), ticket)
+        self.scale.note()
+        self.noted = True
+        return 0
+
+    cdef int told_by(self, bytes ticket) except -1:
+        """Read the example in the context that it was predicted in; return what gates and maps are told."""
+        cdef DriftTracker *t = &self.memory.t
+        cdef const int *head
+        cdef const float *numbers
+        if ticket is None:
+            return DRIFT_SAYS if self.tickets is None or not len(self.tickets) else DRIFT_NOTHING
+        head = <const int *>PyBytes_AS_STRING(ticket)
+        numbers = <const float *>(head + 2)
+        if not self.noted:
+            self.scale.look_back(numbers + head[0] * t.members, head[1])
+            self.predicted = False
+        drift_read_said(t, numbers, head[0])
+        return DRIFT_SAID
 
     def read(self, x):
         """Take an example as the one that `score` is about; FeatureError changes nothing."""
@@ -132,14 +177,19 @@ cdef class TrackerCore:
         """Number of the class that is predicted, -1 before any was met, and each one's probability."""
         cdef int c
         self.predict_point()
+        self.note()
         return self.memory.t.prediction, [drift_probability(&self.memory.t, c) for c in range(self.memory.t.known)]
 
-    def predict(self, x):
+    def predict(self, x, bint notes=True):
         """Return the number of the class that is predicted; -1 before anything was learnt."""
+        cdef int prediction
         self.enter()
         try:
             self.take(x)
-            return self.predict_point()
+            prediction = self.predict_point()
+            if notes:
+                self.note()
+            return prediction
         finally:
             self.leave()
 
@@ -157,14 +207,22 @@ cdef class TrackerCore:
 
     def learn(self, x, y, double w):
         """Learn an example; return the number of the class that was predicted before."""
-        cdef int number, prediction
+        cdef int number, prediction, told = DRIFT_SAYS
+        cdef uint64_t key = 0
+        cdef bytes ticket = None
         self.enter()
         try:
             number = self.number_of(y)
             self.take(x)
+            if self.tickets is not None:
+                key = self.scale.content()
+                ticket = self.tickets.find(key)
+                told = self.told_by(ticket)
             prediction = self.predict_point()
-            if w != 0.0:
-                self.change(y, number, w)
+            tickets = self.tickets
+            self.change(y, number, w, told)
+            if ticket is not None and self.tickets is tickets:
+                tickets.drop(key)
             return prediction
         finally:
             self.leave()
@@ -188,7 +246,7 @@ cdef class TrackerCore:
         check_class(y)
         return -1
 
-    cdef int change(self, y, int number, double w) except -1:
+    cdef int change(self, y, int number, double w, int told) except -1:
         """Learn the example read last, which was predicted."""
         cdef DriftTracker *t = &self.memory.t
         cdef uint64_t draws = t.draws
@@ -205,6 +263,7 @@ cdef class TrackerCore:
         if turns:
             state = self.sparse_state()
             scale = Sparse(state, state.t.names)
+            tickets = Tickets()
         else:
             self.scale.enter()
             try:
@@ -215,13 +274,13 @@ cdef class TrackerCore:
                 raise
         # From here on nothing fails.
         self.classes, self.numbers = classes, numbers
-        self.predicted = False
-        drift_learn(t, number, w)
+        self.predicted = self.noted = False
+        drift_learn(t, number, w, told)
         t.draws = draws
         if turns:
-            self.turn(state, scale)
+            self.turn(state, scale, tickets)
             return 0
-        self.scale.learn()
+        self.scale.learn(told != DRIFT_SAYS)
         if t.inserted >= 0:
             t.n_used = max(t.n_used, t.inserted + 1)
             self.free = t.evicted
@@ -290,7 +349,7 @@ cdef class TrackerCore:
         state.t.sparse = True
         return state
 
-    cdef void turn(self, State state, Scale scale) noexcept:
+    cdef void turn(self, State state, Scale scale, tickets) noexcept:
         """Go over to sparse rows: supports and the weights of features are on another scale, and go."""
         cdef DriftTracker *t = &self.memory.t
         cdef size_t gates = DRIFT_N_GATE_WALKS * t.members
@@ -303,6 +362,8 @@ cdef class TrackerCore:
         state.t.sums.squares = state.t.sums.examples = state.t.sums.values = state.t.sums.context_squares = 0.0
         state.t.known, state.t.n_rows, state.t.draws = t.known, t.n_rows, t.draws
         self.memory, self.scale, self.free = state, scale, -1
+        if self.tickets is not None:
+            self.tickets = tickets  # of scores and examples on another scale
 
     # --- what there is -----------------------------------------------------------------------------
 
@@ -337,6 +398,7 @@ cdef class TrackerCore:
             "arrays": self.memory.stored(used), "supports": self.memory.supports(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
             "auto": self.auto, "sparse": bool(t.sparse), "draws": t.draws,
+            "tickets": None if self.tickets is None else self.tickets.state(),
         }
 
     def restore(self, state):
@@ -348,6 +410,7 @@ cdef class TrackerCore:
         sizes = {d: n for name, a in arrays.items() for d, n in zip(tables.ARRAYS[name].shape, a.shape) if isinstance(d, str)}
         sizes["classes"] = max(sizes["rows"], 2)
         sizes["inputs"] = 64 + max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
+        tickets = Tickets.restored(state["tickets"]) if self.plan.late else None
         own = self.new_state(sizes | {"slots": 0})
         own.restore_supports(state["supports"])
         own.restore(arrays)
@@ -356,7 +419,7 @@ cdef class TrackerCore:
         numbers = {label: number for number, label in enumerate(classes)}
         self.scale = Sparse(own, sizes["names"]) if state["sparse"] else Dense(own, names, state["pairs"])
         self.memory, self.free, self.auto, self.predicted = own, state["free"], state["auto"], False
-        self.classes, self.numbers = classes, numbers
+        self.classes, self.numbers, self.tickets, self.noted = classes, numbers, tickets, False
 
     def supports(self):
         """Return the supports, by name; those of sparse rows by hash."""

@@ -37,7 +37,7 @@ static DRIFT_INLINE void drift_feature_learn(DriftFeature *f, double x) {
 /* Whether an absent feature is missing rather than 0: it was given as 0 before, or half of the examples since the first
    have it and 0, standardised, would be clipped. One that does not vary is neither. */
 static DRIFT_INLINE int drift_has_gaps(const DriftFeature *f, double n) {
-    double far = DRIFT_CLIPPED * DRIFT_CLIPPED * f->variance;
+    double far = (1.0 - 1e-9) * DRIFT_CLIPPED * DRIFT_CLIPPED * f->variance; /* so that no tie hangs on rounding */
     return f->variance > 0.0 && (f->zero > 0.0 || (2.0 * f->present >= n - f->since && f->mean * f->mean >= far));
 }
 
@@ -73,18 +73,18 @@ static inline double drift_feature_standardise(DriftFeature *f, double x) {
     return deviation > 0.0 ? drift_clipped((x - f->mean) / deviation, DRIFT_CLIPPED) : 0.0;
 }
 
-/* Deviations of an example's values from the means of those before it; NaN where there is no value. */
+/* Deviations of an example's values from the means of those before it, as tickets keep them; NaN without a value, or one before. */
 static void drift_look_back(DriftTracker *t) {
     for (int j = 0; j < t->n_context / DRIFT_BESIDE; j++)
         for (int h = DRIFT_N_HORIZONS * j; h < DRIFT_N_HORIZONS * (j + 1); h++) {
             const double *mean = t->means + 2 * h;
-            t->back[h] = !drift_given(t->raw[j]) ? NAN : mean[1] > 0.0 ? t->raw[j] - mean[0] / mean[1] : 0.0;
+            t->back[h] = drift_given(t->raw[j]) && mean[1] > 0.0 ? (float)(t->raw[j] - mean[0] / mean[1]) : NAN;
         }
 }
 
-/* Take an example's values into the running means. */
-static void drift_means_learn(DriftTracker *t) {
-    for (int j = 0; j < t->n_context / DRIFT_BESIDE; j++)
+/* Take an example's values into the running means, those of features from `first` up to `last`. */
+static void drift_means_learn(DriftTracker *t, int first, int last) {
+    for (int j = first; j < last && j < t->n_context / DRIFT_BESIDE; j++)
         for (int h = 0; h < DRIFT_N_HORIZONS && drift_given(t->raw[j]); h++) {
             double *mean = t->means + 2 * (DRIFT_N_HORIZONS * j + h);
             mean[0] += (t->raw[j] - mean[0]) / DRIFT_HORIZONS[h];

@@ -97,6 +97,13 @@ static uint64_t drift_hash_bytes(const char *bytes, size_t size) {
     return state;
 }
 
+/* What a value of a feature, a number of 31 bits, adds to the key of its example. */
+static inline uint64_t drift_content(uint64_t number, double value) {
+    union { double real; uint64_t bits; } own;
+    own.real = value + 0.0; /* -0.0 is 0.0 */
+    return drift_mix(number ^ drift_mix(own.bits + drift_step));
+}
+
 static inline int drift_draw(uint64_t *state, int below) {
     *state += drift_step;
     return (int)((drift_mix(*state) >> 32) * (uint64_t)below >> 32);

@@ -24,12 +24,15 @@ class Plan(NamedTuple):
         Learning rates of a kernel's experts.
     lost
         Share of the coefficients of each that an insertion takes.
+    late
+        Whether labels come late, so that predictions leave tickets.
     """
 
     budget: int
     kernels: tuple[float, ...]
     rates: tuple[float, ...]
     lost: tuple[float, ...]
+    late: bool = False
 
     @property
     def n_experts(self) -> int:

@@ -35,7 +35,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["FAMILIES", "Reading", "State", "new_state", "reading", "updated"]
+__all__ = [
+    "FAMILIES",
+    "Reading",
+    "State",
+    "new_state",
+    "reading",
+    "ticket_of",
+    "told_by",
+    "updated",
+]
 
 
 class State(SimpleNamespace):
@@ -53,7 +62,8 @@ def new_state(plan: Plan, *, auto: bool, sparse: bool, rows: int = 1, names: int
     sizes |= c.sizes_of(names, pairs=False, sparse=sparse)
     stored = {name: a for name, a in c.ARRAYS.items() if a.stored}
     s = State(**{name: np.zeros(a.sized(sizes), a.type) for name, a in stored.items()})
-    s.gates[:], s.covariances[:] = 1.0 / plan.n_members, c.GATE_PRIOR * np.eye(plan.n_members)
+    prior = c.LATE_PRIOR if plan.late else c.GATE_PRIOR
+    s.gates[:], s.covariances[:] = 1.0 / plan.n_members, prior * np.eye(plan.n_members)
     s.maps[:], s.factors[:] = 1.0 / len(s.maps), 1.0
     s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] = 0.7, 1.0
     s.plan, s.auto, s.sparse, s.draws = plan, auto, sparse, 0
@@ -355,7 +365,7 @@ def learn_gates(s: State, scores: Array, chances: Array, number: int, w: float) 
     """
     if len(scores) == 1:
         scores = np.concatenate([-scores, scores]) / 2.0
-    for g, walk in enumerate(c.GATE_WALKS):
+    for g, walk in enumerate(c.LATE_WALKS if s.plan.late else c.GATE_WALKS):
         others = np.where(np.arange(len(scores)) == number, 0.0, chances[g])
         u = float(others.sum())
         if u <= c.SURE:
@@ -390,6 +400,45 @@ def learn_maps(s: State, mapped: Array, w: float) -> None:
 # --- one update ----------------------------------------------------------------------------------
 
 
+class Told(NamedTuple):
+    """What gates and maps are told by an example.
+
+    Parameters
+    ----------
+    counts
+        Whether they learn from it.
+    said
+        What the members said when it was predicted; None for what they say now.
+    """
+
+    counts: bool = True
+    said: Array | None = None
+
+
+def told_by(s: State, ticket: bytes | None, *, waiting: bool) -> tuple[Told, Array | None]:
+    """Read a ticket: what it tells, and the deviations from means of its time.
+
+    An example without one tells nothing as long as others wait for their labels.
+    """
+    if ticket is None:
+        return Told(counts=not waiting), None
+    rows = int(np.frombuffer(ticket, np.int32, 1)[0])
+    numbers = np.frombuffer(ticket, np.float32, offset=8).astype(float)
+    n = s.plan.n_members
+    said, now = numbers[: rows * n].reshape(rows, n), len(s.linear)
+    if rows == 1 < now:
+        said = np.concatenate([-0.5 * said, 0.5 * said, np.zeros((now - 2, n))])
+    # A class that has come since had the scores of the one to come.
+    return Told(said=said[np.minimum(np.arange(now), len(said) - 1)]), numbers[rows * n :]
+
+
+def ticket_of(s: State, found: Reading) -> bytes:
+    """Return what is to be kept of an example that is predicted."""
+    back = found.point.back[: len(s.names)].ravel()  # new names have none
+    head = np.array([len(found.scores), len(back)], np.int32)
+    return head.tobytes() + np.append(found.scores.ravel(), back).astype(np.float32).tobytes()
+
+
 class Reading(NamedTuple):
     """What is said of an example."""
 
@@ -404,30 +453,36 @@ class Reading(NamedTuple):
         return int(self.chances.argmax()) if len(self.chances) else -1
 
 
-def reading(s: State, x: Features) -> Reading:
-    """Read an example and predict its class."""
-    point, known = read(s, x), len(s.classes)
+def reading(s: State, x: Features, back: Array | None = None) -> Reading:
+    """Read an example and predict its class, in the context of another time if there is `back`."""
+    point, known = read(s, x, back), len(s.classes)
     scores = np.hstack([family.scores(s, point) for family in FAMILIES])
     gates = softmax(scores @ s.gates.T).T
     chances = s.maps @ map_chances(gates, known) if known else np.zeros(0)
     return Reading(point, scores, gates, chances)
 
 
-def updated(before: State, found: Reading, y: Label, w: float) -> State:
+def updated(before: State, found: Reading, y: Label, w: float, told: Told) -> State:
     """Return the state that has learnt an example."""
     s, (point, scores, gates, _), known = before.copy(), found, len(before.classes)
     number = s.classes.index(y) if y in s.classes else known
     scored = number < gates.shape[1]
-    if scored and number < known > 1:
-        learn_maps(s, map_chances(gates, known)[:, number], w)
-    if scored:
-        learn_gates(s, scores, gates, number, w)
     loss = -w * math.log(clipped(gates)[0, number] if scored else c.CLIP)
+    said = scores if told.said is None else told.said
+    gates = softmax(said @ s.gates.T).T
+    if told.counts and scored:
+        if number < known > 1:
+            learn_maps(s, map_chances(gates, known)[:, number], w)
+        learn_gates(s, said, gates, number, w)
     losses = np.full(scores.shape[1], loss)
     if scored:
-        losses = -w * np.log(np.maximum(softmax(scores, c.LARGEST)[number], c.CLIP))
-    count(s, scores, number, w, loss)
-    s.losses += losses
+        losses = -w * np.log(np.maximum(softmax(said, c.LARGEST)[number], c.CLIP))
+    s.sums[c.LEARNT] += 1.0
+    s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] *= c.MEMORY
+    s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] += loss, 1.0
+    if told.counts:
+        count(s, said, number, w)
+        s.losses += losses
     if number == known:
         scores = add_class(s, scores, y)
     if turns(before, point):
@@ -440,21 +495,19 @@ def updated(before: State, found: Reading, y: Label, w: float) -> State:
         members = slice(first, first + (len(names) or s.plan.n_experts))
         first = members.stop
         family.learn(s, point, step.of(members))
-    keep(s, point)
+    keep(s, point, noted=told.said is not None or not told.counts)
     return s
 
 
-def count(s: State, scores: Array, number: int, w: float, loss: float) -> None:
-    """Note which members are wrong, and the sums over the examples."""
+def count(s: State, scores: Array, number: int, w: float) -> None:
+    """Note which members are wrong."""
     choices: Any = 0
     if len(scores) > 1:
         choices = scores[: len(s.classes)].argmax(axis=0)
     elif len(s.classes) > 1:
         choices = scores[0] > 0.0
     s.errors += w * (choices != number)
-    s.sums[[c.TOTAL, c.LEARNT]] += w, 1.0
-    s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] *= c.MEMORY
-    s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] += loss, 1.0
+    s.sums[c.TOTAL] += w
 
 
 def add_class(s: State, scores: Array, y: Label) -> Array:

@@ -12,8 +12,19 @@ from drift.models._store.guard import Guard
 from drift.models._store.rows import Row
 from drift.models._tracker import tables as c
 from drift.models._tracker.check import check_state
-from drift.models._tracker.reference import FAMILIES, Reading, State, new_state, reading, updated
+from drift.models._tracker.reference import (
+    FAMILIES,
+    Reading,
+    State,
+    new_state,
+    reading,
+    ticket_of,
+    told_by,
+    updated,
+)
+from drift.models._tracker.reference_scales import note
 from drift.models._tracker.room import no_room
+from drift.models._tracker.tickets import Tickets
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -46,6 +57,8 @@ class TrackerCore:
         self._state = new_state(plan, auto=scale == "auto", sparse=scale == "sparse")
         self._state.draws = seed % 2**64
         self._found: Reading | None = None  # of the example read last
+        self._noted = False  # whether it has a ticket
+        self.tickets = Tickets() if plan.late else None
 
     @property
     def classes(self) -> list[Label]:
@@ -66,17 +79,43 @@ class TrackerCore:
 
     def read(self, x: Features) -> None:
         """Take an example as the one that `score` is about; FeatureError changes nothing."""
-        self._found = self.guard.run(reading, self._state, x)
+        self.guard.run(self._read, x)
+
+    def _read(self, x: Features) -> Reading:
+        before, found = self._found, reading(self._state, x)
+        same = before is not None and before.point.key == found.point.key
+        self._noted = self._noted and same
+        if self._noted:  # the running means have taken it in since
+            assert before is not None  # noqa: S101
+            found = reading(self._state, x, before.point.back.ravel())
+        self._found = found
+        return found
+
+    def _note(self) -> None:
+        """Keep a ticket of the example that was predicted, one however often it is asked for."""
+        if self.tickets is None or self._noted:
+            return
+        assert self._found is not None  # noqa: S101
+        self.tickets.put(self._found.point.key, ticket_of(self._state, self._found))
+        note(self._state, self._found.point)
+        self._noted = True
 
     def score(self) -> tuple[int, list[float]]:
         """Number of the class that is predicted, -1 before any was met, and all probabilities."""
         assert self._found is not None  # noqa: S101
+        self._note()
         return self._found.prediction, self._found.chances.tolist()
 
-    def predict(self, x: Features) -> int:
+    def predict(self, x: Features, notes: bool = True) -> int:  # noqa: FBT001, FBT002
         """Return the number of the class that is predicted; -1 before anything was learnt."""
-        self.read(x)
-        return self.score()[0]
+        prediction: int = self.guard.run(self._predict, x, notes)
+        return prediction
+
+    def _predict(self, x: Features, notes: bool) -> int:  # noqa: FBT001
+        prediction = self._read(x).prediction
+        if notes:
+            self._note()
+        return prediction
 
     def learn(self, x: Features, y: Label, w: float) -> int:
         """Learn an example; return the number of the class that was predicted before."""
@@ -86,15 +125,24 @@ class TrackerCore:
     def _learn(self, x: Features, y: Label, w: float) -> int:
         check_class(y)
         before = self._state
-        found = reading(before, x)
+        found = self._read(x)
+        key, waiting = found.point.key, bool(self.tickets)
+        ticket = self.tickets.find(key) if self.tickets is not None else None
+        told, back = told_by(before, ticket, waiting=waiting)
+        if back is not None and not self._noted:
+            found = reading(before, x, back)
         try:
-            after = updated(before, found, y, w) if w else before
+            after = updated(before, found, y, w, told)
         except MemoryError:
             if y in before.classes:
                 raise
             size = sum(getattr(before, family.weights[0])[0].nbytes for family in FAMILIES)
             raise no_room(y, len(before.classes) + 1, size) from None
-        self._state = after
+        self._state, self._found, self._noted = after, None, False
+        if before.sparse != after.sparse and self.tickets is not None:
+            self.tickets = Tickets()  # those were of examples on another scale
+        elif ticket is not None and self.tickets is not None:
+            self.tickets.drop(key)
         return found.prediction
 
     def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
@@ -137,6 +185,7 @@ class TrackerCore:
                 "values": np.concatenate([*values, []]).astype(np.float32),
             },
             **{name: getattr(s, name) for name in _BESIDE},
+            "tickets": None if self.tickets is None else self.tickets.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -150,4 +199,5 @@ class TrackerCore:
             (supports["numbers"][slot].copy(), supports["values"][slot].astype(float))
             for slot in slots
         ]
-        self._state, self._found = s, None
+        self._state, self._found, self._noted = s, None, False
+        self.tickets = Tickets.restored(state["tickets"]) if self.plan.late else None

@@ -7,13 +7,14 @@ name that an example does not have, the statistics tell whether it is missing or
 from __future__ import annotations
 
 import math
+import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from drift.models._store.features import LARGEST, as_dict, culprit, in_order, number
 from drift.models._tracker import tables as c
-from drift.models._tracker.names import NUMBER_BITS, hash_of
+from drift.models._tracker.names import NUMBER_BITS, STEP, hash_of, mix
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["PRESENT", "Point", "keep", "read", "resized", "turns"]
+__all__ = ["PRESENT", "Point", "keep", "note", "read", "resized", "turns"]
 
 #: Columns of the statistics.
 _MEAN, _VARIANCE, _COUNT, _SHARE, _LEVEL, _LAST = range(6)
@@ -68,8 +69,10 @@ class Point(NamedTuple):
         Names once the example is learnt, and whether there are surfaces.
     n_values
         Number of values that are not 0.
-    learnt
+    learnt, squares
         Arrays of the state then; and what is added to the sums of squared norms.
+    key, back
+        What its ticket is found by; and its deviations from running means.
     """
 
     numbers: Array
@@ -80,7 +83,9 @@ class Point(NamedTuple):
     pairs: bool | None
     n_values: int
     learnt: dict[str, Array]
+    key: int
     squares: tuple[float, float] = (0.0, 0.0)
+    back: Array = _NOTHING.inputs
 
     @property
     def squared(self) -> float:
@@ -88,13 +93,25 @@ class Point(NamedTuple):
         return float(self.values @ self.values)
 
 
-def read(s: Any, x: Features) -> Point:
-    """Return an example as a tracker's state scales it; FeatureError for what cannot be learnt."""
-    return (_read_sparse if s.sparse else _read_dense)(s, values_of(x))
+def read(s: Any, x: Features, back: Array | None = None) -> Point:
+    """Return an example as a tracker's state scales it; FeatureError for what cannot be learnt.
+
+    `back` has its deviations from the running means if it is of another time.
+    """
+    values = values_of(x)
+    return _read_sparse(s, values) if s.sparse else _read_dense(s, values, back)
 
 
-def keep(s: Any, point: Point) -> None:
-    """Let a state have what an example tells of scales."""
+def note(s: Any, point: Point) -> None:
+    """Let a state have what an example tells of its context, as it is predicted."""
+    if not s.sparse:
+        s.means = point.learnt["means"][: len(s.means)]  # names that are new have none yet
+
+
+def keep(s: Any, point: Point, *, noted: bool) -> None:
+    """Let a state have what an example tells of scales, or what `note` did not give it."""
+    if noted and not s.sparse:  # names that are new had no means yet
+        point.learnt["means"][: len(s.means)] = s.means
     vars(s).update(point.learnt, names=point.names, pairs=point.pairs)
     s.sums[[c.EXAMPLES, c.VALUES]] += 1.0, point.n_values
     s.sums[[c.SQUARES, c.CONTEXT_SQUARES]] += point.squares
@@ -207,7 +224,7 @@ def _standardise(f: Array, x: Array, absent: Array, n: float) -> Standardised:
     # An absent feature is missing if it was ever given as 0, or if most examples since the first
     # have it and 0, standardised, would be clipped. Else it is 0, and so are all that were absent.
     often = 2.0 * f[:, PRESENT] >= n - f[:, _SINCE]
-    gaps = (f[:, _ZERO] > 0.0) | (often & (mean**2 >= c.CLIPPED**2 * variance))
+    gaps = (f[:, _ZERO] > 0.0) | (often & (mean**2 >= (1.0 - 1e-9) * c.CLIPPED**2 * variance))
     gaps &= variance > 0.0
     missing, x = np.where(absent, gaps, np.isnan(x)), np.where(absent, 0.0, x)
     variance = np.where(gaps, variance, share * (variance + (1.0 - share) * mean**2))
@@ -217,27 +234,31 @@ def _standardise(f: Array, x: Array, absent: Array, n: float) -> Standardised:
     return Standardised(z, ~missing & ~rare, f)
 
 
-def _read_dense(s: Any, values: dict[Hashable, float]) -> Point:
+def _read_dense(s: Any, values: dict[Hashable, float], given: Array | None) -> Point:
     """Standardise the features; a missing value is 0 then, and has no curve."""
     known = set(s.names)
     fresh = in_order([name for name, v in values.items() if name not in known and v == v])
     names = s.names + fresh[: max(c.DENSE_NAMES - len(known), 0)]
     n, absent = s.sums[c.EXAMPLES] + 1.0, np.array([name not in values for name in names], bool)
-    x = np.array([values.get(name, math.nan) for name in names], float)
+    raw = x = np.array([values.get(name, math.nan) for name in names], float)
     z, curved, f = _standardise(resized(s.features, len(names), 0), x, absent, n)
     n_values = sum(v == v != 0.0 for v in values.values())
     pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
     plain, squares = _view(z, curved, s.sums[c.SQUARES], n, pairs=pairs)
     some = np.flatnonzero(plain.inputs)
     learnt = {"features": f, "common": np.zeros(len(names), np.int32)}
-    context, beside = _NOTHING, 0.0
+    context, beside, back = _NOTHING, 0.0, np.zeros((0, len(c.HORIZONS)))
     means = resized(s.means, min(len(names), c.CONTEXT), 0)
     deviations = resized(s.deviations, len(means), 0)
     if len(names) <= c.CONTEXT:
         # Deviations from the means of the values before, which have weights of their own.
         mean, weight = means[..., 0], means[..., 1]
         x = np.where(absent, math.nan, x)[:, np.newaxis]
-        back = np.where(weight > 0.0, x - mean / np.where(weight > 0.0, weight, 1.0), 0.0 * x)
+        back = x - mean / np.where(weight > 0.0, weight, math.nan)
+        back = back.astype(np.float32).astype(float)  # as tickets keep it
+        if given is not None:
+            later = np.full(back.size - len(given), math.nan)  # names that have come since
+            back = np.append(given, later).reshape(back.shape)
         flat = deviations.reshape(-1, len(c.FEATURE))
         found = _standardise(flat, back.ravel(), np.zeros(back.size, bool), n)
         both = np.column_stack([z, found.z.reshape(back.shape)]).ravel()
@@ -248,7 +269,15 @@ def _read_dense(s: Any, values: dict[Hashable, float]) -> Point:
         means = means + np.where(np.isnan(x)[..., np.newaxis], 0.0, step)
     learnt |= {"means": means, "deviations": deviations}
     own = some, plain.inputs[some], plain, context
-    return Point(*own, names, pairs, n_values, learnt, (squares, beside))
+    held = {name: v for name, v in zip(names, raw.tolist(), strict=True) if v == v}
+    key = _key({hash_of(name) >> (64 - NUMBER_BITS): v for name, v in held.items()})
+    return Point(*own, names, pairs, n_values, learnt, key, (squares, beside), back)
+
+
+def _key(values: dict[int, float]) -> int:
+    """Sum over an example's values, by the numbers of their names, in no order."""
+    bits = {n: struct.unpack("<Q", struct.pack("<d", v + 0.0))[0] for n, v in values.items()}
+    return sum(mix(n ^ mix((b + STEP) % 2**64)) for n, b in bits.items()) % 2**64
 
 
 def _view(z: Array, curved: Array, squares: float, n: float, *, pairs: bool) -> tuple[View, float]:
@@ -311,4 +340,5 @@ def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
     cells, at = np.unique(numbers * c.SLOTS >> NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(cells, inputs, *_NO_CURVES)
-    return Point(numbers, unit, plain, _NOTHING, s.names, s.pairs, len(found), {"features": f})
+    learnt, key = {"features": f}, _key(found)
+    return Point(numbers, unit, plain, _NOTHING, s.names, s.pairs, len(found), learnt, key)

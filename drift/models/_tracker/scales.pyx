@@ -40,9 +40,10 @@ cdef extern from "core.h":
     int drift_n_knots(int, int) nogil
     double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
     void drift_look_back(DriftTracker *) nogil
-    void drift_means_learn(DriftTracker *) nogil
+    void drift_means_learn(DriftTracker *, int, int) nogil
+    uint64_t drift_content(uint64_t, double) nogil
     double drift_context_read(DriftTracker *, double, int) nogil
-    enum: DRIFT_CONTEXT, DRIFT_BESIDE, DRIFT_KNOTS
+    enum: DRIFT_CONTEXT, DRIFT_BESIDE, DRIFT_N_HORIZONS
     double drift_feature_standardise(DriftFeature *, double) nogil
 
 cdef extern from "Python.h":
@@ -94,8 +95,17 @@ cdef class Scale:
     cdef void leave(self) noexcept:
         """Take the new names back."""
 
-    cdef void learn(self) noexcept:
-        """Keep what the example tells."""
+    cdef uint64_t content(self) except? 0:
+        """What the example's ticket is found by: a sum over its values, which does not hang on their order."""
+
+    cdef void note(self) noexcept:
+        """Keep what the example tells of its context, as it is predicted."""
+
+    cdef void look_back(self, const float *back, int n) noexcept:
+        """Read the example beside the context that it was predicted in."""
+
+    cdef void learn(self, bint noted) noexcept:
+        """Keep what the example tells, or what `note` has not kept."""
 
 
 cdef class Dense(Scale):
@@ -215,20 +225,18 @@ cdef class Dense(Scale):
                 self.n_new += v != 0.0
         if not squares <= LARGEST:
             raise culprit({name: value for name, value in features.items() if value is not None})
+        same = memcmp(t.raw, t.last_raw, n * sizeof(double)) == 0 and (self.unknown or None) == self.last_unknown
+        memcpy(t.last_raw, t.raw, n * sizeof(double))
+        self.last_unknown = self.unknown or None
+        self.fresh = NONE
         if not self.unknown:
-            self.fresh = NONE
-            same = not self.brought and memcmp(t.raw, t.last_raw, n * sizeof(double)) == 0
-            self.brought = False
-            memcpy(t.last_raw, t.raw, n * sizeof(double))
             return same
-        self.brought = True
         self.fresh = in_order(list(self.unknown))[: max(DRIFT_DENSE_NAMES - n, 0)]
         self.reserve(n + <int>len(self.fresh))
         for j, name in enumerate(self.fresh):
             t.raw[n + j] = self.unknown[name]
             memset(&t.features[n + j], 0, sizeof(DriftFeature))
-        memcpy(t.last_raw, t.raw, n * sizeof(double))
-        return False
+        return same
 
     cdef int make_point(self) except -1:
         cdef DriftTracker *t = &self.state.t
@@ -256,10 +264,14 @@ cdef class Dense(Scale):
     cdef int make_context(self, int d) noexcept:
         """Read the example beside its context, if it has one."""
         cdef DriftTracker *t = &self.state.t
-        cdef double n = t.sums.examples + 1.0, scale
-        cdef int j
         t.n_context = DRIFT_BESIDE * d if d <= DRIFT_CONTEXT else 0
         drift_look_back(t)
+        return self.read_context()
+
+    cdef int read_context(self) noexcept:
+        cdef DriftTracker *t = &self.state.t
+        cdef double n = t.sums.examples + 1.0, scale
+        cdef int j
         scale = sqrt((t.sums.context_squares + drift_context_read(t, n, False)) / n + 1e-9)
         for j in range(t.n_context):
             t.context_values[j] = <float>(t.beside[j] / scale)
@@ -272,6 +284,7 @@ cdef class Dense(Scale):
         self.next_names = self.names + self.fresh if self.fresh else self.names
         try:
             for k, name in enumerate(self.fresh):
+                self.state.t.hashes[n + k] = <uint64_t>hash_of(name) >> 33
                 if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), n + k):
                     raise MemoryError("no room for names")
         except BaseException:  # a name's own hash may raise anything
@@ -283,14 +296,35 @@ cdef class Dense(Scale):
         for name in self.fresh:
             drift_vocabulary_drop(&self.vocabulary, <PyObject *>name)
 
-    cdef void learn(self) noexcept:
+    cdef uint64_t content(self) except? 0:
         cdef DriftTracker *t = &self.state.t
-        cdef int d = <int>len(self.names) + <int>len(self.fresh)
+        cdef int j, n = <int>len(self.names)
+        cdef uint64_t key = 0
+        for j in range(n):
+            if t.raw[j] == t.raw[j] and t.raw[j] != DRIFT_ABSENT:
+                key += drift_content(t.hashes[j], t.raw[j])
+        for j, name in enumerate(self.fresh):
+            key += drift_content(<uint64_t>hash_of(name) >> 33, t.raw[n + j])
+        return key
+
+    cdef void note(self) noexcept:
+        drift_means_learn(&self.state.t, 0, <int>len(self.names))
+
+    cdef void look_back(self, const float *back, int n) noexcept:
+        cdef DriftTracker *t = &self.state.t
+        cdef int k
+        for k in range(t.n_context // DRIFT_BESIDE * DRIFT_N_HORIZONS):
+            t.back[k] = back[k] if k < n else NAN
+        self.read_context()
+
+    cdef void learn(self, bint noted) noexcept:
+        cdef DriftTracker *t = &self.state.t
+        cdef int n = <int>len(self.names), d = n + <int>len(self.fresh)
         t.sums.examples += 1.0
         t.sums.values += self.n_present
         t.sums.squares += drift_features_read(t.features, t.raw, t.standardised, t.curves, d, t.sums.examples, True)
         t.sums.context_squares += drift_context_read(t, t.sums.examples, True)
-        drift_means_learn(t)
+        drift_means_learn(t, n if noted else 0, d)  # names that are new had no means yet
         self.names, self.fresh = self.next_names, NONE
         self.n_active += self.n_new
         self.pairs = self.next_pairs
@@ -433,7 +467,15 @@ cdef class Sparse(Scale):
                 high = middle
         return low if low < self.common and common[low] == number else -1
 
-    cdef void learn(self) noexcept:
+    cdef uint64_t content(self) except? 0:
+        cdef DriftTracker *t = &self.state.t
+        cdef int k
+        cdef uint64_t key = 0
+        for k in range(self.n_last):
+            key += drift_content(<uint64_t>t.last_numbers[k], t.last_raw[k])
+        return key
+
+    cdef void learn(self, bint noted) noexcept:
         cdef DriftTracker *t = &self.state.t
         cdef int k, place
         t.sums.examples += 1.0

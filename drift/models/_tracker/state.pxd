@@ -29,6 +29,9 @@ cdef extern from "core.h":
         uint64_t *spare_keys
         double *squared
         double *chances
+        double *scores
+        double *back
+        uint64_t *hashes
         double *beside
         double *context_curves
         float *context_values

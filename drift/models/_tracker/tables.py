@@ -60,8 +60,10 @@ BESIDE = 1 + len(HORIZONS)
 
 # --- gate and calibration ------------------------------------------------------------------------
 
-#: Of the gate's weights: variance at first, and what an example adds to it.
+#: Of the gates' weights: variance at first, and what an example adds to it in each. Where labels
+#: come late, what was right when they were predicted is not what is right now.
 GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4)
+LATE_PRIOR, LATE_WALKS = 0.01, (0.0, 1e-7)
 #: Scores beyond this count as this, and no class has a smaller probability than that.
 LARGEST, CLIP = 30.0, 1e-3
 #: A gate that gives all other classes less than this learns nothing.
@@ -69,6 +71,11 @@ SURE = 1e-12
 #: Maps from the gate's probabilities to those shown: log-odds times a slope, mixed with equal
 #: chances by a floor. Their weights follow the log loss, and a share of them goes round.
 SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0, 0.1, 0.2, 0.4), 3e-4
+
+# --- tickets -------------------------------------------------------------------------------------
+
+#: Bytes that tickets may take, and what the longest delay seen keeps with each label.
+TICKETS, TICKETS_KEPT = 64 * 2**20, 0.9999
 
 # --- scale of dense features ---------------------------------------------------------------------
 
@@ -171,10 +178,12 @@ ARRAYS = {
     "widths": Array("float64", ("kernels",), stored=False),
     "rates": Array("float64", ("experts",), stored=False),
     "kept": Array("float64", ("experts",), stored=False),
+    "walks": Array("float64", (len(GATE_WALKS),), stored=False),
     "dots": Array("float64", ("slots",), stored=False),
     "distances": Array("float32", ("slots",), stored=False),
     "kernel_values": Array("float32", ("kernels", "slots"), stored=False),
     "scores": Array("float64", ("rows", "members"), stored=False),
+    "said": Array("float64", ("rows", "members"), stored=False),  # when it was predicted
     "softmax": Array("float64", ("classes", "members"), stored=False),
     "lost": Array("float64", ("members",), stored=False),
     "choices": Array("int32", ("members",), stored=False),
@@ -199,6 +208,7 @@ ARRAYS = {
     "beside": Array("float64", ("context", BESIDE), stored=False),
     "context_values": Array("float32", ("context", BESIDE), stored=False),
     "context_curves": Array("float64", ("context", BESIDE), stored=False),
+    "hashes": Array("uint64", ("names",), stored=False),
     "keys": Array("uint64", ("inputs",), stored=False),
     "spare_keys": Array("uint64", ("inputs",), stored=False),
 }

@@ -13,6 +13,9 @@
 
 enum { DRIFT_GATES = DRIFT_N_GATE_WALKS, DRIFT_GATE_MAPS = DRIFT_N_SLOPES * DRIFT_N_FLOORS, DRIFT_N_MAPS = DRIFT_GATES * DRIFT_GATE_MAPS };
 
+/* What gates and maps are told by an example. */
+enum { DRIFT_NOTHING = 0, DRIFT_SAYS = 1, DRIFT_SAID = 2 };
+
 typedef struct {
     DRIFT_ARRAYS
     DriftSupports supports;
@@ -188,7 +191,7 @@ static void drift_learn_gate(DriftTracker *t, int g, int number, double w) {
     for (int e = 0; e < n; e++) z[e] = t->n_rows > 1 ? own[e] : number ? t->scores[e] : -t->scores[e];
     for (int r = 0; t->n_rows > 1 && r < t->n_rows; r++)
         for (int e = 0; r != number && e < n; e++) z[e] -= chances[r] / others * t->scores[(size_t)r * n + e];
-    drift_filter(t->gates + (size_t)g * n, t->covariances + (size_t)g * n * n, z, t->gains, n, others, w, DRIFT_GATE_WALKS[g]);
+    drift_filter(t->gates + (size_t)g * n, t->covariances + (size_t)g * n * n, z, t->gains, n, others, w, t->walks[g]);
 }
 
 /* Weights of the maps by the probability that they gave the class. */
@@ -202,8 +205,29 @@ static void drift_learn_maps(DriftTracker *t, int number, double w) {
         t->maps[m] = (1.0 - DRIFT_MAP_SHARE) * (t->maps[m] / sum) + DRIFT_MAP_SHARE / DRIFT_N_MAPS;
 }
 
+/* Let the scores be those that were said when the example was predicted, or again those of now. */
+static void drift_swap_scores(DriftTracker *t) {
+    double *scores = t->scores;
+    t->scores = t->said;
+    t->said = scores;
+    drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
+}
+
+/* Read what was said when there were `rows` of scores: a class that has come since had those of the one to come. */
+static void drift_read_said(DriftTracker *t, const float *said, int rows) {
+    int n = t->members;
+    for (int r = 0; r < t->n_rows; r++)
+        for (int e = 0; e < n; e++) {
+            double *score = t->said + (size_t)r * n + e;
+            if (rows == 1 && t->n_rows > 1)
+                *score = r == 0 ? -0.5 * said[e] : r == 1 ? 0.5 * said[e] : 0.0;
+            else
+                *score = said[(size_t)(r < rows ? r : rows - 1) * n + e];
+        }
+}
+
 /* Each member's loss, and whether it is wrong: its largest score of a class met is another one's. */
-static void drift_count(DriftTracker *t, int number, double w, double loss) {
+static void drift_count(DriftTracker *t, int number, double w, double loss, int told) {
     int n = t->members, scored = number < drift_scored(t);
     for (int e = 0; e < n; e++) t->choices[e] = t->n_rows == 1 && t->known > 1 && t->scores[e] > 0.0;
     for (int r = 1; t->n_rows > 1 && r < t->known; r++)
@@ -211,11 +235,11 @@ static void drift_count(DriftTracker *t, int number, double w, double loss) {
             if (t->scores[r * n + e] > t->scores[t->choices[e] * n + e]) t->choices[e] = r;
     for (int e = 0; e < n; e++) t->lost[e] = loss;
     if (scored) drift_logs(t->lost, t->softmax + number * n, n, DRIFT_CLIP, w);
-    for (int e = 0; e < n; e++) {
+    for (int e = 0; told && e < n; e++) {
         t->losses[e] += t->lost[e];
         t->errors[e] += t->choices[e] == number ? 0.0 : w;
     }
-    t->sums->total += w;
+    t->sums->total += told ? w : 0.0;
     t->sums->learnt += 1.0;
     t->sums->mean_loss = DRIFT_MEMORY * t->sums->mean_loss + loss;
     t->sums->mean_weight = DRIFT_MEMORY * t->sums->mean_weight + 1.0;
@@ -243,15 +267,21 @@ static void drift_add_class(DriftTracker *t) {
     drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
 }
 
-/* Learn the example that was read and predicted, of a class whose row there is room for. */
-static void drift_learn(DriftTracker *t, int number, double w) {
+/* Learn the example that was read and predicted, of a class whose row there is room for. Gates and maps learn from what the
+   members say now, or from what they said when it was predicted, or not at all where nobody knows what that was. */
+static void drift_learn(DriftTracker *t, int number, double w, int told) {
     double loss = w * drift_loss(t, number);
     int first = 0;
-    if (number < drift_scored(t)) {
+    if (told == DRIFT_SAID) {
+        drift_swap_scores(t);
+        for (int g = 0; g < DRIFT_GATES; g++) drift_open_gate(t, t->gates + (size_t)g * t->members, t->chances + (size_t)g * t->classes);
+    }
+    if (told && number < drift_scored(t)) {
         if (number < t->known && t->known > 1) drift_learn_maps(t, number, w);
         for (int g = 0; g < DRIFT_GATES; g++) drift_learn_gate(t, g, number, w);
     }
-    drift_count(t, number, w, loss);
+    drift_count(t, number, w, loss, told);
+    if (told == DRIFT_SAID) drift_swap_scores(t);
     if (number == t->known) drift_add_class(t);
 #define DRIFT_LEARN(family) drift_##family##_learn(t, first, number, w, loss), first += drift_count_of(t, DRIFT_COUNT_##family);
     DRIFT_FAMILIES(DRIFT_LEARN)

@@ -1,0 +1,319 @@
+"""Tickets: labels that come late, in any order, or never, teach the gates what was really said."""
+
+import copy
+import pickle
+import random
+from collections import deque
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streams import random_stream
+from test_tracker_twin import said, same_state, slots
+from tracker_streams import ALL
+
+from drift.consumers.checkpoints.state import decode, encode
+from drift.models import Tracker, compiled
+from drift.models._tracker import tickets
+from drift.models._tracker.reference_core import TrackerCore
+from drift.models._tracker.tickets import Tickets
+
+
+def events(stream, delay, seed=None):
+    """Examples to be predicted, and labels that come so many later; with a seed in any order.
+
+    Then one in ten labels never comes, and one example in ten is asked for twice.
+    """
+    rng, waiting = random.Random(seed), deque()
+    for x, y in stream:
+        yield x, None
+        if seed is not None and rng.random() < 0.1:
+            yield x, None
+        if seed is None or rng.random() < 0.9:
+            waiting.append((x, y))
+        while len(waiting) > delay:
+            if seed is not None:
+                waiting.rotate(rng.randrange(len(waiting)))
+            yield waiting.popleft()
+    yield from waiting
+
+
+def follow(model, stream):
+    """Probabilities of what is predicted."""
+    shown = []
+    for x, y in stream:
+        if y is None:
+            shown.append(model.predict_proba_one(x))
+        else:
+            model.learn_one(x, y)
+    return shown
+
+
+# --- the cores ----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not compiled, reason="there is one core")
+@pytest.mark.parametrize(("delay", "seed"), [(0, None), (7, None), (40, None), (7, 1), (40, 2)])
+@pytest.mark.parametrize(
+    "stream", ["drifting", "late classes", "growing", "gaps", "text", "jumps", "degenerate"]
+)
+def test_the_cores_agree(stream, delay, seed):
+    core = Tracker(6, seed=9, late=True)._core
+    cores = core, TrackerCore(core.plan, "auto", 9)
+    steps = list(events(islice(ALL[stream](), 110), delay, seed))
+    for t, (x, y) in enumerate(steps):
+        if y is None:
+            (_, chances), (_, theirs) = (said(core, x) for core in cores)
+            assert chances == pytest.approx(theirs, abs=1e-5), f"step {t}"
+            continue
+        for core in cores:
+            core.learn(x, y, 1.0)
+        if slots(cores[0]) != slots(cores[1]):
+            assert t >= 0.9 * len(steps)
+            return
+    states = [core.state() for core in cores]
+    own, other = (state.pop("tickets") for state in states)
+    same_state(*states)
+    for name in ("keys", "numbers", "sizes"):
+        assert own[name].tolist() == other[name].tolist()
+    assert own["stride"] == other["stride"]
+    assert own["number"] == other["number"]
+
+
+# --- what a ticket is ---------------------------------------------------------------------------
+
+
+def learnt(n=30, *, late=True):
+    model = Tracker(5, late=late)
+    for x, y in random_stream(n):
+        model.learn_one(x, y)
+    return model
+
+
+@pytest.mark.usefixtures("core")
+def test_a_prediction_changes_nothing_unless_labels_are_late():
+    x = {"f1": 0.5, "f7": 0.1}
+    for late in (False, True):
+        model = learnt(late=late)
+        before = pickle.dumps(model)
+        model.predict_one(x)
+        model.predict_proba_one(x)
+        assert (pickle.dumps(model) == before) != late
+
+
+@pytest.mark.usefixtures("core")
+def test_what_is_asked_for_in_a_row_is_one_ticket_and_later_another():
+    model, x = learnt(), {"f1": 0.5, "f7": 0.1}
+    model.predict_proba_one(x)
+    model.predict_one(dict(reversed(x.items())))
+    model.predict_proba_many([x])
+    assert len(model._core.tickets) == 1
+    model.predict_one({"f1": 0.25})
+    model.predict_one(x)
+    assert len(model._core.tickets) == 3
+    for left in (2, 1, 1):
+        model.learn_one(x, True)
+        assert len(model._core.tickets) == left
+    model.learn_one({"f1": 0.25, "absent": None}, False)
+    assert not len(model._core.tickets)
+
+
+@pytest.mark.usefixtures("core")
+def test_an_example_without_a_ticket_teaches_the_members_alone():
+    model, x = learnt(), {"f1": 0.5, "f7": 0.1}
+    model.predict_one(x)
+    before = model._core.state()["arrays"]
+    model.learn_one({"f2": 0.5, "f5": 0.3}, True)
+    after = model._core.state()["arrays"]
+    for name in ("gates", "covariances", "maps", "errors", "losses", "means"):
+        assert after[name].tolist() == before[name].tolist()
+    assert after["linear"].tolist() != before["linear"].tolist()
+    model.learn_one(x, True)
+    assert model._core.state()["arrays"]["gates"].tolist() != before["gates"].tolist()
+
+
+@pytest.mark.usefixtures("core")
+def test_an_example_enters_the_running_means_once_and_when_it_is_predicted():
+    model, rows = Tracker(5, late=True), [{"a": float(t % 5)} for t in range(30)]
+    model.learn_one(rows[0], 0)
+    for x in rows[1:]:
+        model.predict_one(x)
+        model.predict_one(x)
+    seen = model._core.state()["arrays"]["means"]
+    for t, x in enumerate(rows[1:]):
+        model.learn_one(x, t % 2)
+    assert model._core.state()["arrays"]["means"].tolist() == seen.tolist()
+    expected = np.zeros((3, 2))
+    for x in rows:
+        expected += (np.array([x["a"], 1.0]) - expected) / np.array([[8.0], [32.0], [128.0]])
+    assert seen[0] == pytest.approx(expected)
+
+
+@pytest.mark.usefixtures("core")
+def test_a_label_of_weight_0_leaves_the_ticket():
+    model, x = learnt(), {"f1": 0.5}
+    model.predict_one(x)
+    before = pickle.dumps(model)
+    model.learn_one(x, True, 0)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.usefixtures("core")
+def test_a_label_that_is_refused_leaves_the_ticket(monkeypatch):
+    model, x = learnt(), {"f1": 0.5}
+    model.predict_one(x)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="label"):
+        model.learn_one(x, None)
+    monkeypatch.setattr("drift.models._tracker.room.memory", lambda: 0)
+    with pytest.raises(ValueError, match="no memory"):
+        model.learn_one(x, "a third class")
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.usefixtures("core")
+def test_batches_are_noted_and_learnt_as_rows_are():
+    X = np.array([[0.5, 1.0, 0.0], [0.25, 0.0, 2.0], [1.0, 1.0, 1.0]])
+    one, many = Tracker(5, late=True), Tracker(5, late=True)
+    for x in X:
+        one.predict_one(dict(enumerate(x.tolist())))
+    many.predict_many(X)
+    assert pickle.dumps(one) == pickle.dumps(many)
+    for x, y in zip(X, "aba", strict=True):
+        one.learn_one(dict(enumerate(x.tolist())), y)
+    many.learn_many(X, list("aba"))
+    assert pickle.dumps(one) == pickle.dumps(many)
+    assert not len(many._core.tickets)
+
+
+# --- copies, and what is stored -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", ["drifting", "late classes", "growing", "text"])
+def test_copies_go_on_bit_for_bit_from_within_the_delay(stream):
+    steps = list(events(islice(ALL[stream](), 100), 12, seed=3))
+    one = Tracker(6, seed=9, late=True)
+    follow(one, steps[:120])
+    copies = [
+        pickle.loads(pickle.dumps(one)),
+        copy.deepcopy(one),
+        one.clone(include_attributes=True),
+        decode(encode(one)),
+    ]
+    expected = follow(one, steps[120:])
+    for other in copies:
+        assert follow(other, steps[120:]) == expected
+        assert encode(other) == encode(one)
+
+
+TICKETS_FORGED = {
+    "none": lambda _: None,
+    "a part less": lambda own: {k: v for k, v in own.items() if k != "keys"},
+    "keys of another type": lambda own: own | {"keys": own["keys"].astype(np.int64)},
+    "a key less": lambda own: own | {"keys": own["keys"][1:]},
+    "numbers out of order": lambda own: own | {"numbers": own["numbers"][::-1].copy()},
+    "a number too large": lambda own: own | {"number": 1},
+    "a size too large": lambda own: own | {"sizes": own["sizes"] + 1},
+    "a size below a head": lambda own: own | {"sizes": own["sizes"] * 0},
+    "no stride": lambda own: own | {"stride": 0},
+    "an age of nan": lambda own: own | {"oldest": float("nan")},
+    "more rows than there are": lambda own: own | {"tickets": _changed(own["tickets"], 0, 9)},
+    "scores of nan": lambda own: own | {"tickets": _changed(own["tickets"], slice(8, 12), 255)},
+}
+
+
+def _changed(data, where, value):
+    data = data.copy()
+    data[where] = value
+    return data
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("forge", TICKETS_FORGED.values(), ids=TICKETS_FORGED)
+def test_forged_tickets_are_refused(forge):
+    model = learnt()
+    for x, _ in random_stream(5):
+        model.predict_one(x)
+    state = model.__getstate__()
+    state["_core"] = state["_core"] | {"tickets": forge(state["_core"]["tickets"])}
+    with pytest.raises(ValueError, match=r"inconsistent: .*(tickets|number)"):
+        Tracker.__new__(Tracker).__setstate__(state)
+
+
+# --- room ---------------------------------------------------------------------------------------
+
+SIZE = 100 + tickets._BESIDE
+
+
+def test_when_tickets_are_full_every_second_one_goes():
+    own = Tickets(10 * SIZE)
+    for key in range(11):
+        own.put(key, bytes(100))
+    assert [own.find(key) is not None for key in range(11)] == [bool(k % 2) for k in range(11)]
+    assert (own.size, own.stride) == (5 * SIZE, 2)
+    own.put(11, bytes(100))  # the 12th
+    own.put(12, bytes(100))
+    assert (own.find(11) is None, own.find(12) is None) == (False, True)
+
+
+def test_tickets_whose_labels_never_come_go_when_they_are_old():
+    own = Tickets(100 * SIZE)
+    for key in range(5_000):  # one label in ten comes, 5 later
+        own.put(key, bytes(100))
+        if key % 10 == 5:
+            own.drop(key - 5)
+    assert own.stride == 1
+    assert own.size <= own.most
+
+
+@given(st.lists(st.integers(0, 5), max_size=60), st.integers(2, 12))
+def test_tickets_stay_within_their_bound_and_come_in_their_order(keys, room):
+    own, put = Tickets(room * SIZE), []
+    for t, key in enumerate(keys):
+        if key and own.find(key):
+            assert own.find(key) in put
+            own.drop(key)
+        own.put(key, t.to_bytes(100, "little"))
+        put.append(t.to_bytes(100, "little"))
+        assert own.size == len(own) * SIZE <= own.most
+    again = Tickets.restored(own.state())
+    assert {k: repr(v) for k, v in again.state().items()} == {
+        k: repr(v) for k, v in own.state().items()
+    }
+    for key in range(6):
+        found = []
+        while (ticket := own.find(key)) is not None:
+            found.append(ticket)
+            own.drop(key)
+        assert found == sorted(found, key=lambda one: int.from_bytes(one, "little"))
+
+
+# --- what it is for -----------------------------------------------------------------------------
+
+
+def late_error(*, late, shuffled=False, n=1_500, delay=40):
+    """Errors in percent where a label is whether a walk is above its own mean of late."""
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.normal(size=n)) + 100.0
+    mean = np.convolve(walk, np.ones(30) / 30, "full")[:n]
+    rows = [
+        ({"a": a, "b": b}, bool(a > m))
+        for a, b, m in zip(walk, rng.normal(size=n), mean, strict=True)
+    ]
+    if shuffled:
+        random.Random(0).shuffle(rows)
+    model, waiting, wrong = Tracker(20, late=late), deque(), 0
+    for t, (x, y) in enumerate(rows):
+        wrong += t >= 500 and model.predict_one(x) != y
+        waiting.append((x, y))
+        if len(waiting) > delay:
+            model.learn_one(*waiting.popleft())
+    return 100 * wrong / (n - 500)
+
+
+@pytest.mark.compiled
+def test_it_pays_where_time_is_in_the_features_and_only_there():
+    assert late_error(late=True) < 0.6 * late_error(late=False)
+    assert late_error(late=True, shuffled=True) > 25.0
