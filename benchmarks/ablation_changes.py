@@ -25,6 +25,16 @@ _RATES = "DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25
 _STATISTICS = "RATE, CLIPPED = 1e-3, 3.0"
 _LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW = 0.02, 15.0, 0.01"
 
+_CONTEXT_LINEAR = "drift_score_linear(t, drift_context_linear_of(t), scores); }"
+_CONTEXT_SPLINES = "drift_score_splines(t, drift_context_splines_of(t), scores); }"
+
+
+def _silent(scores: str, member: int) -> str:
+    """Return code by which a member's scores are 0 once they are computed."""
+    silence = f"scores[(size_t)r * t->members + {member}] = 0.0;"
+    return scores.replace("}", f"for (int r = 0; r < t->n_rows; r++) {silence} }}")
+
+
 CHANGES: dict[str, list[Edit]] = {
     # The gates, and the calibration of their probabilities.
     "one gate, of walk 3e-6": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.1, (3e-6,)"),
@@ -90,4 +100,24 @@ CHANGES: dict[str, list[Edit]] = {
         "MANY_NAMES, SPARSE_VALUES, DENSE_NAMES = 256, 0.25, 1024",
         "MANY_NAMES, SPARSE_VALUES, DENSE_NAMES = 256, 0.25, 256",
     ),
+    # Context.
+    "no context": _tables(
+        "HORIZONS, CONTEXT = (8.0, 32.0, 128.0), 64", "HORIZONS, CONTEXT = (8.0, 32.0, 128.0), 0"
+    ),
+    "horizons 4, 16, 64": _tables(
+        "HORIZONS, CONTEXT = (8.0, 32.0, 128.0)", "HORIZONS, CONTEXT = (4.0, 16.0, 64.0)"
+    ),
+    "horizons 16, 64, 256": _tables(
+        "HORIZONS, CONTEXT = (8.0, 32.0, 128.0)", "HORIZONS, CONTEXT = (16.0, 64.0, 256.0)"
+    ),
+    "no AdaGrad over the context": [("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 0))],
+    "no Kalman filter over the context": [
+        ("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 1))
+    ],
+    "no slow splines over the context": [
+        ("splines.h", _CONTEXT_SPLINES, _silent(_CONTEXT_SPLINES, 0))
+    ],
+    "no fast splines over the context": [
+        ("splines.h", _CONTEXT_SPLINES, _silent(_CONTEXT_SPLINES, 1))
+    ],
 }
