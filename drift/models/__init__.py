@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from drift.models._template.multiclass import (
         MulticlassKernelClassifier as MulticlassKernelClassifier,
     )
-    from drift.models._tracker import compiled as compiled
+    from drift.models._tracker.built import compiled as compiled
     from drift.models.alma import ALMA2 as ALMA2
     from drift.models.averaged import Averaged as Averaged
     from drift.models.budget import LBP as LBP, MRBP as MRBP, RBP as RBP
@@ -54,7 +54,7 @@ _HOMES = {entry.name: entry.home for entry in ENTRIES} | {
     "OneVsRest": "one_vs_rest",
     "StructuredProjectron": "structured",
     "Tracker": "tracker",
-    "compiled": "_tracker",  # which imports numpy
+    "compiled": "_tracker.built",  # which imports numpy
 }
 
 __all__ = [  # noqa: PLE0604 - all are strings

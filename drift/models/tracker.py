@@ -10,7 +10,7 @@ from drift._checks import check_choice, check_integer, check_numbers, check_seed
 from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
-from drift.models._tracker import TrackerCore
+from drift.models._tracker.built import TrackerCore
 from drift.models._tracker.plan import Plan
 from drift.models._tracker.tables import MOST, SLOWLY, SOON
 
