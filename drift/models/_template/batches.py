@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Table", "labels_of", "rows_of", "weights_of"]
+__all__ = ["Table", "frame_of", "labels_of", "rows_of", "weights_of", "widened"]
 
 
 #: The square of what is smaller, and sums of many such squares, are finite.
@@ -62,6 +62,26 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None, *, zeros: bool
     )
 
 
+def frame_of(X: Any, others: str = "") -> nw.DataFrame[Any]:
+    """Return a data frame as narwhals has it; refuse anything else, and say what `others` do."""
+    try:
+        return nw.from_native(X, eager_only=True)
+    except TypeError:
+        what = f"a batch is a DataFrame{others}, not a {type(X).__name__}"
+        raise FeatureTypeError(what) from None
+    except DuplicateError as error:
+        raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
+
+
+def widened(frame: nw.DataFrame[Any], columns: Mapping[Any, Sequence[float]]) -> Any:
+    """Return a data frame, of the library that it is of, with columns more."""
+    added = []
+    for name, values in columns.items():
+        series = dataframe.to_native_series(values, name=name, like=frame)
+        added.append(dataframe.into_series(series).alias(name))  # those of Arrow have no name yet
+    return frame.with_columns(*added).to_native()
+
+
 class Table:
     """A batch of examples.
 
@@ -90,15 +110,9 @@ class Table:
         elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
             self._rows = rows_of(_matrix(X), zeros=zeros)
         else:
-            try:
-                self._frame = nw.from_native(X, eager_only=True)
-            except TypeError:
-                raise FeatureTypeError(
-                    "a batch is a DataFrame, a list of dicts, a 2-d numpy array or a scipy sparse "
-                    f"matrix, not a {type(X).__name__}"
-                ) from None
-            except DuplicateError as error:
-                raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
+            self._frame = frame_of(
+                X, ", a list of dicts, a 2-d numpy array or a scipy sparse matrix"
+            )
             self._read_frame(X)
 
     def _read_frame(self, X: Any) -> None:
