@@ -23,6 +23,7 @@ SHARED = ("errors", "types", "_checks", "_format", "_options")
 ALLOWED = {
     "kernels": set(),
     "models": {"kernels"},
+    "features": {"models"},
     "streams": set(),
     "experiments": {"kernels", "models", "streams"},
     "consumers": {"kernels", "models"},
@@ -294,6 +295,17 @@ def test_a_first_prediction_needs_neither_numpy_nor_pandas():
         "model = drift.models.RBP()\n"
         "model.learn_one({'a': 1.0}, True)\n"
         "model.predict_one({'a': 1.0})\n"
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'narwhals') if m in sys.modules])"
+    )
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_deviations_need_neither_numpy_nor_pandas():
+    loaded = run(
+        "import drift.features, sys\n"
+        "deviation = drift.features.RecentDeviation()\n"
+        "deviation.learn_one({'a': 1.0})\n"
+        "deviation.transform_one({'a': 1.0})\n"
         "print([m for m in ('numpy', 'pandas', 'scipy', 'narwhals') if m in sys.modules])"
     )
     assert loaded.stdout.strip() == "[]"

@@ -39,7 +39,10 @@ ELSEWHERE = {
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]
 #: Packages with a page of reference each.
-PACKAGES = ("models", "kernels", "streams", "experiments", "consumers", "testing", "errors")
+PACKAGES = (
+    *("models", "kernels", "features", "streams", "experiments"),
+    *("consumers", "testing", "errors"),
+)
 #: Models that are shown with what they inherit: that of all made the page three times as long.
 WHOLE = ("KernelClassifier", "StructuredProjectron", "Tracker")
 OWN = "\n    options:\n      inherited_members: false"
