@@ -23,17 +23,19 @@ from drift.models._tracker import reference, reference_core, room, tables
 
 RIVER = [
     # Of memory there is a shorter test below.
-    pytest.param(check, marks=[pytest.mark.compiled] * ("memory" in check.__name__))
-    for check in checks.yield_checks(Tracker())
+    pytest.param(check, late, marks=[pytest.mark.compiled] * ("memory" in check.__name__))
+    for late in (False, True)
+    for check in checks.yield_checks(Tracker(late=late))
+    if check.__name__ not in Tracker(late=late)._unit_test_skips()
 ]
 
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("scale", ["auto", "sparse"])
-@pytest.mark.parametrize("check", RIVER, ids=lambda check: check.__name__)
-def test_river_check(check, scale):
+@pytest.mark.parametrize(("check", "late"), RIVER, ids=lambda one: getattr(one, "__name__", one))
+def test_river_check(check, scale, late):
     random.seed(1)  # the checks shuffle features
-    check(Tracker(30, scale=scale))
+    check(Tracker(30, scale=scale, late=late))
 
 
 @pytest.mark.usefixtures("core")
