@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from drift.models._store.features import LANES
-from drift.models._tracker.tables import ARRAYS
+from drift.models._tracker.tables import ARRAYS, DIMENSIONS
 from drift.models._tracker.room import allocated
 
 cdef extern from "core.h":
@@ -17,6 +17,7 @@ cdef extern from "core.h":
     int drift_supports_add(DriftSupports *, int, const int32_t *, const double *, int) nogil
     void drift_supports_read(DriftSupports *, int, int32_t *, double *) nogil
     size_t drift_supports_bytes(const DriftSupports *) nogil
+    enum: DRIFT_N_ARRAYS, DRIFT_N_DIMENSIONS
 
 
 cdef void *address(array) except NULL:
@@ -56,17 +57,17 @@ cdef class State:
         return self.take(room, allocated(room, self.arrays))
 
     cdef int take(self, dict room, dict arrays) except -1:
-        cdef void *found[64]
-        cdef int sizes[32]
-        cdef int i, n = <int>len(ARRAYS)
+        cdef void *found[DRIFT_N_ARRAYS]
+        cdef int sizes[DRIFT_N_DIMENSIONS]
+        cdef int i
         for i, name in enumerate(ARRAYS):
             found[i] = address(arrays[name])
-        for i, name in enumerate(sorted(room)):
+        for i, name in enumerate(DIMENSIONS):
             sizes[i] = room[name]
         # From here on nothing fails. The struct begins with the arrays, in their order, and the dimensions, in theirs.
         self.arrays, self.room = arrays, room
-        memcpy(&self.t, found, n * sizeof(void *))
-        memcpy(&self.t.cells, sizes, len(room) * sizeof(int))
+        memcpy(&self.t, found, sizeof(found))
+        memcpy(<char *>&self.t + sizeof(found), sizes, sizeof(sizes))
         return 0
 
     cdef int reserve_slots(self, int n) except -1:

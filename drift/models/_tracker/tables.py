@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ARRAYS", "FAMILIES", "FEATURE", "SUMS", "Array", "header", "n_knots"]
+__all__ = ["ARRAYS", "DIMENSIONS", "FAMILIES", "FEATURE", "SUMS", "Array", "header", "n_knots"]
 
 # --- kernel experts ------------------------------------------------------------------------------
 
@@ -213,6 +213,9 @@ ARRAYS = {
     "spare_keys": Array("uint64", ("inputs",), stored=False),
 }
 
+#: Names of the dimensions.
+DIMENSIONS = sorted({d for a in ARRAYS.values() for d in a.shape if isinstance(d, str)})
+
 _TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "uint64": "uint64_t"}
 
 
@@ -244,7 +247,7 @@ def n_knots(names: int, *, pairs: bool) -> int:
 def header() -> str:
     """Return the C header that has all of this.
 
-    The struct begins with the arrays, in their order, so that they are set by number.
+    The struct begins with the arrays, in their order, and the dimensions: they are set by number.
     """
     lines = ["/* Made by tables.py. */"]
     for name, value in globals().items():
@@ -259,8 +262,9 @@ def header() -> str:
     lines.append(f"typedef struct {{ double {sums}; }} DriftSums;")
     own = {"features": "DriftFeature", "deviations": "DriftFeature", "sums": "DriftSums"}
     fields = [f"{own.get(name, _TYPES[a.type])} *{name};" for name, a in ARRAYS.items()]
-    dimensions = sorted({d for a in ARRAYS.values() for d in a.shape if isinstance(d, str)})
-    lines.append(f"#define DRIFT_ARRAYS {' '.join(fields)} int {', '.join(dimensions)};")
+    lines.append(f"#define DRIFT_ARRAYS {' '.join(fields)} int {', '.join(DIMENSIONS)};")
+    counts = f"DRIFT_N_ARRAYS = {len(ARRAYS)}, DRIFT_N_DIMENSIONS = {len(DIMENSIONS)}"
+    lines.append(f"enum {{ {counts} }};")
     for name, members in FAMILIES.items():
         lines.append(f"#define DRIFT_COUNT_{name} {len(members)}")
     lines.append(f"enum {{ DRIFT_USUAL = {16 + sum(map(len, FAMILIES.values()))} }};")
