@@ -93,7 +93,7 @@ cdef class TrackerCore:
         return state
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + self.memory.__sizeof__() + self.scale.__sizeof__()
+        return object.__sizeof__(self) + self.memory.size()
 
     # --- prediction --------------------------------------------------------------------------------
 

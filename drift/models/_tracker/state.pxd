@@ -53,4 +53,5 @@ cdef class State:
     cdef readonly dict arrays, room
     cpdef int reserve(self, dict room) except -1
     cdef int take(self, dict room, dict arrays) except -1
+    cdef size_t size(self)
     cdef int reserve_slots(self, int n) except -1

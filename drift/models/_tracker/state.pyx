@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The memory of a tracker: the arrays of `tables.py` with room to grow, and its supports."""
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
@@ -28,6 +29,7 @@ cdef void *address(array) except NULL:
     return found
 
 
+@cython.no_gc  # nothing in it leads back; and whoever counts what refers to what counts it once, by the core
 cdef class State:
     """Arrays by name, and pointers to them.
 
@@ -46,8 +48,9 @@ cdef class State:
     def __dealloc__(self):
         drift_supports_clear(&self.t.supports)
 
-    def __sizeof__(self):
-        return object.__sizeof__(self) + sum([a.nbytes for a in self.arrays.values()]) + drift_supports_bytes(&self.t.supports)
+    cdef size_t size(self):
+        """Bytes of the arrays and of the supports."""
+        return sum([a.nbytes for a in self.arrays.values()]) + drift_supports_bytes(&self.t.supports)
 
     cpdef int reserve(self, dict room) except -1:
         """Make room for so much in each dimension; MemoryError changes nothing."""
