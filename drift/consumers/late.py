@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import check_kind, is_text, plain
 from drift.consumers.assignment import Place, offset_behind_gap
-from drift.consumers.codec import Example
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Ahead, Join, LabelMessage
-from drift.consumers.learner import Learner, attempt, decoded
+from drift.consumers.learner import Learner, attempt, decoded, predict_then_learn
 from drift.consumers.records import Gap, Message, Outgoing, Position, from_json
 from drift.errors import CheckpointError, ConsumerError, MessageError, UnavailableError
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.codec import Codec
+    from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Source
@@ -229,8 +228,8 @@ class LateLearner(Learner):
     def _learn_by(self, stored: Any, label: LabelMessage) -> None:
         """Learn features, as they were kept, by their label."""
         features, *_ = self.codec.decode(*from_json(stored))
-        example = Example(features, label.label, weight=label.weight)
-        self._update(example, self.model.predict_one(features))
+        predicted = predict_then_learn(self.model, features, label.label, label.weight)
+        self.metrics.learnt(predicted != label.label)
 
     def _orphan(self, message: Message, label: LabelMessage, *, given_up: bool) -> list[Outgoing]:
         if self.options.orphans is None:

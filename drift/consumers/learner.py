@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Source
     from drift.types import Features
 
-__all__ = ["Learner", "answer_of", "attempt", "decoded"]
+__all__ = ["Learner", "answer_of", "attempt", "decoded", "predict_then_learn"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -73,6 +73,20 @@ def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float
     except NotImplementedError:  # as River has it for those that know none
         chances = None
     return predicted, score, chances
+
+
+def predict_then_learn(model: Any, features: Features, label: Any, weight: float | None) -> Any:
+    """Learn an example that was predicted before, and return what the model says of it by now.
+
+    A model that notes what it predicts is not asked once more, or it would wait for a second label.
+    """
+    given = {} if weight is None else {"w": weight}
+    at_once = getattr(model, "predict_learn_one", None)
+    if at_once is not None:
+        return at_once(features, label, **given)
+    predicted = model.predict_one(features)
+    model.learn_one(features, label, **given)
+    return predicted
 
 
 class Learner:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
 from drift.consumers.late import identified
-from drift.consumers.learner import answer_of, attempt
+from drift.consumers.learner import answer_of, attempt, predict_then_learn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from drift.consumers.records import Message
-    from drift.types import Features, Label
+    from drift.types import Label
 
 __all__ = ["Relearnt", "read_logs", "relearn"]
 
@@ -82,7 +82,10 @@ def relearn(  # noqa: PLR0913
         The logs, as `read_logs` has them. A label at their end whose features may still come is
         not learnt.
     predictions
-        What the worker predicted, as its predictions say: their ``offset`` and ``labels_learnt``.
+        What the worker predicted, as its predictions say: their ``offset`` and ``labels_learnt``. A
+        `Tracker` with ``late=True`` needs all of them, in the order in which they were sent: what
+        it learns depends on what it had learnt when it predicted. Of a message that was predicted
+        again after a crash the last counts there, which the crash did not undo.
     options
         How long features and labels wait; None for the defaults.
     given_up
@@ -93,7 +96,7 @@ def relearn(  # noqa: PLR0913
     join
         The state of the join at the end.
     predicted
-        Each of `predictions` whose features there are.
+        Each of `predictions` that counts and whose features there are.
 
     Examples
     --------
@@ -106,7 +109,10 @@ def relearn(  # noqa: PLR0913
     """
     log = list(features)
     by_offset = {message.offset: message for message in log}
-    wanted = sorted(set(predictions), key=lambda one: one[1], reverse=True)
+    predictions = list(predictions)
+    if getattr(model, "late", False):
+        predictions = list(dict(predictions).items())
+    wanted = sorted(set(predictions), key=lambda one: one[::-1], reverse=True)
     decided, join = set(given_up), Join(options or JoinOptions())
     predicted: dict[tuple[int, int], Relearnt] = {}
 
@@ -124,7 +130,8 @@ def relearn(  # noqa: PLR0913
             break
         outcome = join.finish()
         if outcome.features is not None:
-            attempt(_learn, model, outcome.features, label)  # else it was a worker's dead letter
+            example = outcome.features, label.label, label.weight
+            attempt(predict_then_learn, model, *example)  # else it was a worker's dead letter
     else:
         predict(math.inf)
     return join, predicted
@@ -143,10 +150,3 @@ def _ready(
             return False
         join.read(message)
     return True
-
-
-def _learn(model: Any, features: Features, label: LabelMessage) -> None:
-    """Learn as a worker does, which counts mistakes, and learns nothing that is not predicted."""
-    model.predict_one(features)
-    weight = {} if label.weight is None else {"w": label.weight}
-    model.learn_one(features, label.label, **weight)

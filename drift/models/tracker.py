@@ -6,7 +6,7 @@ import math
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import check_choice, check_integer, check_numbers, check_seed
+from drift._checks import check_choice, check_integer, check_numbers, check_seed, weight_of
 from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
@@ -191,6 +191,36 @@ class Tracker(OnlineClassifier):
             self._core.learn(x, y, 1.0)
         else:
             super().learn_one(x, y, w)
+
+    def predict_learn_one(self, x: Features, y: Label, w: float = ONE) -> Label:
+        """Learn one example, and return what was predicted before.
+
+        That costs no more than to learn it, and leaves no ticket. With ``late=True`` it is what the
+        model says as the label comes, of the example in the context that it was predicted in.
+
+        Parameters
+        ----------
+        x, y, w
+            As for `learn_one`.
+
+        Returns
+        -------
+        label
+            What `predict_one` would have returned; None before anything was learnt.
+
+        Raises
+        ------
+        LabelError, FeatureError, FeatureTypeError, ParameterError
+            As `learn_one` does.
+
+        Examples
+        --------
+        >>> model = Tracker()
+        >>> [model.predict_learn_one({"rain": 1.0}, y) for y in ("wet", "wet", "dry")]
+        [None, 'wet', 'wet']
+        """
+        label: Label = self._guard.run(self._learn_weighted, x, y, weight_of(w))
+        return label
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example; None before anything was learnt."""

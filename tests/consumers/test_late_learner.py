@@ -5,7 +5,7 @@ import uuid
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
@@ -22,7 +22,7 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
-from drift.models import LBP
+from drift.models import LBP, Tracker
 from tests.consumers.late_logs import JOIN, logs
 from tests.consumers.twin_late import Twin
 
@@ -100,6 +100,59 @@ def test_any_order_and_any_restart_give_what_lists_give(seed, pending, data):  #
         for body in made:
             if body["labels_learnt"] == after:
                 assert body["score"] == model.decision_function_one(xs[body["offset"]])
+
+
+@given(st.integers(0, 10**6), st.data())
+@settings(max_examples=25)
+def test_what_was_noted_is_in_the_checkpoint_and_a_crash_notes_nothing_twice(seed, data):
+    log = logs(25, seed)
+    features, labels = messages("f", log[0]), messages("l", log[1])
+    codec = JsonCodec(weight="weight")
+    one, sent = learner(codec, Tracker(4, late=True)), []
+    saved = restarted(one)
+    steps = st.sampled_from(["features", "features", "labels", "save", "crash"])
+    upto = {"f": 0, "l": 0}
+    for step in [*data.draw(st.lists(steps, max_size=40)), "all"]:
+        if step == "save":
+            saved = restarted(one)
+        elif step == "crash":
+            one = restarted(saved)
+        for name in "fl":
+            end = len(features if name == "f" else labels)
+            grows = step == ("features" if name == "f" else "labels")
+            upto[name] = end if step == "all" else min(upto[name] + 4 * grows, end)
+        for message in features[one.offsets["f", 0] : upto["f"]]:
+            sent += one.take(message)
+        while True:
+            sent += one.advance()
+            if one.wanted is not None:
+                supply(one, features, 5)
+            elif not one.waits and one.offsets["l", 0] < upto["l"]:
+                sent += one.take(labels[one.offsets["l", 0]])
+            else:
+                break
+    made = [json.loads(out.value) for out in sent if out.topic == "out"]
+    made = [(body["offset"], body["labels_learnt"]) for body in made]
+    twin = Twin(*([(n, *entry) for n, entry in enumerate(part)] for part in log), one.options,
+                codec=codec)  # fmt: skip
+    twin.assert_joined(json.loads(json.dumps(one.join_state())))
+    assert encode(one.model) == encode(twin.followed(Tracker(4, late=True), made))
+    again = Tracker(4, late=True)
+    relearn(again, *read_logs(features, labels, codec), made, options=one.options)
+    assert encode(again) == encode(one.model)
+
+
+@pytest.mark.parametrize("predictions", ["out", None])
+def test_a_message_leaves_one_ticket_which_its_label_takes(predictions):
+    one = learner(model=Tracker(4, late=True), predictions=predictions)
+    for n in range(4):
+        one.take(pair(n, {"a": n / 4})[0])
+    assert len(one.model._core.tickets) == 4
+    for left, n in ((3, 2), (2, 0), (1, 3), (0, 1)):
+        label = pair(n, {}, timestamp=0)[1]
+        one.take(label._replace(position=Position("l", 0, 3 - left)))
+        assert len(one.model._core.tickets) == left
+    assert (one.metrics.examples, one.metrics.mistakes) == (4, 1)  # the first alone
 
 
 class Failing(LBP):

@@ -1,7 +1,8 @@
 """Labels that come later, from the words of docs/kafka_labels.md: by lists, over the whole logs."""
 
 import json
-from collections import Counter, deque
+import math
+from collections import Counter, defaultdict, deque
 
 from drift.consumers.codec import JsonCodec
 from drift.errors import MessageError
@@ -116,6 +117,20 @@ class Twin:
         """Return a model after all."""
         for one in self.learnt:
             learn(model, *one)
+        return model
+
+    def followed(self, model, predictions):
+        """Return a model that notes what it predicts, after all; of each offset the last counts.
+
+        `predictions` are offsets and the `labels_learnt` of what was sent, in the order of that.
+        """
+        made = defaultdict(list)
+        for offset, after in dict(predictions).items():
+            made[after].append(offset)
+        xs = {offset: example.features for offset, _, _, example in self.features if example}
+        for after, one in self.models(model, {*made, math.inf}):
+            for offset in sorted(made[after]):
+                one.predict_one(xs[offset])
         return model
 
     def assert_joined(self, state):

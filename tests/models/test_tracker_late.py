@@ -152,6 +152,22 @@ def test_an_example_enters_the_running_means_once_and_when_it_is_predicted():
 
 
 @pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("weight", [None, 1.0, 0.5, 0])
+@pytest.mark.parametrize("late", [False, True])
+def test_what_is_predicted_and_learnt_at_once_leaves_no_ticket(late, weight):
+    one, other, x = learnt(late=late), learnt(late=late), {"f1": 0.5, "f7": 0.1}
+    given = {} if weight is None else {"w": weight}
+    for model in (one, other):
+        model.predict_one(x)
+        model.predict_one({"f2": 0.25})
+    said = pickle.loads(pickle.dumps(one)).predict_one(x)
+    assert one.predict_learn_one(x, not said, **given) == said
+    other.learn_one(x, not said, **given)
+    assert pickle.dumps(one) == pickle.dumps(other)
+    assert not late or len(one._core.tickets) == 1 + (weight == 0)
+
+
+@pytest.mark.usefixtures("core")
 def test_a_label_of_weight_0_leaves_the_ticket():
     model, x = learnt(), {"f1": 0.5}
     model.predict_one(x)
