@@ -67,7 +67,8 @@ class Tracker(OnlineClassifier):
         Labels come later than the next example. A prediction then leaves a ticket: what the members
         said, and the context that the example was in. The label finds it by the example's content,
         whenever it comes and in whatever order, so that gates learn from what was really predicted.
-        Tickets take up to 64 MiB; see Notes.
+        Tickets take up to 64 MiB; see Notes. None: what runs the model says so, where it knows: a
+        worker whose labels have a topic of their own, a comparison with a delay; else they do not.
 
     Raises
     ------
@@ -111,7 +112,7 @@ class Tracker(OnlineClassifier):
         forgetting: Sequence[float] | None = None,
         scale: str = "auto",
         seed: int | None = 0,
-        late: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
+        late: bool | None = None,  # noqa: FBT001 - River passes parameters by name
     ) -> None:
         self.budget = check_integer("budget", budget)
         self.kernels = kernels

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,6 +152,12 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
 def test_tables_and_page(tmp_path):
     results = arena(tmp_path, quick=True, **ARENA)
     assert {row["delay"] for row in results.rows} == {None, "100", "1000"}
+    for record in results.records:
+        if record["model"] == "Tracker":
+            entrant = contenders_of("Tracker", multiclass=record["stream"] == "segments",
+                                    sparse=False)["Tracker"]  # fmt: skip
+            told = replace(entrant, late=record["delay"] is not None)
+            assert record["parameters"] == told.identity
     with (tmp_path / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
     named = {row["model"] for row in rows}

@@ -26,7 +26,9 @@ from scipy import stats
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import ComparisonResults, Contender, compare
 from drift.experiments.comparison.measures import Outcome, measure
+from drift.experiments.comparison.protocol import order_of
 from drift.models import LBP, Perceptron, Tracker
+from drift.streams.tables import read_stream
 
 PHISHING = list(islice(datasets.Phishing(), 150))
 MODELS = {
@@ -47,13 +49,16 @@ MODELS = {
 def theirs(model, stream, *, first=False, moment=None, delay=None):
     """Mistakes, predictions that count and measures, as River says.
 
-    Rows count that are predicted after a label was learnt; with `first` all do.
+    Rows count that are predicted after a label was learnt; with `first` all do. A Tracker is told
+    that labels come late, if they do.
     """
     found = metrics.Accuracy() + metrics.CohenKappa() + metrics.BalancedAccuracy()
-    model, counts, asked = model.clone(), first, {}
+    told = {"late": True} if isinstance(model, Tracker) and delay is not None else None
+    model, counts, asked = model.clone(told), first, {}
     for i, x, y in simulate_qa(iter(stream), moment, delay):
         if y is None:
-            asked[i] = model.predict_one(x) if counts else None
+            prediction = model.predict_one(x)
+            asked[i] = prediction if counts else None
             continue
         if (prediction := asked.pop(i)) is not None:
             found.update(y, prediction)
@@ -128,6 +133,43 @@ def test_the_order_of_labels_in_sets_changes_no_bit():
         columns = [[labels[i] for i in column] for column in (truth, predicted)]
         found.append(measure(Outcome(*columns, [None] * 500)))
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("model", "protocol", "said"),
+    [
+        (Tracker(5), {"delay": 3}, "late=True"),
+        (Contender(Tracker, {"budget": 5}), {"delay": 3}, "late=True"),
+        (lambda: Tracker(5), {"delay": 0}, "late=True"),
+        (Tracker(5), {}, "late=None"),
+        (Tracker(5, late=True), {}, "late=True"),
+        (Tracker(5, late=False), {"delay": 3}, "late=False"),
+        (Tracker(5), {"delay": 3, "folds": 2}, "late=None"),
+        (preprocessing.StandardScaler() | Tracker(5), {"delay": 3}, "late=None"),
+    ],
+)
+def test_a_tracker_is_told_that_labels_come_late_and_the_report_says_so(model, protocol, said):
+    results = compare({"it": model}, PHISHING[:30], jobs=1, windows=1, **protocol)
+    assert said in results.settings["models"]["it"]
+    assert set(results.runs["status"]) == {"ok"}
+
+
+def test_a_tracker_that_is_asked_again_when_it_learns_is_not_told():
+    assert Contender(Tracker(5), late=True).make().late is True
+    assert Contender(Tracker(5), adwin=True, late=True).make().model.late is None
+
+
+def test_each_label_finds_what_was_said_of_its_example_among_texts_too():
+    pairs = [({**x, "town": "abc"[i % 3]}, y) for i, (x, y) in enumerate(PHISHING[:40])]
+    stream = read_stream(pairs)
+    model = Contender(Tracker(5)).on(stream, late=True).make()
+    *before, tracker = model.steps.values()
+    assert before
+    order = order_of(stream, 7).tolist()
+    for i in order[:-7]:
+        x, y = pairs[max(i, ~i)]
+        model.predict_one(x) if i >= 0 else model.learn_one(x, y)
+    assert len(tracker._core.tickets) == 7
 
 
 def test_a_drawn_delay_is_the_same_for_all_and_rivers():

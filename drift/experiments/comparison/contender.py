@@ -46,6 +46,10 @@ class Contender:
     examples, categories
         A few with texts among their features, which the model is to take, and how many different
         texts there are; see `taking_texts`.
+    late
+        Labels come late, which a `Tracker` is told that does not say whether they do. One inside of
+        another model is not: there the steps before it may give it other features when the label
+        comes, or it may be asked once more then, and no ticket would be found.
 
     Examples
     --------
@@ -60,14 +64,16 @@ class Contender:
     adwin: bool = False
     examples: Sequence[tuple[Features, Label]] = ()
     categories: int = 0
+    late: bool = False
 
-    def on(self, stream: Stream) -> Contender:
-        """Return the contender as it takes the texts among a stream's features."""
+    def on(self, stream: Stream, *, late: bool = False) -> Contender:
+        """Return the contender as it takes the texts among a stream's features, and its labels."""
+        one = replace(self, late=self.late or late)
         if not stream.categories:
-            return self
+            return one
         tried = [pair for pair in stream if any(isinstance(v, str) for v in pair[0].values())]
         return replace(
-            self, examples=tuple(tried[:_TRIED]), categories=sum(stream.categories.values())
+            one, examples=tuple(tried[:_TRIED]), categories=sum(stream.categories.values())
         )
 
     def make(self, seed: int | None = None) -> Any:
@@ -91,6 +97,8 @@ class Contender:
                 f"{type(model).__name__} has its parameters: give the class, or none beside it"
             )
         _refuse(model)
+        if self.late and not self.adwin and getattr(model, "late", False) is None:
+            model = model.clone({"late": True})
         fresh = _seeded(model, seed)
         if self.examples:
             from drift.experiments.comparison.categories import taking_texts  # noqa: PLC0415 - River

@@ -91,7 +91,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         How long after an example its label comes, as in `river.evaluate.progressive_val_score`: a
         number of examples, the name of a feature, a function of features and label; or a frozen
         distribution of SciPy's, drawn once for all models. None: at once. `moment` is the time that
-        it is counted from; None: the example's number.
+        it is counted from; None: the example's number. With a delay, and without folds, a `Tracker`
+        has ``late=True`` unless it was given `late`, or is a part of another model.
     seeds
         Runs of each model that draws at random, with the seeds 0, 1, ...; None: one, with its own
         seed, or 0 where that is None.
@@ -156,7 +157,6 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     if shuffled is not None:
         check_integer("shuffled", shuffled)
         known += [one.block_shuffled(shuffled) for one in known]
-    said = {name: _described(one, known) for name, one in entrants.items()}
     settings = Settings(
         delay=None if delay is None else described(delay),
         seeds=None if seeds is None else check_integer("seeds", seeds),
@@ -166,6 +166,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         time_limit=None if time_limit is None else float(time_limit),
         predictions=predictions,
     )
+    said = {name: _described(one, known, settings) for name, one in entrants.items()}
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     runs = [
         run
@@ -201,12 +202,18 @@ class Settings(NamedTuple):
     time_limit: float | None = None
     predictions: bool = False
 
+    @property
+    def late(self) -> bool:
+        """Whether labels come late of what was predicted; with folds none is of what is learnt."""
+        return self.delay is not None and self.folds == 1
 
-def _described(entrant: Contender, streams: Sequence[Stream]) -> str:
+
+def _described(entrant: Contender, streams: Sequence[Stream], settings: Settings) -> str:
     """Say what a model is on each stream: on those with texts something is put before it."""
     found: dict[str, list[str]] = {}
     for stream in streams:
-        found.setdefault(entrant.on(stream).description, []).append(stream.name)
+        description = entrant.on(stream, late=settings.late).description
+        found.setdefault(description, []).append(stream.name)
     if len(found) == 1:
         return next(iter(found))
     return "; ".join(f"on {', '.join(names)}: {what}" for what, names in found.items())
@@ -256,7 +263,7 @@ def runs_of(
     }
     forks = forks_of(len(stream), settings.folds, settings.forks)
     for name, entrant in entrants.items():
-        one = entrant.on(stream)
+        one = entrant.on(stream, late=settings.late)
         own = {
             "model": name,
             "parameters": one.identity,
