@@ -161,7 +161,8 @@ def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any
 def _model(table: dict[str, Any], given: dict[str, Any], options: ConsumeOptions) -> dict[str, Any]:
     """Put the options over the file's table; a class given replaces all of that.
 
-    Without a class it is the model that the checkpoints have, and `Tracker` where there is none.
+    Without a class it is the model that the checkpoints have, and `Tracker` where there is none. Of
+    one that does not say whether labels come late, a topic of their own does.
     """
     if "class" in given:
         table = parse(given.pop("class"))
@@ -170,7 +171,9 @@ def _model(table: dict[str, Any], given: dict[str, Any], options: ConsumeOptions
         table["kernel"] = parse(table["kernel"])
     if "class" not in table:
         table = _stored(options) | table
-    build(table)  # so that what it refuses is said before anything is connected to
+    model = build(table)  # so that what it refuses is said before anything is connected to
+    if options.labels and ":" not in table["class"] and getattr(model, "late", False) is None:
+        table["late"] = True
     return table
 
 

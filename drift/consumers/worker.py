@@ -58,7 +58,8 @@ class Worker:
     Parameters
     ----------
     model
-        Any River classifier or pipeline that has learnt nothing.
+        Any River classifier or pipeline that has learnt nothing. Where labels have a topic of their
+        own a `Tracker` gets ``late=True``, unless it was given `late` or is a part of another.
     folder
         The checkpoints, local or shared by all workers of the group.
     kafka
@@ -107,6 +108,8 @@ class Worker:
         if options.labels:
             check_codec(self.codec)
             folder.configuration = {**(folder.configuration or {}), **options.settings()}
+            if getattr(model, "late", False) is None:
+                model = model.clone({"late": True})
         folder.check(model)
         self.model = model
         self.folder = folder

@@ -247,6 +247,27 @@ def test_the_model_is_that_of_the_checkpoints_and_else_the_tracker(settings, tmp
     assert _named.configuration(found) == _named.configuration(table)
 
 
+@pytest.mark.parametrize(
+    ("model", "labels", "late"),
+    [
+        (None, None, None),
+        (None, "l", True),
+        ("Tracker", "l", True),
+        ("Tracker(budget=5)", "l", True),
+        ("Tracker(late=False)", "l", False),
+        ("Tracker(late=True)", None, True),
+        ("drift.models:Tracker", "l", None),  # which the worker tells
+        ("LBP", "l", None),
+    ],
+)
+def test_a_tracker_knows_that_labels_have_a_topic_of_their_own(settings, model, labels, late):
+    given = GIVEN | {"labels": labels}
+    found = settings(worker=given, model={"class": model})[0].model
+    assert found.get("late") is late
+    assert _named.configuration(found).get("model.late") is late
+    assert getattr(_named.build(found), "late", None) is late
+
+
 def test_a_codec_of_ones_own_is_made_with_its_parameters(settings):
     found, _ = settings("[codec]\nclass = 'drift.consumers:JsonCodec'\nlabel = 'y'")
     assert found.codec.label == "y"

@@ -7,7 +7,7 @@ from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
-from drift.models import LBP
+from drift.models import LBP, Tracker
 from drift.testing import Abort, Aborted
 from tests.consumers.late_logs import JOIN, logs
 from tests.consumers.stepping import close, run, until
@@ -58,7 +58,7 @@ def worker(broker, folder, group="g", session=SESSION, **options):
     }
     producer = given.pop("producer", None)
     one = Worker(
-        LBP(budget=9),
+        given.pop("model", LBP(budget=9)),
         CheckpointFolder(folder),
         broker.client_args,
         WorkerOptions(**given),
@@ -168,6 +168,39 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     finish(worker(topics, tmp_path, "later"), ends)
     assert_exact(tmp_path, found)
     assert_published(topics, found)
+
+
+@pytest.mark.parametrize("point", [None, "checkpoint.renamed"])
+def test_a_tracker_learns_what_it_really_predicted_across_a_crash_too(topics, tmp_path, point):
+    one = worker(topics, tmp_path, model=Tracker(9), checkpoint_every=25)
+    found = twins(topics, one.options)
+    ends = [twin.labels_end for twin in found]
+    if point is None:
+        finish(one, ends)
+    else:
+        with Abort(point, count=3), pytest.raises(Aborted):
+            finish(one, ends)
+        kill(one)
+        finish(worker(topics, tmp_path, "later", model=Tracker(9)), ends)
+    got = bodies(everything(topics, "out"))
+    for partition, twin in enumerate(found):
+        newest = CheckpointFolder(tmp_path).newest(("f", partition))
+        assert newest.model.late is True
+        twin.assert_joined(newest.join)
+        made = [
+            (body["offset"], body["labels_learnt"])
+            for key, several in got.items()
+            for body in several
+            if key.startswith(f"f:{partition}:")
+        ]
+        assert encode(newest.model) == encode(twin.followed(Tracker(9, late=True), made))
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_a_tracker_says_of_its_labels_counts(topics, tmp_path, late):
+    one = worker(topics, tmp_path, model=Tracker(9, late=late))
+    assert one.model.late is late
+    one._close()
 
 
 def test_what_lies_between_the_cursors_is_read_again_where_it_was_too_much(topics, tmp_path):
