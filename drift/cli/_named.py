@@ -159,6 +159,8 @@ def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]
     if not isinstance(name, str):
         raise ParameterError("a model needs a class: class = 'RBP'")
     kind = imported(name) if ":" in name else _named(name)
+    if name == "Tracker" and "delay" in parameters:
+        raise ParameterError("Tracker has no delay: write late = true; any delay is followed")
     check_names(f"{name} has no parameter", parameters, inspect.signature(kind).parameters)
     return kind, parameters
 

@@ -92,6 +92,10 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[codec]\nrequire_label = 1", "[codec] require_label must be true or false, not 1"),
         ("[codec]\nmax_bytes = 0", "max_bytes must be at least 1, not 0"),
         ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
+        (
+            "[model]\ndelay = 100",
+            "Tracker has no delay: write late = true; any delay is followed",
+        ),
         ("[model]\nbudget = 0", "budget must be an integer of at least 1, not 0"),
         ("[model]\nkernel = {class = 'Polynomal'}", "no model or kernel 'Polynomal': did you mean"),
         ("[model]\nkernel = {class = 'drift.kernels.RBF'}", "write 'drift.kernels:RBF'"),
@@ -104,8 +108,10 @@ def test_the_test_brokers_variable_is_no_option(settings):
     ],
 )
 def test_what_there_is_not_is_refused_with_the_nearest_name(settings, toml, message):
+    kind = "Tracker" if "delay" in toml else "RBP"
+    toml = toml.replace("[model]", f"[model]\nclass = '{kind}'")
     with pytest.raises(ParameterError, match=re.escape(message)):
-        settings(toml.replace("[model]", "[model]\nclass = 'RBP'"), model={"class": None})
+        settings(toml, model={"class": None})
 
 
 @pytest.mark.parametrize(
