@@ -333,3 +333,14 @@ def late_error(*, late, shuffled=False, n=1_500, delay=40):
 def test_it_pays_where_time_is_in_the_features_and_only_there():
     assert late_error(late=True) < 0.6 * late_error(late=False)
     assert late_error(late=True, shuffled=True) > 25.0
+
+
+@pytest.mark.usefixtures("core")
+def test_what_is_stored_in_between_begins_another_row():
+    """So that a model which is stored goes on as one that is built from what was stored."""
+    one, x = learnt(), {"f1": 0.5, "f7": 0.1}
+    one.predict_one(x)
+    other = pickle.loads(pickle.dumps(one))
+    assert one.predict_proba_one(x) == other.predict_proba_one(x)
+    assert encode(one) == encode(other)
+    assert len(one._core.tickets) == 2

@@ -388,6 +388,8 @@ cdef class TrackerCore:
 
     cdef dict stored(self):
         cdef DriftTracker *t = &self.memory.t
+        # What is stored does not know what was asked for last: that row of the same question ends, here as there.
+        self.noted = self.scale.current = False
         names = self.scale.names
         pairs = None if t.sparse else (<Dense>self.scale).pairs
         used = {

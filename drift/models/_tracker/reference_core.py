@@ -175,6 +175,8 @@ class TrackerCore:
 
     def state(self) -> dict[str, Any]:
         """Return all that a tracker is, as plain values and arrays."""
+        # What is stored does not know what was asked for last: that row of the same question ends.
+        self._found, self._noted = None, False
         s = self._state.copy()
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
         return {
