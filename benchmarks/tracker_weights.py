@@ -19,11 +19,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from drift.models._tracker.experts import Expert
+
 ROWS, WINDOW = 2000, 200
 #: What each third of the stream asks of a point in the square.
 QUESTIONS = ("right of a diagonal?", "black on a 4 x 4 board?", "left of the diagonal?")
-#: Kinds of members by what `experts` calls their kernel; all others have one, linear or not.
-KINDS = {"features": "linear models", "splines": "splines"}
+
+
+def kind_of(member: Expert) -> str:
+    """Return what kind of member it is, over the features or beside their context."""
+    if member.rate:
+        return "kernels"
+    return "splines" if member.kernel.endswith("splines") else "linear models"
 
 
 def stream(seed: int = 1, noise: float = 0.05) -> Iterator[tuple[dict[str, float], bool]]:
@@ -48,7 +55,7 @@ def run(model: Tracker) -> dict[str, NDArray[Any]]:
             counts.append([t * member.error for member in model.experts])
     errors = {"Tracker": np.reshape(wrong, (1, -1, WINDOW)).mean(axis=2)}
     members = np.diff(counts, axis=0, prepend=0).T / WINDOW
-    names = [KINDS.get(one.kernel.partition(",")[0], "kernels") for one in model.experts]
+    names = [kind_of(one) for one in model.experts]
     errors |= {kind: members[[kind == name for name in names]] for kind in dict.fromkeys(names)}
     return {kind: 100 * of_kind for kind, of_kind in errors.items()}
 
