@@ -1,17 +1,19 @@
 """Change drift in small ways, one at a time, and list the changes that the fast suite lets pass.
 
-    python tools/mutants.py [--seed S] [--count N] [--among PATH]... [--seconds T] RESULTS.csv
+    python tools/mutants.py [--seed S] [--count N] [--among PATH]... [--tests PATH]...
+                            [--wanted SHARE] [--seconds T] RESULTS.csv
 
 Draws N mutants of Cosmic Ray's: N places of the models, streams, experiments and consumers, or of
 the modules and folders named, and one of the changes that its operators make at each. They are made
 in a copy of the tree. First the tests that execute the changed line run, the shortest first, as
 many as take a few seconds. Of a mutant that these let pass and nobody has judged, the fast tests
-and doctests of its part of drift run, all of them.
+and doctests of its part of drift run, all of them, or those that are named. Where the module makes
+a header, the extensions are built first.
 
 The results say what became of each mutant, and are written after each: a run that was stopped goes
 on from them. A mutant that was caught is tried again when its module changes; one that survived,
 when the tests of its part change, too, unless the column `judgement` says why none should catch it.
-Ends by an error if fewer than 85 % are caught or a survivor is not judged.
+Ends by an error if fewer than 85 %, or the share named, are caught or a survivor is not judged.
 Needs the extras `test` and `mutants`.
 More than 300 lines: one script, most of which chooses and runs tests.
 """
@@ -55,6 +57,8 @@ NEAREST = 20.0
 #: Seconds after which tests count as hanging: many times what they take. Whole parts take minutes.
 LIMIT, PART_LIMIT = 120, 1200
 WANTED = 0.85
+#: A module of which `setup.py` makes a header.
+TABLES, HEADER = (Path("drift/models/_tracker", name) for name in ("tables.py", "tables.h"))
 #: The first four tell mutants apart.
 FIELDS = (
     *("module", "line", "operator", "occurrence", "change"),
@@ -153,13 +157,15 @@ def draw(seed: int, count: int, among: Iterable[Path]) -> tuple[list[MutationSpe
 class Tests:
     """Which tests of some parts execute which lines, and how long they take; found by a run."""
 
-    def __init__(self, parts: Iterable[str]) -> None:
+    def __init__(self, parts: Iterable[str], only: list[str]) -> None:
         command = [sys.executable, "-m", "pytest", *FAST, "-vv", "--durations=0", "--tb=no", "-rfE"]
         # pytest-cov has to be told here of the processes that tests/conftest.py would choose later.
-        cover = [f"-n{os.cpu_count() or 1}", "--cov=drift", "--cov-context=test", "--cov-report="]
+        workers = 0 if only else os.cpu_count() or 1
+        cover = [f"-n{workers}", "--cov=drift", "--cov-context=test", "--cov-report="]
         # Where a signal interrupts Coverage it waits for its own lock.
         cover.append("--ignore=tests/models/test_interrupts.py")
-        tests = chain(*map(folders, sorted(set(parts))))
+        self.only = only
+        tests = only or chain(*map(folders, sorted(set(parts))))
         run = subprocess.run(
             [*command, "--durations-min=0", *cover, *tests],
             capture_output=True,
@@ -217,8 +223,15 @@ def attempt(mutant: MutationSpec, arguments: Iterable[str], limit: int) -> dict[
     """Return the change and whether tests catch it, and the first of them that does."""
     # In a file, as they may be more than a command line takes.
     Path("arguments.txt").write_text("\n".join(arguments))
-    command = [sys.executable, "-m", "pytest", *FAST, "-x", "--tb=no", "-rfE", "@arguments.txt"]
-    result = mutate_and_test([mutant], shlex.join(command), limit)
+    test = [sys.executable, "-m", "pytest", *FAST, "-x", "--tb=no", "-rfE", "@arguments.txt"]
+    built = {}
+    if mutant.module_path == TABLES:
+        built = {path: path.read_bytes() for path in [HEADER, *Path("drift").rglob("*.so")]}
+        build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+        test = ["sh", "-c", f"CFLAGS=-DDRIFT_CLONES= {shlex.join(build)} && {shlex.join(test)}"]
+    result = mutate_and_test([mutant], shlex.join(test), limit)
+    for path, content in built.items():
+        path.write_bytes(content)
     if result.test_outcome == TestOutcome.INCOMPETENT or result.output is None:
         raise SystemExit(f"{mutant} cannot be tried: {result.output}")
     lines = [line for line in (result.diff or "").split("\n") if re.match(r"[-+](?![-+])", line)]
@@ -241,7 +254,9 @@ def nearest(mutant: MutationSpec, tests: Tests) -> dict[str, str]:
 def part(mutant: MutationSpec, tests: Tests) -> dict[str, str]:
     """Try a mutant with all fast tests of its part."""
     but = [f"--deselect={test}" for test in tests.failing]
-    return attempt(mutant, [*but, *folders(mutant.module_path.parts[1])], PART_LIMIT)
+    return attempt(
+        mutant, [*but, *(tests.only or folders(mutant.module_path.parts[1]))], PART_LIMIT
+    )
 
 
 # --- and the results ------------------------------------------------------------------------------
@@ -257,18 +272,17 @@ def states(row: dict[str, str]) -> dict[str, str]:
     }
 
 
-def known(path: Path, mutants: list[MutationSpec]) -> list[dict[str, str]]:
-    """Return a row for each mutant, with what the results have of it that still holds."""
+def known(path: Path, drawn: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """Return a row for each mutant drawn, with what the results have of it that still holds."""
     rows = []
     if path.exists():
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
     old = {tuple(row[field] for field in FIELDS[:4]): row for row in rows}
     found = []
-    for mutant in mutants:
-        new = row_of(mutant)
-        new |= states(new)
-        row = old.get(tuple(new.values())[:4], {})
+    for one in drawn:
+        new = one | states(one)
+        row = old.get(tuple(new[field] for field in FIELDS[:4]), {})
         settled = row.get("fate") == "caught" or row.get("judgement")
         holds = ["module_state"] if settled else ["module_state", "tests_state"]
         if row.get("fate") == "open" and row["judgement"]:
@@ -288,17 +302,19 @@ def write(path: Path, rows: list[dict[str, str]]) -> None:
 
 
 def copy_tree(folder: Path) -> None:
-    """Copy what git knows of the tree, and the extension that has been built in it."""
+    """Copy what git knows of the tree, and the extensions that have been built in it."""
     listing = ["/usr/bin/env", "git", "ls-files", "-z"]
     files = subprocess.check_output(listing, cwd=ROOT, text=True).split("\0")
-    built = [str(path.relative_to(ROOT)) for path in ROOT.glob("drift/models/_store/*.so")]
+    built = [
+        str(path.relative_to(ROOT)) for path in (*ROOT.glob("drift/models/_*/*.so"), ROOT / HEADER)
+    ]
     for file in (*files[:-1], *built):
         if (ROOT / file).exists():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / file, folder / file)
 
 
-def summary(rows: list[dict[str, str]], drawn: str) -> bool:
+def summary(rows: list[dict[str, str]], drawn: str, wanted: float) -> bool:
     """Print what became of the mutants; return whether that is enough."""
     fates = Counter(row.get("fate", "not run") for row in rows)
     left = [row for row in rows if row.get("fate") == "survived"]
@@ -308,7 +324,7 @@ def summary(rows: list[dict[str, str]], drawn: str) -> bool:
     print(f"{len(rows)} {drawn}: {tried} tried, {fates['open']} of them not yet with all tests")
     print(f"caught: {fates['caught']}, {share:.1%} of those tried")
     print(f"survived: {len(left)}, of which {judged} are judged")
-    return share >= WANTED and fates["caught"] + judged == len(rows)
+    return share >= wanted and fates["caught"] + judged == len(rows)
 
 
 def main() -> None:
@@ -319,6 +335,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="mutants to draw")
     where = "a module or folder to draw from"
     parser.add_argument("--among", type=Path, action="append", metavar="PATH", help=where)
+    only = "tests that run, of all that its part has"
+    parser.add_argument("--tests", action="append", default=[], metavar="PATH", help=only)
+    parser.add_argument("--wanted", type=float, default=WANTED, help="share that must be caught")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin none after so long")
     arguments = parser.parse_args()
     path, end = arguments.results.absolute(), time.monotonic() + arguments.seconds
@@ -327,9 +346,9 @@ def main() -> None:
         os.chdir(folder)
         os.environ["PYTHONPATH"] = folder
         mutants, places = draw(arguments.seed, arguments.count, arguments.among or PARTS)
-        rows = known(path, mutants)
+        rows = known(path, map(row_of, mutants))
         if left := [row for row in rows if row.get("fate", "open") == "open"]:
-            tests = Tests(Path(row["module"]).parts[1] for row in left)
+            tests = Tests((Path(row["module"]).parts[1] for row in left), arguments.tests)
             print(f"{len(tests.failing)} tests fail without a mutant and are left out")
             for before, tried in ((None, nearest), ("open", part)):
                 for mutant, row in zip(mutants, rows, strict=True):
@@ -341,7 +360,7 @@ def main() -> None:
                         write(path, rows)
         os.chdir(ROOT)
     write(path, rows)
-    if not summary(rows, f"mutants of {places} places by seed {arguments.seed}"):
+    if not summary(rows, f"mutants of {places} places by seed {arguments.seed}", arguments.wanted):
         raise SystemExit("too few are caught, or some are open, not run or not judged")
 
 
