@@ -16,6 +16,7 @@ from tracker_streams import paired
 
 from drift.consumers.checkpoints.state import decode, encode
 from drift.models import Tracker, compiled
+from drift.models._tracker import tables
 
 # --- no look-ahead ------------------------------------------------------------------------------
 
@@ -142,6 +143,17 @@ def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
     assert len(model.predict_proba_one({})) == 4
     sizes = [math.hypot(*x.values()) for x in model.supports]
     assert sizes == pytest.approx([1.0] * len(sizes))
+
+
+@pytest.mark.usefixtures("core")
+def test_a_copy_finds_rows_sparse_as_soon_as_its_original():
+    """Each name has had one value, and no more than so many have a place among dense ones."""
+    model = Tracker(3)
+    for t in range(20):
+        copied = pickle.loads(pickle.dumps(model))
+        for one in (model, copied):
+            one.learn_one({f"{t} {k}": 1.0 for k in range(20)}, t % 2)
+        assert copied._core.sparse == model._core.sparse == (20 * (t + 1) > tables.FEW_NAMES)
 
 
 @pytest.mark.compiled

@@ -136,6 +136,19 @@ def test_memory_does_not_follow_the_stream(scale):
     assert model.n_supports == 5
 
 
+@pytest.mark.skipif(not compiled, reason="Python's own dicts are the other core's tables")
+def test_the_table_of_the_supports_features_is_as_large_as_those_held_need():
+    """Each example brings names of its own; one brings thousands, and is evicted again."""
+    model, sizes = Tracker(2, scale="sparse"), []
+    for t in range(220):
+        names = range(5000) if t == 150 else range(20)
+        model.learn_one({f"{t} {k}": 1.0 for k in names}, t % 2)
+        sizes.append(sys.getsizeof(model._core))
+    assert sizes[20:150] == [sizes[20]] * 130
+    places = 4 * (16384 - 1024)
+    assert max(sizes[150:]) - sizes[-1] >= places + 4 * (5000 - 20)
+
+
 def test_a_value_that_is_far_off_leaves_the_others_their_differences():
     rng, mistakes = random.Random(3), [0, 0]
     models = Tracker(20), Tracker(20)

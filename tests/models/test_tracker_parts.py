@@ -230,6 +230,14 @@ def test_what_splines_learn_of_an_example():
     assert reduced == pytest.approx(expected[1], abs=1e-6)
 
 
+@pytest.mark.parametrize("n", [c.PAIRED, c.PAIRED + 1])
+def test_pairs_have_surfaces_where_the_first_example_has_few_values(n):
+    """But for zeros."""
+    model = tracker()
+    model.learn_one(dict.fromkeys(map(str, range(n)), 2.0) | {"zero": 0.0}, "no")
+    assert model._core.state()["pairs"] is (n <= c.PAIRED)
+
+
 def test_a_third_class_halves_what_the_members_learnt():
     model = tracker()
     for t in range(12):
