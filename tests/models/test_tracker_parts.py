@@ -153,6 +153,25 @@ def test_a_kernel_expert_makes_a_support_of_its_gradient():
         assert effective[1, expert] == pytest.approx(0.5 * (1.0 - p))
 
 
+def test_a_kernel_is_exact_to_the_last_bits_of_float32():
+    """As a member's loss tells, whose score is the kernel of one support."""
+    for angle in np.arange(0.02, 1.6, 0.02).tolist():
+        model = tracker("sparse")
+        model.learn_one({"a": 1.0}, "no")
+
+        def one(coefficients):
+            coefficients[0, 1] = 1.0
+
+        changed(model, coefficients=one, factors=lambda factors: factors.fill(1.0))
+        before = arrays(model)["losses"][1]
+        x = {"a": math.cos(angle), "b": math.sin(angle)}
+        model.learn_one(x, "yes")
+        unit = np.float32(list(x.values())).astype(float)
+        kernel = math.exp(-2.0 * (1.0 + unit @ unit - 2.0 * unit[0]))
+        found = -math.log(math.expm1(arrays(model)["losses"][1] - before))
+        assert found == pytest.approx(kernel, rel=1.5 * 2.0**-23, abs=0.0), angle
+
+
 def test_the_support_that_is_evicted_leaves_its_coefficients_to_the_nearest():
     model, kept = tracker("sparse", budget=2), 1.0 - 0.9 / 2
     rows = [{"a": 1.0}, {"a": 3.0, "b": 4.0}, {"c": 1.0}]
@@ -230,6 +249,17 @@ def test_what_splines_learn_of_an_example():
     assert reduced == pytest.approx(expected[1], abs=1e-6)
 
 
+def test_what_the_bias_of_splines_learns_of_a_light_example():
+    """Its variance goes down by less than 1."""
+    model, w = tracker(), 0.02
+    model.learn_one({}, "only", w)
+    total = 1.0 + c.PRIOR * w / 4.0
+    [[weights, reduced]] = arrays(model)["splines"]
+    assert weights[0] == pytest.approx([-w / 2.0 * c.PRIOR / total] * 2)
+    gain = c.PRIOR**2 * w / 4.0 / total
+    assert reduced[0] == pytest.approx([gain - walk for walk in c.SPLINE_WALKS])
+
+
 @pytest.mark.parametrize("n", [c.PAIRED, c.PAIRED + 1])
 def test_pairs_have_surfaces_where_the_first_example_has_few_values(n):
     """But for zeros."""
@@ -292,6 +322,26 @@ def test_the_probability_is_the_mean_of_the_maps():
     powers = [yes**slope / (yes**slope + (1.0 - yes) ** slope) for slope in c.SLOPES]
     maps = [(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS]
     assert model.predict_proba_one({})["yes"] == pytest.approx(np.mean(maps), abs=1e-7)
+
+
+def test_exponentials_and_logarithms_are_those_of_the_library():
+    """To the last digits but one, over both sides of a whole power of two."""
+
+    def on_the_first(gates):
+        gates[:] = 0.0
+        gates[:, 2] = 1.0
+
+    for score in np.arange(-3.5, 3.5, 0.1875).tolist():
+        model = changed(biased([score, -score, 0.0, score / 2.0]), gates=on_the_first)
+        yes = c.CLIP + (1.0 - 2.0 * c.CLIP) / (1.0 + math.exp(-score))
+        powers = [yes**slope / (yes**slope + (1.0 - yes) ** slope) for slope in c.SLOPES]
+        maps = [(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS]
+        found, before = model.predict_proba_one({})["yes"], arrays(model)
+        assert found == pytest.approx(np.dot(before["maps"], maps * len(c.GATE_WALKS)), abs=1e-15)
+        model.learn_one({}, "yes")
+        losses = (arrays(model)["losses"] - before["losses"])[2:6]
+        scores = (score, -score, 0.0, score / 2.0)
+        assert losses == pytest.approx([math.log1p(math.exp(-s)) for s in scores], abs=2e-15)
 
 
 def test_maps_are_weighed_by_the_probability_that_they_gave_the_class():
