@@ -9,7 +9,7 @@ preprocessor's lines are no places, nor is what only changes the time that somet
 Each mutant is built in a copy of the tree without vectors, in a few seconds; what does not compile
 is no mutant, and another one is drawn. Then the Tracker's tests on the compiled core run, those
 first that catch most. Of what these let pass and nobody has judged, all fast tests that name the
-Tracker run. Needs a C compiler and the extras `bench`, `test` and `mutants`.
+Tracker run. Needs a C compiler, Cython, setuptools and the extras `test` and `mutants`.
 """
 
 from __future__ import annotations
