@@ -414,4 +414,5 @@ except LabelError as error:
 """
     command = [sys.executable, "-c", code]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert 20 < int(said.stdout.split()[0]) < 200, said
+    least = 20 if compiled else 5  # the reference copies its arrays at each update
+    assert least < int(said.stdout.split()[0]) < 200, said
