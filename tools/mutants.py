@@ -239,7 +239,7 @@ def attempt(mutant: MutationSpec, arguments: Iterable[str], limit: int) -> dict[
     if result.test_outcome == TestOutcome.SURVIVED:
         return row | {"fate": "survived"}
     by = OUTCOME.findall(result.output) or result.output.strip().split("\n")[-1:]
-    return row | {"fate": "caught", "by": "".join(by[:1])}
+    return row | {"fate": "caught", "by": "".join(by[:1]) or "a crash"}
 
 
 def nearest(mutant: MutationSpec, tests: Tests) -> dict[str, str]:
