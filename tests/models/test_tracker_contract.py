@@ -23,7 +23,7 @@ from drift.models._tracker import reference, reference_core, room, tables
 
 RIVER = [
     # Of memory there is a shorter test below.
-    pytest.param(check, late, marks=[pytest.mark.compiled] * ("memory" in check.__name__))
+    pytest.param(check, late, marks=[pytest.mark.compiled] * (late or "memory" in check.__name__))
     for late in (False, True)
     for check in checks.yield_checks(Tracker(late=late))
     if check.__name__ not in Tracker(late=late)._unit_test_skips()
@@ -293,7 +293,7 @@ def test_experts_are_a_table_of_what_each_would_have_done():
     assert all(0.0 < row.log_loss < 3.0 for row in rows)
     named = ["slow SGD", "fast SGD", "AdaGrad", "Kalman", "slow splines", "fast splines"]
     named += [f"context, {name}" for name in named[2:]]
-    assert [row.kernel for row in rows[16:]] == named
+    assert [row.kernel for row in rows[16 : 16 + len(named)]] == named  # and what is added
     assert {row.kernel for row in rows[:16]} == {"linear", "RBF(0.25)", "RBF(2)", "RBF(16)"}
     assert [(row.rate, row.forgetting) for row in rows[:4]] == [
         *((0.5, pytest.approx(0.05 / 9)), (0.5, 0.5)),

@@ -207,6 +207,7 @@ def test_batches_are_noted_and_learnt_as_rows_are():
 # --- copies, and what is stored -----------------------------------------------------------------
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("stream", ["drifting", "late classes", "growing", "text"])
 def test_copies_go_on_bit_for_bit_from_within_the_delay(stream):
     steps = list(events(islice(ALL[stream](), 100), 12, seed=3))
