@@ -47,9 +47,9 @@ class Contender:
         A few with texts among their features, which the model is to take, and how many different
         texts there are; see `taking_texts`.
     late
-        Labels come late, which a `Tracker` is told that does not say whether they do. One inside of
-        another model is not: there the steps before it may give it other features when the label
-        comes, or it may be asked once more then, and no ticket would be found.
+        Labels come late. A `Tracker` gets ``late=True`` then, unless it was given `late`. One that
+        is a part of another model does not: the steps before it may change the features until the
+        label comes, and the ticket is not found.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from drift.models._tracker.room import no_room
 from drift.models._tracker.tickets import Tickets
 
 from drift.models._tracker.scales cimport Dense, Scale, Sparse
-from drift.models._tracker.state cimport DriftFeature, DriftTracker, State
+from drift.models._tracker.state cimport DriftTracker, State
 
 include "../../__init__.py"  # the version that this is compiled from
 
@@ -250,7 +250,7 @@ cdef class TrackerCore:
         """Learn the example read last, which was predicted."""
         cdef DriftTracker *t = &self.memory.t
         cdef uint64_t draws = t.draws
-        cdef bint new = number < 0, turns = self.turns(), full
+        cdef bint new = number < 0, turns = self.turns()
         cdef list classes = self.classes
         cdef dict numbers = self.numbers
         cdef State state = None

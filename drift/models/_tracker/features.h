@@ -28,7 +28,7 @@ static DRIFT_INLINE void drift_feature_learn(DriftFeature *f, double x) {
         f->count = 2.0;
         f->steps = f->recent;
     }
-    if (!(f->variance > 1e-24 * f->mean * f->mean)) f->variance = 0.0; /* but for rounding it does not vary */
+    if (!(f->variance > 1e-24 * f->mean * f->mean)) f->variance = 0.0; /* what is left is rounding */
     if (x == 0.0) f->zero = 1.0;
     f->last = x;
     f->present += x != 0.0;

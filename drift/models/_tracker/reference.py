@@ -17,6 +17,7 @@ import numpy as np
 from drift.models._tracker import tables as c
 from drift.models._tracker.names import NUMBER_BITS, STEP, hash_of, mix
 from drift.models._tracker.reference_scales import (
+    NO_CONTEXT,
     PRESENT,
     Point,
     View,
@@ -211,12 +212,13 @@ class Linear:
     below the prior.
     """
 
-    weights, view, descents = ("linear", (..., slice(0, 4))), "plain", 2
+    weights, size, view = ("linear", (..., slice(0, 4))), "cells", "plain"
+    descents = 2
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
         """Cells by row, those of new names included."""
-        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)["cells"], 1)
+        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)[cls.size], 1)
 
     @classmethod
     def scores(cls, s: State, point: Point) -> Array:
@@ -231,6 +233,9 @@ class Linear:
     def learn(cls, s: State, point: Point, step: Step) -> None:
         """One step of each."""
         view, rows = getattr(point, cls.view), cls.cells(s, point)
+        setattr(s, cls.weights[0], rows)
+        if view is NO_CONTEXT:
+            return
         places, x = np.append(0, 1 + view.cells), np.append(1.0, view.inputs)
         cells, bias = rows[:, places].astype(float), c.SPARSE_BIAS**2 if s.sparse else 1.0
         gradients = step.gradients[:, np.newaxis] * x[:, np.newaxis]
@@ -243,7 +248,6 @@ class Linear:
         cells[..., n] += c.ADAGRAD * gradients[..., n] / (np.sqrt(cells[..., n + 2]) + 1e-6)
         filter_step(cells[..., n + 1], cells[..., n + 3], x, step.of(n + 1), 0.0)
         rows[:, places] = cells
-        setattr(s, cls.weights[0], rows)
         if s.sparse:
             cls.catch_up(s, step)
 
@@ -261,12 +265,12 @@ class Linear:
 class Splines:
     """Sums of curves and of surfaces of pairs, by diagonal Kalman filters whose weights walk."""
 
-    weights, view = ("splines", 0), "plain"
+    weights, size, view = ("splines", 0), "knots", "plain"
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
         """Weights of the knots and their variances by row, those of new names included."""
-        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)["knots"], 2)
+        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)[cls.size], 2)
 
     @classmethod
     def scores(cls, s: State, point: Point) -> Array:
@@ -282,13 +286,15 @@ class Splines:
         if s.sparse:
             return
         view, rows = getattr(point, cls.view), cls.cells(s, point)
+        setattr(s, cls.weights[0], rows)
+        if view is NO_CONTEXT:
+            return
         places = np.append(0, 1 + view.knots)
         near, x = np.append(1.0, view.near), np.append(1.0, view.near * view.scales)
         cells = rows[:, :, places].astype(float)
         for k, walk in enumerate(c.SPLINE_WALKS):
             filter_step(cells[:, 0, :, k], cells[:, 1, :, k], x, step.of(k), walk * near)
         rows[:, :, places] = cells
-        setattr(s, cls.weights[0], rows)
 
 
 def sizes_after(s: State, point: Point) -> dict[str, int]:
@@ -300,37 +306,14 @@ def sizes_after(s: State, point: Point) -> dict[str, int]:
 class ContextLinear(Linear):
     """The last two over the features beside their context, where there is one."""
 
-    weights, view, descents = ("context_linear", (..., slice(0, 2))), "context", 0
-
-    @classmethod
-    def cells(cls, s: State, point: Point) -> Array:
-        """Cells by row, those of new names included."""
-        return resized(s.context_linear, sizes_after(s, point)["context_cells"], 1)
-
-    @classmethod
-    def learn(cls, s: State, point: Point, step: Step) -> None:
-        """One step of each."""
-        s.context_linear = cls.cells(s, point)
-        if len(point.context.cells):
-            super().learn(s, point, step)
+    weights, size, view = ("context_linear", (..., slice(0, 2))), "context_cells", "context"
+    descents = 0
 
 
 class ContextSplines(Splines):
     """Sums of curves of the features beside their context, where there is one."""
 
-    weights, view = ("context_splines", 0), "context"
-
-    @classmethod
-    def cells(cls, s: State, point: Point) -> Array:
-        """Weights of the knots and their variances by row, those of new names included."""
-        return resized(s.context_splines, sizes_after(s, point)["context_knots"], 2)
-
-    @classmethod
-    def learn(cls, s: State, point: Point, step: Step) -> None:
-        """One step of each."""
-        s.context_splines = cls.cells(s, point)
-        if len(point.context.cells):
-            super().learn(s, point, step)
+    weights, size, view = ("context_splines", 0), "context_knots", "context"
 
 
 #: In the order of their members, as in `tables.FAMILIES`.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["PRESENT", "Point", "keep", "note", "read", "resized", "turns"]
+__all__ = ["NO_CONTEXT", "PRESENT", "Point", "keep", "note", "read", "resized", "turns"]
 
 #: Columns of the statistics.
 _MEAN, _VARIANCE, _COUNT, _SHARE, _LEVEL, _LAST = range(6)
@@ -53,7 +53,7 @@ class View(NamedTuple):
 
 #: Of what is not dense there are no curves, and of wide rows there is no context.
 _NO_CURVES = np.zeros(0, int), np.zeros(0), np.zeros(0)
-_NOTHING = View(np.zeros(0, int), np.zeros(0), *_NO_CURVES)
+NO_CONTEXT = View(np.zeros(0, int), np.zeros(0), *_NO_CURVES)
 
 
 class Point(NamedTuple):
@@ -85,7 +85,7 @@ class Point(NamedTuple):
     learnt: dict[str, Array]
     key: int
     squares: tuple[float, float] = (0.0, 0.0)
-    back: Array = _NOTHING.inputs
+    back: Array = NO_CONTEXT.inputs
 
     @property
     def squared(self) -> float:
@@ -185,7 +185,7 @@ def _taken_in(f: Array, x: Array) -> Array:
     restarts &= count > c.EARLY
     mean = np.where(restarts, x, mean + rate * error)
     variance = np.where(restarts, 0.0, (1.0 - rate) * (variance + rate * error**2))
-    variance[variance <= 1e-24 * mean**2] = 0.0  # it does not vary, but for rounding
+    variance[variance <= 1e-24 * mean**2] = 0.0  # what is left is rounding
     count, level = np.where(restarts, 2.0, count), np.where(restarts, 0.0, level)
     steps = np.where(restarts, recent, steps)
     zero, present = np.maximum(f[:, _ZERO], x == 0.0), f[:, PRESENT] + (x != 0.0)
@@ -247,10 +247,10 @@ def _read_dense(s: Any, values: dict[Hashable, float], given: Array | None) -> P
     plain, squares = _view(z, curved, s.sums[c.SQUARES], n, pairs=pairs)
     some = np.flatnonzero(plain.inputs)
     learnt = {"features": f, "common": np.zeros(len(names), np.int32)}
-    context, beside, back = _NOTHING, 0.0, np.zeros((0, len(c.HORIZONS)))
+    context, beside, back = NO_CONTEXT, 0.0, np.zeros((0, len(c.HORIZONS)))
     means = resized(s.means, min(len(names), c.CONTEXT), 0)
     deviations = resized(s.deviations, len(means), 0)
-    if len(names) <= c.CONTEXT:
+    if 0 < len(names) <= c.CONTEXT:
         # Deviations from the means of the values before, which have weights of their own.
         mean, weight = means[..., 0], means[..., 1]
         x = np.where(absent, math.nan, x)[:, np.newaxis]
@@ -341,4 +341,4 @@ def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(cells, inputs, *_NO_CURVES)
     learnt, key = {"features": f}, _key(found)
-    return Point(numbers, unit, plain, _NOTHING, s.names, s.pairs, len(found), learnt, key)
+    return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(found), learnt, key)

@@ -9,13 +9,12 @@ from cpython.dict cimport PyDict_Next
 from cpython.float cimport PyFloat_AsDouble
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
-from libc.math cimport INFINITY, NAN, isfinite, sqrt
+from libc.math cimport INFINITY, NAN, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
-from drift.models._store.features import as_dict, culprit, in_order, index_of
-from drift.models._store.guard import IN_USE
+from drift.models._store.features import as_dict, culprit, in_order
 from drift.models._tracker.names import hash_of
 from drift.models._tracker.tables import sizes_of
 
@@ -29,13 +28,12 @@ cdef extern from "core.h":
     int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **, bint) except -2
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
-    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_SLOTS, DRIFT_FEW_EXAMPLES
-    double DRIFT_ABSENT, DRIFT_SPARSE_SHARE
+    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_SLOTS
+    double DRIFT_ABSENT
     uint64_t drift_mix(uint64_t) nogil
     uint64_t drift_hash_bytes(const char *, size_t) nogil
     const uint64_t drift_step
     void drift_sort_numbers(uint64_t *, uint64_t *, int) nogil
-    void DRIFT_PREFETCH(void *) nogil
     void drift_hats(DriftHats *, const double *, int, int) nogil
     int drift_n_knots(int, int) nogil
     double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
@@ -316,6 +314,7 @@ cdef class Dense(Scale):
         for k in range(t.n_context // DRIFT_BESIDE * DRIFT_N_HORIZONS):
             t.back[k] = back[k] if k < n else NAN
         self.read_context()
+        self.current = False  # nobody is to be answered in a context that is past
 
     cdef void learn(self, bint noted) noexcept:
         cdef DriftTracker *t = &self.state.t

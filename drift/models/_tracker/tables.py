@@ -22,7 +22,7 @@ MEMORY = 0.999
 #: Share of the coefficients that an insertion takes: times the budget, of experts that forget
 #: slowly; times rate and root of the budget, of the others, as large steps overwrite what is wrong.
 SLOWLY, SOON = 0.05, 0.75
-#: Supports that are drawn, of which the cheapest is evicted.
+#: Number of supports drawn; the cheapest of them is evicted.
 DRAWS = 16
 
 # --- linear experts ------------------------------------------------------------------------------
