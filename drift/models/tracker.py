@@ -66,9 +66,10 @@ class Tracker(OnlineClassifier):
     late
         Labels come later than the next example. A prediction then leaves a ticket: what the members
         said, and the context that the example was in. The label finds it by the example's content,
-        whenever it comes and in whatever order, so that gates learn from what was really predicted.
-        Tickets take up to 64 MiB; see Notes. None: what runs the model says so, where it knows: a
-        worker whose labels have a topic of their own, a comparison with a delay; else they do not.
+        whenever it comes and in whatever order, so that gates learn from what was really predicted,
+        and by a share from what the members say now. Tickets take up to 64 MiB; see Notes. None:
+        what runs the model says so, where it knows: a worker whose labels have a topic of their
+        own, a comparison with a delay; else they do not.
 
     Raises
     ------

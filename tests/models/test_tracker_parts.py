@@ -17,8 +17,12 @@ pytestmark = pytest.mark.usefixtures("core")
 NOTHING = 1e-9
 
 
-def tracker(scale="dense", budget=9, kernels=(0.0, 2.0), rates=(0.5,), forgetting=(0.9,)):
-    return Tracker(budget, kernels=kernels, rates=rates, forgetting=forgetting, scale=scale)
+def tracker(
+    scale="dense", budget=9, kernels=(0.0, 2.0), rates=(0.5,), forgetting=(0.9,), *, late=None
+):
+    return Tracker(
+        budget, kernels=kernels, rates=rates, forgetting=forgetting, scale=scale, late=late
+    )
 
 
 def arrays(model):
@@ -38,11 +42,16 @@ def log_odds(chance):
     return math.log(chance / (1.0 - chance))
 
 
-def biased(scores):
+def biased(scores, **parameters):
     """A model of two classes, over whose linear experts' biases there are other scores."""
-    model = tracker()
+    model = tracker(**parameters)
     for y in ("no", "yes"):
         model.learn_one({}, y, NOTHING)
+    return saying(model, scores)
+
+
+def saying(model, scores):
+    """The model with these biases of its linear experts."""
 
     def change(linear):
         linear[0, 0, :4] = scores
@@ -307,6 +316,28 @@ def test_a_step_of_the_gates():
         assert after["gates"][g] == pytest.approx(expected, abs=1e-6)
         left = variance * np.eye(n) - u * (1.0 - u) * share * variance**2 * np.outer(z, z)
         assert after["covariances"][g] == pytest.approx(left, abs=1e-6)
+
+
+def test_a_step_of_the_gates_where_the_label_is_late():
+    """Two members said 3 and -2, and say -1 and 4 now: a step by each, of its share's weight."""
+    model = biased([3.0, 0.0, -2.0, 0.0], late=True)
+    model.predict_one({})
+    model = saying(model, [-1.0, 0.0, 4.0, 0.0])
+    before = arrays(model)
+    model.learn_one({}, "no")
+    after = arrays(model)
+    for g, now in enumerate(c.LATE_NOW):
+        weights, covariance = before["gates"][g], before["covariances"][g]
+        covariance = covariance + c.LATE_WALKS[g] * np.eye(len(weights))
+        for margins, share in (((-3.0, 2.0), 1.0 - now), ((1.0, -4.0), now)):
+            z = np.zeros(len(weights))
+            z[[2, 4]] = margins
+            u = 1.0 / (1.0 + math.exp(weights @ z))
+            curvature = share * u * (1.0 - u) * np.outer(z, z)
+            covariance = np.linalg.inv(np.linalg.inv(covariance) + curvature)
+            weights = weights + share * u * covariance @ z
+        assert after["gates"][g] == pytest.approx(weights, abs=1e-7)
+        assert after["covariances"][g] == pytest.approx(covariance, abs=1e-7)
 
 
 def test_the_probability_is_the_mean_of_the_maps():

@@ -340,15 +340,16 @@ def clipped(chances: Array) -> Array:
     return raised
 
 
-def learn_gates(s: State, scores: Array, chances: Array, number: int, w: float) -> None:
-    """Step extended Kalman filters of weights that walk.
+def learn_gates(s: State, scores: Array, number: int, weights: Any, walks: Any) -> None:
+    """Step extended Kalman filters of weights that walk, each by its weight of the example.
 
     The gradient of a gate's log loss in its weights is the probability of all other classes, times
     how far the class's scores are above their mean.
     """
+    chances = softmax(scores @ s.gates.T).T
     if len(scores) == 1:
         scores = np.concatenate([-scores, scores]) / 2.0
-    for g, walk in enumerate(c.LATE_WALKS if s.plan.late else c.GATE_WALKS):
+    for g, (w, walk) in enumerate(zip(weights, walks, strict=True)):
         others = np.where(np.arange(len(scores)) == number, 0.0, chances[g])
         u = float(others.sum())
         if u <= c.SURE:
@@ -391,7 +392,7 @@ class Told(NamedTuple):
     counts
         Whether they learn from it.
     said
-        What the members said when it was predicted; None for what they say now.
+        What the members said when it was predicted; None where that is what they say now.
     """
 
     counts: bool = True
@@ -452,11 +453,15 @@ def updated(before: State, found: Reading, y: Label, w: float, told: Told) -> St
     scored = number < gates.shape[1]
     loss = -w * math.log(clipped(gates)[0, number] if scored else c.CLIP)
     said = scores if told.said is None else told.said
-    gates = softmax(said @ s.gates.T).T
     if told.counts and scored:
         if number < known > 1:
+            gates = softmax(said @ s.gates.T).T
             learn_maps(s, map_chances(gates, known)[:, number], w)
-        learn_gates(s, said, gates, number, w)
+        now = np.array(c.LATE_NOW if told.said is not None else (0.0, 0.0))
+        walks = c.LATE_WALKS if s.plan.late else c.GATE_WALKS
+        learn_gates(s, said, number, w * (1.0 - now), walks)
+        if told.said is not None:  # these walk once for each example
+            learn_gates(s, scores, number, w * now, (0.0, 0.0))
     losses = np.full(scores.shape[1], loss)
     if scored:
         losses = -w * np.log(np.maximum(softmax(said, c.LARGEST)[number], c.CLIP))

@@ -63,7 +63,12 @@ BESIDE = 1 + len(HORIZONS)
 #: Of the gates' weights: variance at first, and what an example adds to it in each. Where labels
 #: come late, what was right when they were predicted is not what is right now.
 GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4)
-LATE_PRIOR, LATE_WALKS = 0.01, (0.0, 1e-7)
+LATE_PRIOR, LATE_WALKS = 0.03, (0.0, 1e-8)
+#: Share of a late label's weight with which each gate learns from the members' scores of now; with
+#: the rest it learns from the ticket's. After a shift, tickets say for a whole delay that no member
+#: is any good, though they have learnt the new rule by then. The scores of now alone would trust
+#: those that memorise.
+LATE_NOW = (0.2, 0.7)
 #: Scores beyond this count as this, and no class has a smaller probability than that.
 LARGEST, CLIP = 30.0, 1e-3
 #: A gate that gives all other classes less than this learns nothing.

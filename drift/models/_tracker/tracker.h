@@ -92,6 +92,10 @@ static void drift_open_gate(DriftTracker *t, const double *gate, double *chances
     for (int c = 0; c < classes; c++) chances[c] /= total;
 }
 
+static void drift_open_gates(DriftTracker *t) {
+    for (int g = 0; g < DRIFT_GATES; g++) drift_open_gate(t, t->gates + (size_t)g * t->members, t->chances + (size_t)g * t->classes);
+}
+
 /* A gate's probability of a class with a score as it counts: no less than DRIFT_CLIP, and all sum to 1. */
 static inline double drift_clipped_chance(const DriftTracker *t, double chance) {
     int classes = drift_scored(t);
@@ -132,7 +136,7 @@ static void drift_predict(DriftTracker *t) {
     DRIFT_FAMILIES(DRIFT_SCORES)
 #undef DRIFT_SCORES
     drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
-    for (int g = 0; g < DRIFT_GATES; g++) drift_open_gate(t, t->gates + (size_t)g * t->members, t->chances + (size_t)g * t->classes);
+    drift_open_gates(t);
     drift_mix_maps(t, -1, NULL);
     t->prediction = t->known ? 0 : -1;
     for (int c = 1; c < t->known; c++)
@@ -181,7 +185,7 @@ DRIFT_CLONES static void drift_filter(double *__restrict weights, double *__rest
         drift_filter_of(weights, covariance, z, gain, n, others, w, walk);
 }
 
-static void drift_learn_gate(DriftTracker *t, int g, int number, double w) {
+static void drift_learn_gate(DriftTracker *t, int g, int number, double w, double walk) {
     int n = t->members;
     const double *chances = t->chances + (size_t)g * t->classes, *own = t->scores + (size_t)number * n;
     double others = 0.0, *z = t->margins;
@@ -191,7 +195,7 @@ static void drift_learn_gate(DriftTracker *t, int g, int number, double w) {
     for (int e = 0; e < n; e++) z[e] = t->n_rows > 1 ? own[e] : number ? t->scores[e] : -t->scores[e];
     for (int r = 0; t->n_rows > 1 && r < t->n_rows; r++)
         for (int e = 0; r != number && e < n; e++) z[e] -= chances[r] / others * t->scores[(size_t)r * n + e];
-    drift_filter(t->gates + (size_t)g * n, t->covariances + (size_t)g * n * n, z, t->gains, n, others, w, t->walks[g]);
+    drift_filter(t->gates + (size_t)g * n, t->covariances + (size_t)g * n * n, z, t->gains, n, others, w, walk);
 }
 
 /* Weights of the maps by the probability that they gave the class. */
@@ -267,21 +271,27 @@ static void drift_add_class(DriftTracker *t) {
     drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
 }
 
-/* Learn the example that was read and predicted, of a class whose row there is room for. Gates and maps learn from what the
-   members say now, or from what they said when it was predicted, or not at all where nobody knows what that was. */
+/* Learn the example that was read and predicted, of a class whose row there is room for. Maps learn from what the members
+   say now, or from what they said when it was predicted, or not at all where nobody knows what that was. Gates learn from
+   the same; where both are known, from each by its share: what was said has the delay in it, what is said now has the rule
+   of now. */
 static void drift_learn(DriftTracker *t, int number, double w, int told) {
     double loss = w * drift_loss(t, number);
-    int first = 0;
-    if (told == DRIFT_SAID) {
+    int first = 0, late = told == DRIFT_SAID, scored = number < drift_scored(t);
+    if (late) {
         drift_swap_scores(t);
-        for (int g = 0; g < DRIFT_GATES; g++) drift_open_gate(t, t->gates + (size_t)g * t->members, t->chances + (size_t)g * t->classes);
+        drift_open_gates(t);
     }
-    if (told && number < drift_scored(t)) {
+    if (told && scored) {
         if (number < t->known && t->known > 1) drift_learn_maps(t, number, w);
-        for (int g = 0; g < DRIFT_GATES; g++) drift_learn_gate(t, g, number, w);
+        for (int g = 0; g < DRIFT_GATES; g++) drift_learn_gate(t, g, number, late ? w * (1.0 - DRIFT_LATE_NOW[g]) : w, t->walks[g]);
     }
     drift_count(t, number, w, loss, told);
-    if (told == DRIFT_SAID) drift_swap_scores(t);
+    if (late) {
+        drift_swap_scores(t);
+        drift_open_gates(t);
+        for (int g = 0; scored && g < DRIFT_GATES; g++) drift_learn_gate(t, g, number, w * DRIFT_LATE_NOW[g], 0.0);
+    }
     if (number == t->known) drift_add_class(t);
 #define DRIFT_LEARN(family) drift_##family##_learn(t, first, number, w, loss), first += drift_count_of(t, DRIFT_COUNT_##family);
     DRIFT_FAMILIES(DRIFT_LEARN)
