@@ -1,8 +1,8 @@
 """Examples a second of workers on a real broker, end to end, and where the time goes.
 
-Each partition holds RCV1 stories as JSON. Workers, each a process with an RBP of budget 1,000 for
-each of its partitions, read, predict, learn, publish every prediction and write checkpoints at the
-default interval. The contenders take turns; one more round has clocks around the steps.
+Each partition holds RCV1 stories as JSON. A worker, a process with an RBP of budget 1,000, reads,
+predicts, learns, publishes every prediction and writes checkpoints at the default interval. The
+contenders take turns; one more round has clocks around the steps.
 
     python -m benchmarks.consumer --output results/consumer.json
 
@@ -47,7 +47,6 @@ class Contender(NamedTuple):
 
     topic: str
     partitions: int = 1
-    workers: int = 1
     publishes: bool = True
     checkpoints: bool = True
 
@@ -56,7 +55,6 @@ class Meeting(NamedTuple):
     """What the processes of a round have between them."""
 
     barrier: Any
-    ready: list[Any]
     results: Any
 
 
@@ -65,21 +63,17 @@ CONTENDERS = {
     "one worker, no checkpoints": Contender("one", checkpoints=False),
     "one worker, nothing published": Contender("one", publishes=False),
     "one worker, two partitions": Contender("two", partitions=2),
-    "two workers, two partitions": Contender("two", partitions=2, workers=2),
 }
 
 
 # --- in the process of a worker ------------------------------------------------------------------
 
 
-def work(
-    contender: Contender, number: int, where: dict[str, Any], meeting: Meeting, *, profiled: bool
-) -> None:
-    """Learn a share of the partitions; put down how many examples were learnt by when."""
+def work(contender: Contender, where: dict[str, Any], meeting: Meeting, *, profiled: bool) -> None:
+    """Learn the topic; put down how many examples were learnt by when."""
     rarely: dict[str, Any] = {}
     if not contender.checkpoints:
         rarely = {"checkpoint_every": 10**9, "checkpoint_seconds": 1e9}
-    meeting.barrier.wait(PATIENCE)  # who is first would learn the share of the others, too
     worker = Worker(
         RBP(budget=1000, seed=0),
         CheckpointFolder(where["folder"]),
@@ -93,15 +87,10 @@ def work(
         ),
         consumer={"heartbeat_interval_ms": 300},
     )
-    share = contender.partitions // contender.workers
     # Joining the group takes seconds, and goes on only while all who are in it poll. A short poll
     # that ends meanwhile may lose the partitions, up to kafka-python 3.0.12.
-    while not all(ready.is_set() for ready in meeting.ready):
+    while worker.metrics.partitions < contender.partitions:
         worker.step(5.0)
-        if len(worker.metrics.models) == share:
-            meeting.ready[number].set()
-        else:
-            meeting.ready[number].clear()
 
     def taken() -> int:
         return sum(metrics.examples for metrics in worker.metrics.models)
@@ -110,7 +99,7 @@ def work(
     clock = Clock() if profiled else None
     cpu = time.process_time()
     points = [(time.monotonic(), taken())]
-    while taken() < share * where["count"]:
+    while taken() < contender.partitions * where["count"]:
         worker.step(1.0)
         points.append((time.monotonic(), taken()))
     worker._producer.flush()
@@ -142,54 +131,41 @@ def ticks(path: str) -> float:
 def one_round(
     broker: Broker, contender: Contender, count: int, *, profiled: bool = False
 ) -> dict[str, Any]:
-    """Run a contender; examples a second while all of its workers are at it, and what it took."""
+    """Run a contender; examples a second, and what it took."""
     context = multiprocessing.get_context("spawn")
-    meeting = Meeting(
-        context.Barrier(contender.workers + 1),
-        [context.Event() for _ in range(contender.workers)],
-        context.Queue(),
-    )
+    meeting = Meeting(context.Barrier(2), context.Queue())
     files = ("/proc/stat", f"/proc/{broker.pid}/stat")
     with tempfile.TemporaryDirectory() as folder:
         group = f"group-{uuid.uuid4().hex}"
         where = dict(address=broker.address, folder=folder, group=group, count=count)
-        processes = [
-            context.Process(
-                target=work,
-                args=(contender, number, where, meeting),
-                kwargs={"profiled": profiled},
-                daemon=True,
-            )
-            for number in range(contender.workers)
-        ]
-        for process in processes:
-            process.start()
-        meeting.barrier.wait(PATIENCE)
+        process = context.Process(
+            target=work,
+            args=(contender, where, meeting),
+            kwargs={"profiled": profiled},
+            daemon=True,
+        )
+        process.start()
         meeting.barrier.wait(PATIENCE)
         before, started = [ticks(file) for file in files], time.monotonic()
         meeting.barrier.wait(PATIENCE)
         after, seconds = [ticks(file) for file in files], time.monotonic() - started
-        found = [meeting.results.get(timeout=PATIENCE) for _ in processes]
-        for process in processes:
-            process.join(PATIENCE)
+        found = meeting.results.get(timeout=PATIENCE)
+        process.join(PATIENCE)
     return report(found, seconds, *(b - a for a, b in zip(before, after, strict=True)))
 
 
 def report(
-    found: list[dict[str, Any]], seconds: float, machine_cpu: float, broker_cpu: float
+    found: dict[str, Any], seconds: float, machine_cpu: float, broker_cpu: float
 ) -> dict[str, Any]:
-    """Figures of a round from those of its workers."""
-    points = [np.array(one["points"]) for one in found]
-    start, end = max(p[0, 0] for p in points), min(p[-1, 0] for p in points)
-    learnt = sum(np.diff(np.interp((start, end), *p.T)).item() for p in points)
-    total = sum(p[-1, 1] - p[0, 1] for p in points)
-    cpu = sum(one["cpu"] for one in found)
+    """Figures of a round."""
+    points = np.array(found["points"])
+    took, learnt = points[-1] - points[0]
     return {
-        "rate": learnt / (end - start),
-        "cpu": 1e6 * cpu / total,
-        "broker": 1e6 * broker_cpu / total,
-        "others": (machine_cpu - broker_cpu - cpu) / seconds,
-        "shares": found[0]["shares"],
+        "rate": learnt / took,
+        "cpu": 1e6 * found["cpu"] / learnt,
+        "broker": 1e6 * broker_cpu / learnt,
+        "others": (machine_cpu - broker_cpu - found["cpu"]) / seconds,
+        "shares": found["shares"],
     }
 
 
@@ -232,18 +208,10 @@ def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> d
         for contender, row in middle.items()
     ]
     show_table("medians of the rounds", table)
-    one, two = "one worker, two partitions", "two workers, two partitions"
-    pairs = zip(rounds[two], rounds[one], strict=True)
-    times = statistics.median(above["rate"] / below["rate"] for above, below in pairs)
-    # A worker has the GIL and so one core; the broker takes its share of those that there are.
-    each = middle[two]["cpu"]
-    cores = min(2, (os.cpu_count() or 1) * each / (each + middle[two]["broker"]))
-    allowed = cores * middle[one]["cpu"] / each
-    print(f"two workers on two partitions: {times:.2f} times one, {allowed:.2f} by their CPU time")
     print("CPU time of one worker by step:")
     for step, share in shares.items():
         print(f"{share:12.1%}  {step}")
-    return {"contenders": middle, "times": times, "times_by_cpu": allowed, "shares": shares}
+    return {"contenders": middle, "shares": shares}
 
 
 def main() -> None:

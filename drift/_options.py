@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,17 @@ from drift._checks import check_choice, check_names
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-__all__ = ["KINDS", "Option", "check_options", "declared", "from_table", "option"]
+__all__ = [
+    "KINDS",
+    "Option",
+    "check_options",
+    "declared",
+    "from_table",
+    "from_tables",
+    "option",
+]
 
 _META = "drift.option"
 #: What values of a type are, to who writes them into a file.
@@ -29,8 +38,14 @@ KINDS: Mapping[type, str] = {
     int: "a whole number",
     float: "a number",
     str: "a string",
+    object: "a label: a string, a whole number, true or false",
     Path: "a path in quotes",
+    Mapping: "a table",
 }
+#: Seconds of the units that a duration may have.
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*([{''.join(_UNITS)}])")
+_WHOLE = re.compile(r"-?\d{1,18}")
 _T = typing.TypeVar("_T")
 
 
@@ -43,7 +58,11 @@ class Option:
     field
         Its name in Python.
     name
-        Its name in a file; with dashes, on the command line.
+        Its name; with dashes, on the command line.
+    key
+        Its name in a file.
+    table
+        The table of a file that has it; None for the one of its dataclass.
     kind
         The type of a value, or of each value of a list.
     many
@@ -60,10 +79,15 @@ class Option:
         All values that there are; empty for any.
     argument
         Whether the command line has it by its place, and not by its name.
+    duration
+        Whether it is a number of seconds, which a text may give as ``"90s"``, ``"30m"``, ``"12h"``
+        or ``"30d"``.
     """
 
     field: str
     name: str
+    key: str
+    table: str | None
     kind: type
     many: bool
     optional: bool
@@ -74,6 +98,7 @@ class Option:
     above: bool
     choices: tuple[str, ...]
     argument: bool
+    duration: bool
 
     @property
     def required(self) -> bool:
@@ -93,6 +118,10 @@ class Option:
             return f"{'above' if self.above else 'at least'} {self.least}"
         return ""
 
+    def wanted(self) -> str | None:
+        """Say what one of its values is."""
+        return "a number of seconds, or as '30d'" if self.duration else KINDS.get(self.kind)
+
     def check(self, value: Any, where: str) -> None:
         """Refuse a value that it cannot have, under the name of where it was given."""
         if value is None and self.optional:
@@ -100,7 +129,7 @@ class Option:
         many = isinstance(value, (list, tuple))
         values = value if many else [value]
         if many != self.many or not all(map(self._is_kind, values)):
-            wanted = filter(None, ["a list" * self.many, KINDS.get(self.kind)])
+            wanted = filter(None, ["a list" * self.many, self.wanted()])
             raise ParameterError(f"{where} must be {', each '.join(wanted)}, not {value!r:.80}")
         for one in values:
             if self.choices:
@@ -112,12 +141,35 @@ class Option:
             if self.kind is float and not -math.inf < one < math.inf:
                 raise ParameterError(f"{where} must be a finite number, not {one}")
 
+    def shown(self) -> str:
+        """Return its default as the help shows it; a duration in the largest unit that fits."""
+        if self.duration and isinstance(self.default, (int, float)):
+            for unit, size in reversed(_UNITS.items()):
+                if self.default and self.default % size == 0:
+                    return f"{self.default / size:g}{unit}"
+            return f"{self.default:g}s"
+        return "" if self.required else _shown(self.default)
+
     def made(self, value: Any) -> Any:
-        """Return what the dataclass has for a file's value."""
-        return Path(value) if self.kind is Path and isinstance(value, str) else value
+        """Return what the dataclass has for a file's value; one that it cannot have as it is."""
+        if self.kind is Path and isinstance(value, str):
+            return Path(value)
+        if self.duration and isinstance(value, str) and (found := _DURATION.fullmatch(value)):
+            return float(found[1]) * _UNITS[found[2]]
+        return value
+
+    def read(self, text: str) -> Any:
+        """Return the value of a text of the command line; ValueError where it has none."""
+        if self.kind is object:
+            known: dict[str, bool] = {"true": True, "false": False}
+            return known.get(text, int(text) if _WHOLE.fullmatch(text) else text)
+        value = self.made(text)
+        return self.kind(value) if value is text else value
 
     def _is_kind(self, value: object) -> bool:
         wider: dict[type, Any] = {int: Integral, float: Real, Path: (str, Path)}
+        if self.kind is object:
+            return isinstance(value, (str, int))
         kinds = wider.get(self.kind, self.kind)
         # Python's bool is an int, and a file's true is no number.
         return isinstance(value, kinds) and not (isinstance(value, bool) and self.kind in wider)
@@ -132,7 +184,10 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
     above: bool = False,
     choices: tuple[str, ...] = (),
     argument: bool = False,
+    duration: bool = False,
     name: str | None = None,
+    table: str | None = None,
+    key: str | None = None,
 ) -> Any:
     """Return a field of a dataclass that is an option, as `Option` describes it.
 
@@ -161,7 +216,10 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
         "above": above,
         "choices": choices,
         "argument": argument,
+        "duration": duration,
         "name": name,
+        "table": table,
+        "key": key,
     }
     return dataclasses.field(default=default, metadata={_META: said})
 
@@ -184,9 +242,18 @@ def declared(kind: type) -> list[Option]:
         if _META in field.metadata:
             said = dict(field.metadata[_META])
             name = said.pop("name") or field.name
-            default = field.default
-            found.append(Option(field.name, name, *_kind(hints[field.name]), default, **said))
+            key, table = said.pop("key") or name, said.pop("table")
+            hint = _kind(hints[field.name])
+            found.append(Option(field.name, name, key, table, *hint, field.default, **said))
     return found
+
+
+def _shown(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(_shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _kind(hint: Any) -> tuple[type, bool, bool]:
@@ -194,6 +261,8 @@ def _kind(hint: Any) -> tuple[type, bool, bool]:
     optional = isinstance(hint, types.UnionType)
     if optional:
         [hint] = [one for one in typing.get_args(hint) if one is not types.NoneType]
+    if typing.get_origin(hint) is Mapping:
+        return Mapping, False, optional
     many = typing.get_origin(hint) in {list, tuple, Sequence}
     return (typing.get_args(hint)[0] if many else hint), many, optional
 
@@ -210,38 +279,102 @@ def check_options(options: Any) -> None:
         one.check(getattr(options, one.field), one.field)
 
 
-def from_table(kind: type[_T], table: Mapping[str, Any], where: str, *, flags: bool = False) -> _T:
+def from_table(kind: type[_T], table: Mapping[str, Any], where: str) -> _T:
     """Make the dataclass of a file's table, or refuse a key or value by its name.
 
     Parameters
     ----------
     kind
-        The dataclass.
+        The dataclass; all its options are in this table.
     table
-        Values by the options' names.
+        Values by the options' keys.
     where
         What a message calls the table.
-    flags
-        Whether the command line may give them as well: messages then say so.
 
     Raises
     ------
     ParameterError
         If there is no such option, its value cannot be, or by all their names if some are missing.
     """
-    known = {one.name: one for one in declared(kind)}
+    known = {one.key: one for one in declared(kind)}
     check_names(f"{where} has no", table, known)
-    for name, value in table.items():
-        one = known[name]
-        one.check(value, f"{one.flag} ({name} in {where})" if flags else f"{where} {name}")
-    missing = [one for one in known.values() if one.required and table.get(one.name) in {None, ""}]
+    for key, value in table.items():
+        known[key].check(known[key].made(value), f"{where} {key}")
+    missing = _missing(known.values(), {known[key].name: value for key, value in table.items()})
     if missing:
-        names = _listed(one.name for one in missing)
-        if not flags:
-            raise ParameterError(f"{where} lacks {names}")
+        raise ParameterError(f"{where} lacks {_listed(one.key for one in missing)}")
+    return kind(**{known[key].field: known[key].made(value) for key, value in table.items()})
+
+
+def from_tables(
+    kind: type[_T], home: str, tables: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]
+) -> _T:
+    """Make the dataclass of a file's tables and of the command line, which comes before them.
+
+    Parameters
+    ----------
+    kind
+        The dataclass.
+    home
+        The name of the table that has the options which name none.
+    tables
+        Values by the options' keys, by the table's name.
+    given
+        Values by the options' names.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such option in a table, which says where it is if another has it; if a value
+        cannot be, or by all their names if some are missing.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Learning:
+    ...     rate: float = option("The rate.", 1.0)
+    ...     labels: str | None = option("Topic of labels.", None, table="labels", key="topic")
+    >>> from_tables(Learning, "worker", {"labels": {"topic": "frauds"}}, {"rate": 0.5})
+    Learning(rate=0.5, labels='frauds')
+    >>> from_tables(Learning, "worker", {"worker": {"labels": "frauds"}}, {})
+    Traceback (most recent call last):
+    drift.errors.ParameterError: [worker] has no 'labels': write topic in [labels]
+    """
+    options = declared(kind)
+    values = {}
+    for name, table in tables.items():
+        known = {one.key: one for one in options if (one.table or home) == name}
+        for key, value in table.items():
+            if key not in known:
+                _refuse_elsewhere(key, name, home, options)
+                check_names(f"[{name}] has no", [key], known)
+            values[known[key].name] = value
+    values |= given
+    by_name = {one.name: one for one in options}
+    for name, value in values.items():
+        one = by_name[name]
+        where = f"{one.flag} ({one.key} in [{one.table or home}])"
+        one.check(one.made(value), where)
+    missing = _missing(options, values)
+    if missing:
         words = _listed(f"the {one.name}" if one.argument else one.flag for one in missing)
-        raise ParameterError(f"give {words}, or {names} in {where} of the --config file")
-    return kind(**{known[name].field: known[name].made(value) for name, value in table.items()})
+        names = _listed(one.key for one in missing)
+        raise ParameterError(f"give {words}, or {names} in [{home}] of the --config file")
+    return kind(**{by_name[n].field: by_name[n].made(value) for n, value in values.items()})
+
+
+def _refuse_elsewhere(key: str, table: str, home: str, options: Iterable[Option]) -> None:
+    """Refuse a key that stands in another table, or under another name."""
+    for one in options:
+        if key in {one.key, one.name}:
+            raise ParameterError(
+                f"[{table}] has no {key!r}: write {one.key} in [{one.table or home}]"
+            )
+
+
+def _missing(options: Iterable[Option], values: Mapping[str, Any]) -> list[Option]:
+    return [one for one in options if one.required and values.get(one.name) in {None, ""}]
 
 
 def _listed(words: Iterable[str]) -> str:

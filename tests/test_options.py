@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drift._options import check_options, declared, from_table, option
+from drift._options import check_options, declared, from_table, from_tables, option
 from drift.errors import ParameterError
 
 
@@ -78,7 +78,76 @@ def test_what_a_file_cannot_say_is_refused_by_its_name(table, message):
 )
 def test_what_the_command_line_may_give_too_is_named_both_ways(table, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
-        from_table(Job, table, "[job]", flags=True)
+        from_tables(Job, "job", {"job": table}, {})
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        from_tables(Job, "job", {}, table)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joining(Job):
+    labels: str | None = option("Whose labels.", None, table="labels", key="topic")
+    grace: float = option("How long.", 1.0, table="labels", duration=True)
+    silence: object | None = option("What silence says.", None, table="labels")
+
+
+def test_an_option_may_stand_in_a_table_of_its_own_under_a_name_of_its_own():
+    tables = {"job": GIVEN, "labels": {"topic": "l", "grace": "2m", "silence": False}}
+    job = from_tables(Joining, "job", tables, {})
+    assert (job.topic, job.labels, job.grace, job.silence) == ("t", "l", 120.0, False)
+    job = from_tables(Joining, "job", tables, {"labels": "other", "grace": 3.0, "topic": "u"})
+    assert (job.topic, job.labels, job.grace) == ("u", "other", 3.0)
+    [labels] = [one for one in declared(Joining) if one.field == "labels"]
+    assert (labels.flag, labels.table, labels.key) == ("--labels", "labels", "topic")
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"job": {"grace": 1.0}}, "[job] has no 'grace': write grace in [labels]"),
+        ({"job": {"labels": "l"}}, "[job] has no 'labels': write topic in [labels]"),
+        ({"labels": {"labels": "l"}}, "[labels] has no 'labels': write topic in [labels]"),
+        ({"labels": {"group": "g"}}, "[labels] has no 'group': write group in [job]"),
+        ({"labels": {"grac": 1.0}}, "[labels] has no 'grac': did you mean 'grace'?"),
+        ({"labels": {"grace": "2 years"}}, "--grace (grace in [labels]) must be a number of sec"),
+        ({"labels": {"silence": 0.5}}, "--silence (silence in [labels]) must be a label: a stri"),
+    ],
+)
+def test_a_key_in_the_wrong_table_is_told_where_it_stands(tables, message):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        from_tables(Joining, "job", {"job": GIVEN, **tables}, {})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(86_400.0, "1d"), (5400.0, "90m"), (0.5, "0.5s"), (0.0, "0s"), (7200.0, "2h"), (None, "")],
+)
+def test_the_help_shows_a_duration_in_its_largest_unit(seconds, shown):
+    @dataclass
+    class Waiting:
+        long: float | None = option("How long.", seconds, duration=True)
+
+    [one] = declared(Waiting)
+    assert one.shown() == shown
+    if seconds:
+        assert one.read(shown) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("true", True),
+        ("false", False),
+        ("7", 7),
+        ("-1", -1),
+        ("x", "x"),
+        ("1.5", "1.5"),
+        ("-", "-"),
+    ],
+)
+def test_a_label_of_the_command_line_is_read_as_what_it_looks_like(text, label):
+    [silence] = [one for one in declared(Joining) if one.field == "silence"]
+    found = silence.read(text)
+    assert (found, type(found)) == (label, type(label))
 
 
 def test_a_caller_is_told_the_field():

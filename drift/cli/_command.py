@@ -29,7 +29,7 @@ __all__ = ["Command", "as_click", "fail", "say", "warn"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
-_WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT"}
+_WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT", object: "LABEL"}
 
 
 class Command(ABC):
@@ -169,7 +169,8 @@ def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
     if one.kind is bool:
         flags = f"{one.flag}/--no-{one.flag[2:]}" if two_ways else one.flag
         return click.Option([flags, one.field], is_flag=True, default=None, help=_help(one))
-    word = f"[{'|'.join(one.choices)}]" if one.choices else _WORDS.get(one.kind, "PATH")
+    word = "DURATION" if one.duration else _WORDS.get(one.kind, "PATH")
+    word = f"[{'|'.join(one.choices)}]" if one.choices else word
     return click.Option(
         [one.flag, one.field],
         metavar=f"{word},..." if one.many else word,
@@ -179,17 +180,9 @@ def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
 
 
 def _help(one: Option) -> str:
-    default = "" if one.required else _shown(one.default)
+    default = one.shown()
     known = [part for part in (default and f"default: {default}", one.bounds()) if part]
     return f"{one.help}  [{'; '.join(known)}]" if known else one.help
-
-
-def _shown(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return ""
-    if isinstance(value, tuple):
-        return ",".join(map(_shown, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _value(one: Option, text: Any) -> Any:
@@ -197,9 +190,9 @@ def _value(one: Option, text: Any) -> Any:
     where = one.name.upper() if one.argument else one.flag
     parts = [part.strip() for part in _COMMA.split(text)] if one.many else [text]
     try:
-        values = [one.kind(part) for part in parts if part or not one.many]
+        values = [one.read(part) for part in parts if part or not one.many]
     except ValueError:
-        kind = KINDS[one.kind]  # "a number"
+        kind = one.wanted() or KINDS[one.kind]  # "a number"
         wanted = f"{kind.removeprefix('a ')}s between commas" if one.many else kind
         raise ParameterError(f"{where} takes {wanted}, not {text!r}") from None
     value = tuple(values) if one.many else values[0]

@@ -43,7 +43,7 @@ class _Partition:
     """What the predictions of one partition say."""
 
     def __init__(self) -> None:
-        self.examples = self.mistakes = self.again = 0
+        self.predicted = self.examples = self.mistakes = self.again = 0
         self.recent: deque[bool] = deque(maxlen=_RECENT)
         self.checkpoint: str | None = None
         self._seen: set[int] = set()
@@ -80,6 +80,9 @@ class ErrorFigure:
     (1, 1)
     """
 
+    #: What is said before the first label.
+    _hint = "; where labels come later, --labels names their topic"
+
     def __init__(self) -> None:
         self.partitions: dict[tuple[str, int], _Partition] = {}
         self.examples = 0
@@ -92,20 +95,28 @@ class ErrorFigure:
         What is no prediction is passed over.
         """
         found = []
+        for _, partition, body in self._new(predictions):
+            if body["label"] is not None:
+                self._count(partition, body["predicted"] != body["label"])
+                found.append(body)
+        return found
+
+    def _new(
+        self, predictions: Iterable[Message]
+    ) -> Iterator[tuple[Message, _Partition, dict[str, Any]]]:
+        """Yield the predictions that have not been counted before."""
         for message in predictions:
             try:
                 body = json.loads(message.value or b"")
                 place, offset = (body["topic"], body["partition"]), body["offset"]
-                predicted, label = body["predicted"], body["label"]
+                body["predicted"], body["label"]
             except (ValueError, KeyError, TypeError):
                 continue
             partition = self.partitions.setdefault(place, _Partition())
-            if label is None or not partition.is_new(offset):
-                continue
-            partition.checkpoint = body.get("checkpoint")
-            self._count(partition, predicted != label)
-            found.append(body)
-        return found
+            if partition.is_new(offset):
+                partition.checkpoint = body.get("checkpoint")
+                partition.predicted += 1
+                yield message, partition, body
 
     def _count(self, partition: _Partition, mistake: bool) -> None:  # noqa: FBT001
         partition.examples += 1
@@ -135,12 +146,17 @@ class ErrorFigure:
             label = {_HEIGHT - 1: f"{100 * top:5.1f}%", 0: "    0%"}.get(row, " " * 6)
             lines.append(f"{label} {bars}")
         if not errors:
-            return Text("no label has come yet", no_wrap=True)
+            predicted = sum(one.predicted for one in self.partitions.values())
+            hint = self._hint if predicted else ""
+            return Text(f"no label yet, {predicted:,} predictions{hint}", no_wrap=True)
         lines.append(f"       error, {self._size} examples a column, {self.examples:,} so far")
         return Text("\n".join(lines), no_wrap=True)
 
     def _table(self) -> Table:
-        numbers = ("examples", "error", f"last {_RECENT}", "sent again", "checkpoint")
+        numbers = (
+            *("examples", "error", f"last {_RECENT}"),
+            *("no label", "sent again", "checkpoint"),
+        )
         columns = [Column(name, justify="right") for name in numbers]
         table = Table("partition", *columns, box=None, padding=(0, 3, 0, 0))
         for (topic, number), one in sorted(self.partitions.items()):
@@ -150,6 +166,7 @@ class ErrorFigure:
                 f"{one.examples:,}",
                 f"{one.mistakes / one.examples:.1%}" if one.examples else "-",
                 f"{recent:.1%}" if one.recent else "-",
+                f"{one.predicted - one.examples:,}",
                 f"{one.again:,}",
                 one.checkpoint or "",
             )

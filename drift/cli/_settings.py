@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._checks import check_names
-from drift._options import from_table, option
+from drift._options import declared, from_table, from_tables, option
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.codec import Codec, JsonCodec
+from drift.consumers.join import JoinOptions
 from drift.consumers.options import WorkerOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
@@ -25,14 +26,17 @@ if TYPE_CHECKING:
 
     from drift.cli._log import Secrets
 
-__all__ = ["PREFIX", "ConsumeOptions", "Settings", "load", "load_kafka", "read"]
+__all__ = ["PREFIX", "ConsumeOptions", "Settings", "load", "load_kafka", "load_labels", "read"]
 
-_TABLES = ("model", "worker", "codec", "kafka", "consumer", "producer")
+_TABLES = ("model", "worker", "labels", "codec", "kafka", "consumer", "producer")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumeOptions(WorkerOptions):
-    """What `drift consume` is told of its worker: keys of ``[worker]`` and of the command line."""
+    """What `drift consume` is told of its worker: by the file and on the command line.
+
+    In the file, what labels of their own topic need is in ``[labels]``, all else in ``[worker]``.
+    """
 
     checkpoints: str = option(
         "Folder of the checkpoints, shared by the group's workers, or s3://bucket/prefix."
@@ -102,7 +106,7 @@ def read(  # noqa: PLR0913, PLR0917
     """
     tables = load(config, _TABLES)
     options, (kafka, consumer, producer) = _at_once(
-        lambda: from_table(ConsumeOptions, tables["worker"] | dict(worker), "[worker]", flags=True),
+        lambda: _worker(tables, worker),
         lambda: kafka_options(tables, environ, bootstrap, secrets),
     )
     codec = _codec(tables["codec"])
@@ -124,6 +128,16 @@ def _at_once(*steps: Callable[[], Any]) -> list[Any]:
     return found
 
 
+def _worker(tables: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> ConsumeOptions:
+    """Return the options of a worker."""
+    of_worker = {name: tables[name] for name in ("worker", "labels")}
+    options = from_tables(ConsumeOptions, "worker", of_worker, given)
+    if options.labels is None and tables["labels"]:
+        names = ", ".join(tables["labels"])
+        raise ParameterError(f"[labels] has {names} and no topic: write the topic of the labels")
+    return options
+
+
 def _codec(table: dict[str, Any]) -> Codec:
     """Return drift's codec, or that of a class of the user's."""
     from drift.consumers.registry import SchemaCodec  # noqa: PLC0415
@@ -141,6 +155,15 @@ def load_kafka(
     """Return kafka-python's options of a consumer and of a producer that are no worker's."""
     kafka, consumer, producer = kafka_options(load(config, _TABLES), environ, bootstrap, secrets)
     return kafka | consumer, kafka | producer
+
+
+def load_labels(config: Path | None) -> tuple[str | None, JoinOptions, Codec]:
+    """Return the topic of labels that come later, how they are joined, and what reads them."""
+    tables = load(config, _TABLES)
+    known = {one.key for one in declared(JoinOptions)}
+    join = {key: value for key, value in tables["labels"].items() if key in known}
+    options = from_tables(JoinOptions, "labels", {"labels": join}, {})
+    return tables["labels"].get("topic"), options, _codec(tables["codec"])
 
 
 def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any]]:

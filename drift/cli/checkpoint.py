@@ -34,7 +34,7 @@ _warn = partial(click.echo, err=True)
 class Show(Command):
     """Show a checkpoint's offsets, configuration, metrics and versions.
 
-    Of a folder, a line for the newest one of each partition.
+    Of a folder, a line for the newest one of each model.
     """
 
     file: str = option("The file of a checkpoint, or a folder of them.", argument=True)
@@ -78,7 +78,7 @@ class Adopt(_Signed):
     Nothing is learnt that is in the topic before their offsets, whatever it is now.
     """
 
-    folder: str = option("The checkpoints, or those of one partition.", argument=True)
+    folder: str = option("The checkpoints, or those of one model.", argument=True)
     topic: str | None = option("The topic to be adopted; default: you are asked for it.", None)
     offset: int | None = option(
         "Where to go on in each partition; default: as before.", None, least=0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drift._checks import check_names, in_order
-from drift._options import from_table, option
+from drift._options import from_tables, option
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, drift_models, parse
 from drift.cli._settings import load
@@ -97,7 +97,7 @@ class Compare(Experiment):
         given = tables["compare"] | self.given
         if type(given.get("delay")) in {int, float}:  # in a file; on the command line all is text
             given["delay"] = str(given["delay"])
-        options = from_table(_Options, given, "[compare]", flags=True)
+        options = from_tables(_Options, "compare", {"compare": given}, {})
         own = tables["models"]
         names = options.models if "models" in given or not own else own
         return options, {name: own.get(name, name) for name in names}

@@ -25,10 +25,13 @@ log = logging.getLogger("drift.consumers")
 class Consume(Client):
     """Learn from a topic, each example exactly once, until SIGTERM or Ctrl-C.
 
-    Each option of the worker may also be in [worker] of the --config file, which has [model],
-    [codec], [kafka], [consumer] and [producer], too. Options of kafka-python come from there or
-    from the environment, as DRIFT_KAFKA_SASL_PLAIN_PASSWORD. Start more of the same command to
-    share the partitions.
+    One worker of a group learns all partitions with one model. Start more of the same command to
+    have them stand by: one of them takes over when it is gone.
+
+    Each option of the worker may also be in [worker] of the --config file, those of labels that
+    come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too.
+    Options of kafka-python come from there or from the environment, as
+    DRIFT_KAFKA_SASL_PLAIN_PASSWORD.
     """
 
     shared = _settings.ConsumeOptions

@@ -15,13 +15,15 @@ from drift._checks import counted
 from drift._options import option
 from drift.cli._client import send_all
 from drift.cli._command import Command
-from drift.cli.produce import messages, paced, pick, rest
+from drift.cli.produce import paced, pick, rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from drift.cli._figure import ErrorFigure
+    from drift.consumers import WorkerOptions
     from drift.consumers.client.topics import Reader
+    from drift.consumers.records import Message
     from drift.streams import ShiftingStream
     from drift.testing import MockKafka
 
@@ -38,9 +40,10 @@ _PATIENCE = 120  # seconds in which something has to come of the workers: one co
 
 @dataclass(kw_only=True)
 class Demo(Command):
-    """Show two workers that learn a stream, and what happens when one is killed; needs no broker.
+    """Show a worker that learns, one that stands by, and a kill; needs no broker.
 
-    Ends by itself after half a minute, or by Ctrl-C.
+    Two workers of one group: the first learns a stream, the second takes over where the first is
+    killed. Ends by itself after half a minute, or by Ctrl-C.
     """
 
     rate: float = option("Examples a second.", 250.0, least=0, above=True)
@@ -57,7 +60,8 @@ class Demo(Command):
 
 def _work(clients: dict[str, Any], folder: str) -> None:
     """Be a worker; in a process of its own."""
-    from drift.consumers import CheckpointFolder, Worker, WorkerOptions  # noqa: PLC0415
+    from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
+    from drift.consumers.client.consumer import LeadAssignor  # noqa: PLC0415
     from drift.models import LBP  # noqa: PLC0415
     from drift.testing import patient_assignor  # noqa: PLC0415
 
@@ -65,20 +69,26 @@ def _work(clients: dict[str, Any], folder: str) -> None:
         LBP(_BUDGET),
         CheckpointFolder(folder),
         clients,
-        WorkerOptions(
-            topic=_TOPIC,
-            group="demo",
-            start="earliest",
-            predictions=_PREDICTIONS,
-            checkpoint_every=500,
-            checkpoint_seconds=1.0,
-        ),
+        _options(),
         consumer={
-            "partition_assignment_strategy": [patient_assignor(1.0)],
+            "partition_assignment_strategy": [patient_assignor(1.0, of=LeadAssignor())],
             "session_timeout_ms": 2000,
             "heartbeat_interval_ms": 200,
         },
     ).run()
+
+
+def _options() -> WorkerOptions:
+    from drift.consumers import WorkerOptions  # noqa: PLC0415
+
+    return WorkerOptions(
+        topic=_TOPIC,
+        group="demo",
+        start="earliest",
+        predictions=_PREDICTIONS,
+        checkpoint_every=500,
+        checkpoint_seconds=1.0,
+    )
 
 
 class _Show:
@@ -101,8 +111,7 @@ class _Show:
         figure = ErrorFigure()
         sending = threading.Thread(target=self._send, args=(rate,))
         try:
-            self._start()
-            self._start()
+            self._start("learns")
             sending.start()
             with (
                 Reader(_PREDICTIONS, self.broker.client_args) as reader,
@@ -121,14 +130,14 @@ class _Show:
     def _say(self, event: str) -> None:
         self.events.append(f"{time.monotonic() - self.started:5.1f} s  {event}")
 
-    def _start(self) -> None:
+    def _start(self, role: str) -> None:
         # A spawned process shares nothing with this one: it can be killed as any other.
         worker = multiprocessing.get_context("spawn").Process(
             target=_work, args=(self.broker.client_args, self.folder)
         )
         worker.start()
         self.workers.append(worker)
-        self._say(f"worker {len(self.workers)} started, process {worker.pid}")
+        self._say(f"worker {len(self.workers)} started, process {worker.pid}: it {role}")
 
     def _send(self, rate: float) -> None:
         rows = rest(self.stream, _TOPIC, dict.fromkeys(range(_PARTITIONS), 0))
@@ -136,28 +145,44 @@ class _Show:
         self._say(f"producer done, {counted(confirmed, 'example')} confirmed")
 
     def _follow(self, reader: Reader, figure: ErrorFigure) -> None:
-        """Draw until every row has its prediction; kill a worker halfway, then start another."""
+        """Draw until every row has its prediction; kill the worker that learns halfway."""
         kill_at, start_at = self.stream.n_samples // 2, self.stream.n_samples * 5 // 8
+        killed = taken_over = 0  # number of the claim: before the kill, and after
         end = time.monotonic() + _PATIENCE
         while figure.examples < self.stream.n_samples and time.monotonic() < end:
             for body in figure.add(reader.poll(0.25)):
                 self.mistakes[body["id"]] = body["predicted"] != body["label"]
                 end = time.monotonic() + _PATIENCE
-            if len(self.workers) == 2 and figure.examples >= start_at:
-                self._start()
-            elif figure.examples >= kill_at and self.workers[0].is_alive():
+            if len(self.workers) == 1 and figure.examples:
+                # Not before, so that it is the first which learns.
+                self._start("stands by")
+            elif killed and not taken_over and self._claims() > killed:
+                taken_over = self._claims()
+                self._say(f"worker 2 takes over, {figure.examples:,} examples so far")
+            elif len(self.workers) == 2 and taken_over and figure.examples >= start_at:
+                self._start("stands by")
+            elif figure.examples >= kill_at and not killed:
                 self.workers[0].kill()
                 self.workers[0].join()
+                killed = self._claims()
                 self._say(f"worker 1 killed by SIGKILL, {figure.examples:,} examples so far")
         self._say(f"{figure.examples:,} of {self.stream.n_samples:,} examples predicted")
+
+    def _claims(self) -> int:
+        """Return how often the model was taken over, at the start, too."""
+        from drift.consumers import CheckpointFolder  # noqa: PLC0415
+        from drift.consumers.checkpoints.files import files_in  # noqa: PLC0415
+
+        files = files_in(CheckpointFolder(self.folder).folder((_TOPIC, None)))
+        return max(files.listing().epochs, default=0)
 
     def _tell(self, figure: ErrorFigure) -> None:
         """Print what happened."""
         again = sum(partition.again for partition in figure.partitions.values())
         lines = [
             *self.events,
-            f"{again:,} predictions were sent again after the kill, and counted once",
-            f"models as a plain loop over each partition learns them: {self._same()}",
+            f"{again:,} predictions were sent again, and counted once",
+            f"the model is that of a plain loop over the topic, in its order: {self._same()}",
             "error by target:",
             *self._errors(),
         ]
@@ -176,24 +201,26 @@ class _Show:
             )
 
     def _same(self) -> bool:
-        """Whether the checkpoints' models are those of a loop that nobody killed."""
-        from drift.consumers import CheckpointFolder, JsonCodec  # noqa: PLC0415
+        """Whether the newest checkpoint's model is that of a loop which nobody killed."""
+        from drift.consumers import CheckpointFolder, relearn  # noqa: PLC0415
+        from drift.consumers.checkpoints.journal import read_order  # noqa: PLC0415
         from drift.consumers.checkpoints.state import encode  # noqa: PLC0415
+        from drift.consumers.client.topics import Reader  # noqa: PLC0415
         from drift.models import LBP  # noqa: PLC0415
 
-        plain = [LBP(_BUDGET) for _ in range(_PARTITIONS)]
-        newest = [CheckpointFolder(self.folder).newest((_TOPIC, p)) for p in range(_PARTITIONS)]
-        ends = [0 if one is None else one.offsets[_TOPIC, p] for p, one in enumerate(newest)]
-        codec = JsonCodec()
-        for row, value in enumerate(messages(self.stream)):
-            turn, number = divmod(row, _PARTITIONS)
-            if turn < ends[number]:
-                example = codec.decode(value)
-                plain[number].learn_one(example.features, example.label)
-        return all(
-            one is not None and encode(one.model) == encode(plain[number])
-            for number, one in enumerate(newest)
-        )
+        folder, place = CheckpointFolder(self.folder), (_TOPIC, None)
+        newest = folder.newest(place)
+        if newest is None:
+            return False
+        logs: dict[tuple[str, int], list[Message]] = {
+            (_TOPIC, number): [] for number in range(_PARTITIONS)
+        }
+        with Reader(_TOPIC, self.broker.client_args) as reader:
+            for message in reader.read(reader.ends()):
+                logs[_TOPIC, message.position.partition].append(message)
+        order = read_order(folder.folder(place), newest.id)
+        plain, _ = relearn(LBP(_BUDGET), logs, order, _options())
+        return encode(newest.model) == encode(plain.model)
 
 
 def _share(mistakes: list[bool]) -> str:

@@ -2,38 +2,72 @@
 
 from __future__ import annotations
 
+import math
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from drift._options import option
 from drift.cli._client import Client
+from drift.cli._settings import load_labels
+from drift.consumers.options import check_codec
+
+if TYPE_CHECKING:
+    from drift.consumers.client.topics import Reader
 
 __all__ = ["Watch"]
 
 
 @dataclass(kw_only=True)
 class Watch(Client):
-    """Draw the error of predictions as they come, from the first on; each counts once."""
+    """Draw the error of predictions as they come, from the first on; each counts once.
+
+    Where labels have a topic of their own it is read, too: a prediction counts as it was sent, once
+    it has its label. [codec] and [labels] of the --config file say where the id is, and what it
+    means that no label comes.
+    """
 
     topic: str = option("The predictions of `drift consume`.", argument=True)
+    labels: str | None = option(
+        "Topic of labels that come later; default: that of [labels] in the --config file.", None
+    )
     seconds: float | None = option("Seconds after which to end; default: at Ctrl-C.", None)
 
     interrupted = ""
 
     def _run(self) -> None:
         reading, _ = self.clients()
+        named, join, codec = load_labels(self.config)
+        topic = self.labels or named
         from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
+        from drift.cli._late_figure import LateFigure  # noqa: PLC0415
+
+        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        with ExitStack() as stack:
+            predictions = stack.enter_context(self._reader(self.topic, reading))
+            readers, figure = [predictions], ErrorFigure()
+            if topic is not None:
+                check_codec(codec)
+                labels = stack.enter_context(self._reader(topic, reading))
+                readers, figure = [predictions, labels], LateFigure(codec, join)
+            stack.enter_context(drawn(figure))
+            while time.monotonic() < end:
+                if isinstance(figure, LateFigure):
+                    figure.read(predictions, labels, 0.25)
+                else:
+                    figure.add(predictions.poll(0.5))
+                for reader in readers:
+                    reader.refresh()
+
+    @staticmethod
+    def _reader(topic: str, options: dict[str, Any]) -> Reader:
         from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
-        end = None if self.seconds is None else time.monotonic() + self.seconds
-        figure = ErrorFigure()
-        with Reader(self.topic, reading) as reader:
-            if not reader.partitions:
-                missing = f"there is no topic {self.topic}, or this user may not see it"
-                click.echo(f"{missing}: waiting for it", err=True)
-            with drawn(figure):
-                while end is None or time.monotonic() < end:
-                    figure.add(reader.poll(0.5))
-                    reader.refresh()
+        reader = Reader(topic, options)
+        if not reader.partitions:
+            missing = f"there is no topic {topic}, or this user may not see it"
+            click.echo(f"{missing}: waiting for it", err=True)
+        return reader

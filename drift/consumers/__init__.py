@@ -8,7 +8,7 @@ from drift.consumers.checkpoints.storable import register
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.consumers.options import WorkerOptions
-from drift.consumers.relearning import Relearnt, read_logs, relearn
+from drift.consumers.relearning import relearn
 
 if TYPE_CHECKING:
     from drift.consumers.worker import Worker
@@ -20,10 +20,8 @@ __all__ = [
     "Example",
     "JoinOptions",
     "JsonCodec",
-    "Relearnt",
     "Worker",
     "WorkerOptions",
-    "read_logs",
     "register",
     "relearn",
 ]

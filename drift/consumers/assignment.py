@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from drift.errors import ConsumerError
 
@@ -12,96 +12,63 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.learner import Learner
+    from drift.consumers.order import Place
     from drift.consumers.records import Source
 
-__all__ = ["Assignment", "Key", "Place", "State", "first_offset", "offset_behind_gap"]
+__all__ = ["Assignment", "State", "first_offset", "offset_behind_gap"]
 
 log = logging.getLogger("drift.consumers")
-
-#: A partition: topic and number.
-Place: TypeAlias = tuple[str, int]
-#: What a model learns: a partition, or with None all partitions of a topic.
-Key: TypeAlias = tuple[str, int | None]
 
 
 class State(Enum):
     """How far a worker is with a partition that is its own."""
 
     ASSIGNED = "given by the group: nothing is known of it yet"
-    HELD = "taken back: its model was dropped, or could not be loaded or saved"
+    HELD = "taken back: the model was dropped, or could not be loaded or saved"
     BEGUN = "learnt: its messages come in"
-    BLOCKED = "labels that come later: the next one waits for its features"
 
 
 class Assignment:
-    """The states of a worker's partitions, and the models that learn them.
+    """The states of a worker's partitions.
 
     ::
 
-                     assign                 begin          block
-        not its own ────────► ASSIGNED ──────────────► BEGUN ─────► BLOCKED
-             ▲                    │       begin         │ ▲  begin     │
-             │                    └─────► HELD ─────────┼─┴────────────┤
-             │                  hold        ▲    hold   │     hold     │
-             │                              └───────────┴──────────────┘
+                     assign                  begin
+        not its own ────────► ASSIGNED ───────────────► BEGUN
+             ▲                    │        begin        │ ▲
+             │                    └─────► HELD ─────────┼─┘
+             │                  hold        ▲    hold   │
+             │                              └───────────┘
              └──────────── lose, from each of these
 
     A partition that is assigned or held waits: nothing of it comes in, and at its next step the
-    worker claims its checkpoints and begins it. A model is there from its claim until it is
-    dropped, which holds its partitions, or until they are lost. Where labels have a topic of their
-    own, a model has a partition of each.
+    worker begins it.
 
     kafka-python assigns and takes away while the worker waits in its poll, so that no two threads
     are here at once.
 
-    Parameters
-    ----------
-    topic
-        The topic to learn, by which models are called.
-    single
-        Whether one model learns all partitions.
-
-    Attributes
-    ----------
-    learners : dict
-        The models by what they learn.
-
     Examples
     --------
-    >>> assignment = Assignment("news", single=False)
+    >>> assignment = Assignment()
     >>> assignment.assign([("news", 0), ("news", 1)])
     >>> assignment.begin(("news", 0))
     >>> assignment.waiting()
-    {('news', 1): [('news', 1)]}
+    [('news', 1)]
     >>> assignment.lose([("news", 1)])
     >>> assignment.states
     {('news', 0): <State.BEGUN: 'learnt: its messages come in'>}
     """
 
-    def __init__(self, topic: str, *, single: bool) -> None:
-        self.topic = topic
-        self.single = single
+    def __init__(self) -> None:
         self.states: dict[Place, State] = {}
-        self.learners: dict[Key, Learner] = {}
 
-    def key(self, place: Place) -> Key:
-        """Return what the model of a partition learns."""
-        return self.topic, None if self.single else place[1]
+    def begun(self) -> list[Place]:
+        """Return the partitions whose messages come in."""
+        return [place for place, state in self.states.items() if state is State.BEGUN]
 
-    def learner(self, place: Place) -> Learner | None:
-        """Return the model of a partition that has begun."""
-        if self.states.get(place) is not State.BEGUN:
-            return None
-        return self.learners.get(self.key(place))
-
-    def waiting(self) -> dict[Key, list[Place]]:
-        """Return the partitions that are to be begun, by their models."""
-        found: dict[Key, list[Place]] = {}
-        for place, state in self.states.items():
-            if state in {State.ASSIGNED, State.HELD}:
-                found.setdefault(self.key(place), []).append(place)
-        return found
+    def waiting(self) -> list[Place]:
+        """Return the partitions that are to be begun."""
+        return [place for place, state in self.states.items() if state is not State.BEGUN]
 
     def assign(self, places: Iterable[Place]) -> None:
         """Note that the group has given partitions."""
@@ -111,27 +78,16 @@ class Assignment:
         """Note that a partition's messages come in."""
         self.states[place] = State.BEGUN
 
-    def block(self, place: Place) -> None:
-        """Note that nothing comes of labels until the features of the next one have come."""
-        self.states[place] = State.BLOCKED
-
     def hold(self, places: Iterable[Place]) -> list[Place]:
         """Have partitions begun anew; return those that are still the worker's."""
         ours = [place for place in places if place in self.states]
         self.states |= dict.fromkeys(ours, State.HELD)
         return ours
 
-    def drop(self, key: Key) -> list[Place]:
-        """Drop a model; return its partitions, which are held."""
-        self.learners.pop(key, None)
-        return self.hold([place for place in self.states if self.key(place) == key])
-
     def lose(self, places: Iterable[Place]) -> None:
-        """Note that the group has taken partitions away, and drop their models."""
+        """Note that the group has taken partitions away."""
         for place in places:
             self.states.pop(place, None)
-        for key in set(map(self.key, places)):
-            self.drop(key)
 
 
 def first_offset(
@@ -140,7 +96,7 @@ def first_offset(
     start: str | None,
     folder: AnyPath,
     *,
-    came_later: bool,
+    added: bool,
 ) -> int:
     """Return the offset at which a partition begins that no checkpoint knows.
 
@@ -154,21 +110,22 @@ def first_offset(
         What was asked for: "earliest", "latest" or nothing.
     folder
         Where a checkpoint was looked for.
-    came_later
-        Whether one model learns it with others, and went on from a checkpoint of those: one that
-        went back to before this one came has learnt nothing of it, whatever a later one had.
+    added
+        Whether the model goes on from a checkpoint that does not know the partition: it was added,
+        and begins at its beginning, whatever was committed for a model that is gone.
 
     Raises
     ------
     ConsumerError
         If it has been learnt elsewhere, or nothing was asked for.
     """
+    if added:
+        return broker.bound(place, "earliest")
     committed = broker.committed(place)
-    if committed is not None and not (came_later and start == "earliest"):
+    if committed is not None:
         raise ConsumerError(
             f"{place[0]}:{place[1]} has been learnt up to {committed}, but {folder} has no "
             "checkpoint of it: give the folder that has, or another group to start anew"
-            + (", or start at the earliest message, as the model has none of it" * came_later)
         )
     if start is None:
         raise ConsumerError(

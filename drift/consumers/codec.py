@@ -26,7 +26,7 @@ fields of other names                                  ignored
 ``label`` absent or null                               predicted only; refused with `require_label`
 ``label`` a bool, an integer, a string                 kept
 ``label`` a whole float, as 1.0                        the integer
-``label`` anything else, or none of `labels`           refused
+``label`` anything else, or none of `classes`          refused
 ``id`` absent, null, a string or an integer            kept; anything else is refused
 ``timestamp`` absent, null, a number or a string       kept, unread; anything else is refused
 a weight that is absent or null                        1
@@ -38,13 +38,13 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - options read their types
+from collections.abc import Mapping, Sequence  # noqa: TC003 - options read their types
 from dataclasses import dataclass, fields
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from drift._options import check_options, option
+from drift._options import check_options, from_table, option
 from drift.consumers._json import (
     LONGEST,
     check_kind,
@@ -128,6 +128,15 @@ class Codec(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class _LabelPaths:
+    """Where a message of the labels' topic has what it says."""
+
+    id: str | None = option("Where the id is.", None)
+    label: str | None = option("Where the label is.", None)
+    weight: str | None = option("Where the weight is.", None)
+
+
 @dataclass(kw_only=True, eq=False)
 class JsonCodec:
     """Examples as JSON objects: ``{"features": {"age": 31.5}, "label": true, "id": "a7"}``.
@@ -156,9 +165,12 @@ class JsonCodec:
         Make of a string or bool a feature of its own: of ``"red"`` under ``colour``, ``colour=red``
         is 1. Otherwise a string is refused, and a bool is 0 or 1. Each text makes a feature: drop
         those that hardly ever come again, as names and numbers of orders.
-    labels
+    classes
         The labels that there are; a message with another one is refused. None for no limit. 1 and
         true are the same label, as they are in Python.
+    labels
+        Where the messages of a topic of labels have their ``id``, ``label`` and ``weight``, each a
+        path; what is not named is where this codec has it for all other messages.
     require_label
         Refuse messages without a label, where each should have one: a producer that misspells
         ``label`` otherwise has its messages predicted and never learnt.
@@ -171,7 +183,7 @@ class JsonCodec:
     Raises
     ------
     ParameterError
-        If `labels` is empty, or `max_bytes` not at least 1.
+        If `classes` is empty, `labels` names something else, or `max_bytes` is not at least 1.
 
     Examples
     --------
@@ -196,7 +208,8 @@ class JsonCodec:
     weight: str | None = option("Where the weight of the example is.", None)
     drop: Sequence[str] = option("What is no feature.", ())
     one_hot: bool = option("Make a feature of each text and bool.", default=False)
-    labels: Sequence[object] | None = option("The labels that there are.", None)
+    classes: Sequence[object] | None = option("The labels that there are.", None)
+    labels: Mapping[str, str] | None = option("Where messages of labels have what they say.", None)
     require_label: bool = option("Refuse messages without a label.", default=False)
     raw: bool = option("Hand strings and null on to a River pipeline.", default=False)
     max_bytes: int = option("Bytes of the largest value that is read.", 1 << 20, least=1)
@@ -204,13 +217,8 @@ class JsonCodec:
     def __post_init__(self) -> None:
         """Refuse what cannot work, and prepare what each message takes."""
         check_options(self)
-        if self.labels is not None and not self.labels:
-            raise ParameterError("labels must be a list of labels or None, not []")
-        for label in self.labels or ():
-            if type(label) not in {bool, int, str}:
-                raise ParameterError(
-                    f"labels: {label!r} is not a label: those are strings, true, false, integers"
-                )
+        if self.classes is not None and not self.classes:
+            raise ParameterError("classes must be a list of labels or None, not []")
         own = self.label is not None
         self._at = {
             "features": self.features or (None if own else "features"),
@@ -219,10 +227,14 @@ class JsonCodec:
             "timestamp": self.timestamp or (None if own else "timestamp"),
             "weight": self.weight,
         }
+        paths = from_table(_LabelPaths, self.labels or {}, "[codec.labels]")
+        named = {name: path for name, path in vars(paths).items() if path}
+        self._label_at = {**self._at, **named, "timestamp": None}
         others = {path for name, path in self._at.items() if path and name != "features"}
         path = self._at["features"]
         self._prefix = "" if path is None else f"{path}."
-        nested = any("." in path for path in self._at.values() if path)
+        every = {*self._at.values(), *self._label_at.values()}
+        nested = any("." in path for path in every if path)
         self._found: Any = found_at if nested else dict.get  # which is faster
         #: What stands among the features and is none.
         self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
@@ -241,7 +253,7 @@ class JsonCodec:
         MessageError
             Where the value cannot be learnt; it names the field and the remedy.
         """
-        return self._example(self._read(value))
+        return self._example(self._read(value), self._at)
 
     def decode_label(self, value: bytes | None, headers: Headers = ()) -> Example:
         """Return the id, label and weight that a message of a topic of labels has; no features.
@@ -255,12 +267,28 @@ class JsonCodec:
         --------
         >>> JsonCodec().decode_label(b'{"id": "a7", "label": true}')
         Example(features={}, label=True, id='a7', timestamp=None, weight=None)
+        >>> codec = JsonCodec(labels={"id": "order.id", "label": "fraud"})
+        >>> codec.decode_label(b'{"order": {"id": "a7"}, "fraud": true}')
+        Example(features={}, label=True, id='a7', timestamp=None, weight=None)
         """
-        example = self._example(self._read(value), with_features=False)
+        example = self._example(self._read(value), self._label_at, with_features=False)
         for name, given in (("id", example.id), ("label", example.label)):
             if given is None:
-                raise MessageError(str(self._at[name]), 'is absent: send {"id": 7, "label": true}')
+                path = str(self._label_at[name])
+                what = f"is absent: send the {name} there, or say where it is, in [codec.labels]"
+                raise MessageError(path, what)
         return example
+
+    @property
+    def id_paths(self) -> tuple[str | None, str | None]:
+        """Where the id is in a message, and where in one of the labels' topic.
+
+        Examples
+        --------
+        >>> JsonCodec(labels={"id": "order.id"}).id_paths
+        ('id', 'order.id')
+        """
+        return self._at["id"], self._label_at["id"]
 
     def encode(self, example: Example) -> bytes:
         """Return the JSON of an example, which `decode` turns into an equal one.
@@ -285,7 +313,7 @@ class JsonCodec:
             if path is None and name != "features":
                 raise MessageError(name, "has no place in a message: say where it is to be")
             put_at(tree, path, value)
-        self._example(tree)
+        self._example(tree, self._at)
         data = self._write(tree)
         self._refuse_size(len(data))
         return data
@@ -296,9 +324,11 @@ class JsonCodec:
         except (TypeError, UnicodeEncodeError):
             raise MessageError("value", "holds half of a surrogate pair: mend the text") from None
 
-    def _example(self, tree: dict[str, Any], *, with_features: bool = True) -> Example:
+    def _example(
+        self, tree: dict[str, Any], at: Mapping[str, str | None], *, with_features: bool = True
+    ) -> Example:
         """Return the example that an object is, or refuse it."""
-        at, found = self._at, self._found
+        found = self._found
         weight, name = found(tree, at["weight"]), found(tree, at["id"])
         timestamp = found(tree, at["timestamp"])
         if weight is not None:
@@ -310,7 +340,8 @@ class JsonCodec:
         if timestamp is not None:
             check_kind(timestamp, at["timestamp"], (int, float, str), "a number or a string")
         features = self._features(tree) if with_features else {}
-        return Example(features, self._label(found(tree, at["label"])), name, timestamp, weight)
+        label = self._label(found(tree, at["label"]), str(at["label"]))
+        return Example(features, label, name, timestamp, weight)
 
     def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
         """Return the features of an object, or refuse them."""
@@ -398,9 +429,8 @@ class JsonCodec:
             return features
         return {name: value for name, value in features.items() if value is not None}
 
-    def _label(self, label: Any) -> Label:
-        """Return the label, or refuse it."""
-        name = str(self._at["label"])
+    def _label(self, label: Any, name: str) -> Label:
+        """Return the label that is there, or refuse it."""
         if label is None:
             if self.require_label:
                 raise MessageError(name, f"is absent: {self._shape()}")
@@ -415,9 +445,9 @@ class JsonCodec:
                 f"is {kind_of(label)}: send a string, true, false or an integer; to have a message "
                 "predicted only, leave it out",
             )
-        if self.labels is not None and label not in self.labels:
-            known = ", ".join(map(repr, self.labels[:5])) + ", ..." * (len(self.labels) > 5)
+        if self.classes is not None and label not in self.classes:
+            known = ", ".join(map(repr, self.classes[:5])) + ", ..." * (len(self.classes) > 5)
             raise MessageError(
-                name, f"is {quoted(label)}, not one of {known}: correct it, or add it to labels"
+                name, f"is {quoted(label)}, not one of {known}: correct it, or add it to classes"
             )
         return label

@@ -24,9 +24,11 @@ CLAIM_POINTS = ("claim.checked", "claim.created", "claim.loaded", "claim.cleaned
 CHECKPOINT_POINTS = (
     "checkpoint.begun",
     "checkpoint.encoded",
+    "checkpoint.order-half-written",
     "checkpoint.half-written",
     "checkpoint.written",
     "checkpoint.synced",
+    "checkpoint.checked",
     "checkpoint.renamed",
     "checkpoint.recorded",
     "checkpoint.pruned",

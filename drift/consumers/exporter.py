@@ -4,7 +4,7 @@
 name in Prometheus                        type     what it is
 ========================================  =======  ================================================
 ``drift_examples_total``                  counter  examples predicted and learnt
-``drift_unlabelled_total``                counter  examples without a label: predicted only
+``drift_unlabelled_total``                counter  examples predicted that had no label by then
 ``drift_mistakes_total``                  counter  examples learnt whose prediction was wrong
 ``drift_windowed_error``                  gauge    share of mistakes in the last 1,000 examples
                                                    learnt, from 0 to 1; NaN before the first
@@ -13,14 +13,20 @@ name in Prometheus                        type     what it is
 ``drift_updates_total``                   counter  examples that changed the model
 ``drift_lag``                             gauge    messages between the next one and the end
 ``drift_learn_seconds_total``             counter  time in predicting and learning
+``drift_jumps_total``                     counter  records whose timestamp was not believed
 ``drift_checkpoint_age_seconds``          gauge    since the newest checkpoint was written
 ``drift_dead_letters_total``              counter  messages sent to the dead letters
 ``drift_pending``                         gauge    features that wait for their label
 ``drift_join_delay_seconds``              gauge    from the features to the label, by the logs, of
-                                                   what was learnt last
-``drift_blocked_seconds``                 gauge    since when the next label waits for its features
+                                                   what was learnt last; NaN before the first
 ``drift_orphans_total``                   counter  labels without features
-``drift_duplicates_total``                counter  labels of what has been learnt
+``drift_duplicates_total``                counter  labels of what has one already
+``drift_expired_total``                   counter  features without a label for `max_age`
+``drift_evicted_total``                   counter  features given up as too many waited
+``drift_silent_total``                    counter  features learnt as `silence`
+``drift_corrected_total``                 counter  of those, learnt again by a label that differs
+``drift_forced_steps_total``              counter  times that a partition which brought nothing was
+                                                   waited for in vain, of the worker
 ``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
 ``drift_rebalances_total``                counter  assignments of partitions, of the worker
 ``drift_partitions``                      gauge    partitions that the worker learns
@@ -29,8 +35,8 @@ name in Prometheus                        type     what it is
 ``drift_alive``, ``drift_ready``          gauge    1 where the probe of this name says ok
 ========================================  =======  ================================================
 
-The last seven are the worker's, and the five before of labels that come later, on a topic of their
-own. All but the last seven have the labels ``topic`` and ``partition``; a model over all partitions
+The last eight are the worker's, and the eight before of labels that come later, on a topic of their
+own. All but the last eight have the labels ``topic`` and ``partition``; a model over all partitions
 has the partition ``all``. What is not known, as the supports of a model that has none, is not
 exported.
 Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
@@ -159,6 +165,7 @@ class Exporter:
         worker = self._worker
         for family, name, text, shown in (
             (Counter, "poll_seconds", "Time in waiting for messages", worker.poll_seconds),
+            (Counter, "forced_steps", "Partitions waited for in vain", worker.forced_steps()),
             (Counter, "rebalances", "Assignments of partitions", worker.rebalances),
             (Gauge, "partitions", "Partitions that the worker learns", worker.partitions),
             (Gauge, "broker_connections", "Brokers that it is connected to", worker.connections()),
@@ -201,7 +208,7 @@ class _Handler(WSGIRequestHandler):
 
 _HELP = {
     "examples": "Examples predicted and learnt",
-    "unlabelled": "Examples without a label, predicted only",
+    "unlabelled": "Examples predicted that had no label by then",
     "mistakes": "Examples learnt whose prediction was wrong",
     "windowed_error": "Share of mistakes in the last examples learnt",
     "model_examples": "Examples that the model has ever learnt",
@@ -210,14 +217,18 @@ _HELP = {
     "lag": "Messages between the next one and the end",
     "learn_seconds": "Time in predicting and learning",
     "checkpoint_age_seconds": "Time since the newest checkpoint was written",
+    "jumps": "Records whose timestamp was not believed",
     "dead_letters": "Messages sent to the dead letters",
     "pending": "Features that wait for their label",
     "join_delay_seconds": "Time from the features to the label that was learnt last",
-    "blocked_seconds": "Time for which the next label waits for its features",
     "orphans": "Labels without features",
-    "duplicates": "Labels of what has been learnt",
+    "duplicates": "Labels of what has one already",
+    "expired": "Features without a label for max_age",
+    "evicted": "Features given up as too many waited",
+    "silent": "Features learnt as silence",
+    "corrected": "Features learnt again, by a label that differs from silence",
 }
 _GAUGES = {
     *("windowed_error", "model_examples", "supports", "lag", "checkpoint_age_seconds"),
-    *("pending", "join_delay_seconds", "blocked_seconds"),
+    *("pending", "join_delay_seconds"),
 }

@@ -1,78 +1,60 @@
-"""Labels that come later, on a topic of their own, joined to the messages that they belong to.
+"""Labels that come later, on a topic of their own, joined by id to the features they belong to.
 
-What is learnt is a function of two logs, that of the features and that of the labels, and of
-nothing else: not of the clock, of how much a fetch brings, or of where a worker was started again.
-
-The labels are taken in their order. For each, features are read until the label's id is among
-them, or until their log is `grace` beyond the label. Features wait for their label until the log of
-labels is `max_age` beyond them, or until there are too many: then the lowest offset goes first.
-Times are those of the logs, and in each the latest so far, so that they never go back.
+Features wait for their label, and a label that comes first waits for its features. What becomes of
+each is a function of the order in which they are read, and of nothing else.
 
 ==========  =====================================================================================
 outcome     of a label
 ==========  =====================================================================================
-learnt      its features were there: they are learnt with it, and their id is done
-duplicate   its id is done already: nothing is learnt
-orphan      its id has not come in time, or is gone: nothing is learnt
-refused     it has no id, as what cannot be read: nothing is learnt
+learnt      its features waited, or came within `grace`: they are learnt with it
+duplicate   its id has a label already: nothing is learnt
+orphan      its features have not come within `grace`, or are gone: nothing is learnt
+corrected   its features were learnt as `silence`, and it differs: they are learnt once more, by it
+confirmed   its features were learnt as `silence`, and so it says: nothing is learnt
 ==========  =====================================================================================
+
+Features are "expired" once the labels' time is `max_age` beyond them, "silent" where they are
+learnt by their silence after `after`, "evicted" where there are too many, and "repeated" where
+their id has come before.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter, OrderedDict, deque
+from bisect import bisect_right
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from itertools import accumulate
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from drift._options import check_options, option
-from drift.consumers.records import as_json
+from drift.consumers.records import (
+    Message,
+    headers_as_json,
+    headers_from_json,
+    message_as_json,
+    message_from_json,
+)
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from drift.consumers.records import Message
+    from drift.consumers.order import Place
+    from drift.consumers.records import Headers
     from drift.types import Label
 
-__all__ = ["Ahead", "FeatureMessage", "Join", "JoinOptions", "LabelMessage", "Outcome"]
+__all__ = ["STORED", "Early", "Id", "Join", "JoinOptions", "Waiting"]
 
+#: What names an example: features and their label have the same.
+Id: TypeAlias = str | int
 
-#: Labels that were given up of which a checkpoint tells.
-_GIVEN_UP = 1_000
-
-
-class FeatureMessage(NamedTuple):
-    """A message of the first log; one that cannot be joined, as poison, has no id.
-
-    `time` is that of the log, in milliseconds; `size` the bytes that it takes while it waits. The
-    join hands `features` on as they are: any value but None, of JSON's types where `Join.state` is
-    to be stored.
-    """
-
-    offset: int
-    time: int
-    id: str | int | None
-    features: Any
-    size: int = 0
-
-
-class LabelMessage(NamedTuple):
-    """A message of the second log; one that cannot be joined has no id."""
-
-    offset: int
-    time: int
-    id: str | int | None
-    label: Label
-    weight: float | None = None
-
-
-class Outcome(NamedTuple):
-    """What became of a label; where it is learnt its features, and the seconds that they waited."""
-
-    kind: str
-    features: Any = None
-    waited: float = 0.0
+_DAY = 86_400.0
+#: Bytes of waiting features that a checkpoint stores: of the oldest. Newer ones are read again.
+STORED = 4 << 20
+#: An option of the table [labels].
+_option = partial(option, table="labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,240 +66,342 @@ class JoinOptions:
     max_age
         Seconds for which features wait for their label, and their id is known afterwards.
     grace
-        Seconds by which a label may come before its features.
+        Seconds for which a label waits for its features.
     pending
-        Number of ids that are kept, waiting or done.
+        Number of features that wait, and of ids that are known.
     pending_bytes
         Bytes that features take while they wait, their headers too.
+    silence
+        The label of features that have none `after` so many seconds; None to learn nothing then.
+    after
+        Seconds after which silence is a label.
+    correct_for
+        Seconds after that for which a label corrects it.
+
+    Raises
+    ------
+    ParameterError
+        If one of them cannot be, or one of `silence` and `after` is missing.
     """
 
-    max_age: float = option("Seconds for which features wait for a label.", 86_400.0, least=0)
-    grace: float = option("Seconds by which a label may precede its features.", 60.0, least=0)
-    pending: int = option("Largest number of ids kept, waiting or learnt.", 100_000, least=1)
-    pending_bytes: int = option("Largest number of bytes of features that wait.", 64 << 20, least=1)
+    max_age: float = _option(
+        "Seconds for which features wait for a label.", _DAY, least=0, duration=True
+    )
+    grace: float = _option(
+        "Seconds by which a label may precede its features.", 60.0, least=0, duration=True
+    )
+    pending: int = _option("Largest number of features that wait.", 100_000, least=1)
+    pending_bytes: int = _option(
+        "Largest number of bytes of features that wait.", 64 << 20, least=1
+    )
+    silence: object | None = _option("Label of features that get none for so long.", None)
+    after: float | None = _option(
+        "Seconds without a label after which that is it.", None, least=0, duration=True
+    )
+    correct_for: float = _option(
+        "Seconds after that in which a label corrects it.", 90 * _DAY, least=0, duration=True
+    )
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
         check_options(self)
+        if (self.silence is None) is not (self.after is None):
+            raise ParameterError(
+                "silence and after belong together: the label of features that get none, and the "
+                "seconds after which they have it"
+            )
+
+    @property
+    def patience(self) -> float:
+        """Milliseconds for which features wait."""
+        return 1000 * (self.max_age if self.after is None else self.after)
+
+    @property
+    def memory(self) -> float:
+        """Milliseconds for which an id is known that has its label."""
+        return 1000 * max(self.max_age, self.correct_for * (self.after is not None))
 
 
-class _Kept(NamedTuple):
-    """An id that came; without features once it is done."""
+class Waiting(NamedTuple):
+    """Features that wait for their label.
 
+    `time` is that of their partition, in milliseconds; `predicted` what was sent. `value` and
+    `headers` are as they came, which takes a tenth of the memory of what they are decoded to, and
+    of so many bytes as `size` says.
+    """
+
+    place: Place
     offset: int
-    time: float
-    features: Any
+    time: int
+    predicted: Label
     size: int
+    value: bytes
+    headers: Headers = ()
+
+
+class Early(NamedTuple):
+    """A label, which waits where its features have not come; `time` is that of its partition."""
+
+    message: Message
+    label: Label
+    weight: float | None
+    time: int
 
 
 class Join:
-    """The state of one partition's join; see the module.
-
-    A label is begun, then features are read while it `waits`, and then it is finished. A state that
-    is stored while a label waits has that label begun again, which drops nothing more: of features
-    that were read for it, some may be too old for it by now.
+    """Which features wait for a label, which labels for features, and which ids have both.
 
     Parameters
     ----------
     options
-        How long features and labels wait.
+        How long they wait.
 
     Attributes
     ----------
-    features, labels : int
-        Next offsets of the two logs.
-    pending : int
-        Number of features that wait for their label.
     counts : Counter
-        Labels by outcome; features that "expired", were "evicted" for others, or "repeated" an id.
-    given_up : list of (int, int)
-        Labels that were given up before their time, with the features' next offset then: the last
-        1,000, which is what a checkpoint has of them. The orphans have them all.
+        Labels and features by what became of them; see the module.
 
     Examples
     --------
     >>> join = Join(JoinOptions(grace=5))
-    >>> join.begin(LabelMessage(offset=0, time=1_000, id="b", label=True))
-    >>> join.waits
-    True
-    >>> join.read(FeatureMessage(offset=0, time=900, id="a", features={"x": 1.0}))
-    >>> join.read(FeatureMessage(offset=1, time=950, id="b", features={"x": 2.0}))
-    >>> join.waits
-    False
-    >>> join.finish()
-    Outcome(kind='learnt', features={'x': 2.0}, waited=0.05)
+    >>> join.features("a", Waiting(("orders", 0), 0, 900, predicted=False, size=2, value=b"{}"))
+    >>> from drift.consumers.records import Message, Position
+    >>> message = Message(Position("frauds", 0, 0), None, b"{}", timestamp=950)
+    >>> kind, waiting = join.label("a", Early(message, True, None, 950))
+    >>> kind, waiting.value, join.pending
+    ('learnt', b'{}', 0)
+    >>> join.label("a", Early(message, True, None, 960))
+    ('duplicate', None)
     """
 
     def __init__(self, options: JoinOptions) -> None:
         self.options = options
-        self.features = self.labels = self.pending = 0
         self.counts: Counter[str] = Counter()
-        self.given_up: list[tuple[int, int]] = []
-        self._features_time = self._labels_time = -math.inf
-        # In the order of their offsets; the first of a dict is looked for behind all that are gone.
-        self._kept: OrderedDict[str | int, _Kept] = OrderedDict()
+        # Each in the order in which they came.
+        self._waiting: OrderedDict[Id, Waiting] = OrderedDict()
+        self._silent: OrderedDict[Id, Waiting] = OrderedDict()
+        self._early: OrderedDict[Id, Early] = OrderedDict()
+        self._done: OrderedDict[Id, int] = OrderedDict()  # and the time of the label
+        self._missing: dict[tuple[Place, int], Id] = {}
         self._bytes = 0
-        self._label: LabelMessage | None = None
-        self._begun = -1  # offset of the last label that was
+        self._time = -1  # of the last features
 
     @property
-    def waits(self) -> bool:
-        """Whether the label that was begun needs more features."""
-        label = self._label
-        return (
-            label is not None
-            and label.id is not None
-            and label.id not in self._kept
-            and (label.offset, self.features) not in self.given_up[-1:]
-            and self._features_time <= label.time + 1000 * self.options.grace
-        )
+    def pending(self) -> int:
+        """Number of features that wait for their label."""
+        return len(self._waiting)
 
-    def begin(self, label: LabelMessage) -> None:
-        """Take the next label; features that are too old for it are dropped."""
-        self._label = label
-        if label.offset == self._begun:
-            return
-        self.labels = self._begun = label.offset
-        self._labels_time = max(self._labels_time, label.time)
-        oldest = self._labels_time - 1000 * self.options.max_age
-        while self._kept and next(iter(self._kept.values())).time < oldest:
-            self._pop("expired")
+    # --- what comes ----------------------------------------------------------------------------
 
-    def read(self, message: FeatureMessage) -> None:
-        """Take the next features."""
-        self.features = message.offset + 1
-        self._features_time = max(self._features_time, message.time)
-        if message.id is None:
-            return
-        if message.id in self._kept:
+    def features(self, name: Id, waiting: Waiting) -> Early | None:
+        """Have features wait; return the label where that has come before them."""
+        early = self._early.pop(name, None)
+        if early is not None:
+            self._done[name] = waiting.time
+            self.counts["learnt"] += 1
+            return early
+        if name in self._waiting or name in self._done or name in self._silent:
             self.counts["repeated"] += 1
-            return
-        self._kept[message.id] = _Kept(
-            message.offset, self._features_time, message.features, message.size
-        )
-        self._bytes += message.size
-        self.pending += 1
-        while len(self._kept) > self.options.pending or self._bytes > self.options.pending_bytes:
-            self._pop("evicted")
+            return None
+        self._waiting[name] = waiting
+        self._bytes += waiting.size
+        self._make_room()
+        return None
 
-    def give_up(self) -> None:
-        """Wait no longer for the features of a label: a decision that a replay has to be told."""
-        if self._label is not None and self.waits:
-            self.given_up.append((self._label.offset, self.features))
-            del self.given_up[:-_GIVEN_UP]
+    def label(self, name: Id, early: Early) -> tuple[str, Waiting | None]:
+        """Return what becomes of a label, and the features that are to be learnt by it.
 
-    def finish(self) -> Outcome:
-        """Return what becomes of the label; the next one may be begun.
-
-        Raises
-        ------
-        ParameterError
-            If no label was begun.
+        Beside the outcomes of the module: "early", where it waits for its features.
         """
-        label, self._label = self._label, None
-        if label is None:
-            raise ParameterError("no label was begun: begin one before it is finished")
-        self.labels = label.offset + 1
-        kept = None if label.id is None else self._kept.get(label.id)
-        if kept is None:
-            outcome = Outcome("refused" if label.id is None else "orphan")
-        elif kept.features is None:
-            outcome = Outcome("duplicate")
+        kind, found = "early", self._waiting.pop(name, None)
+        if found is not None:
+            kind = "learnt"
+        elif name in self._silent:
+            found = self._silent.pop(name)
+            kind = "confirmed" if early.label == self.options.silence else "corrected"
+        if found is not None:
+            self._bytes -= found.size
+            self._done[name] = early.time
+        elif name in self._done or name in self._early:
+            kind = "duplicate"
         else:
-            outcome = Outcome("learnt", kept.features, (label.time - kept.time) / 1000)
-            self._kept[label.id] = _Kept(kept.offset, kept.time, None, 0)  # type: ignore[index]
-            self._bytes -= kept.size
-            self.pending -= 1
-        self.counts[outcome.kind] += 1
-        return outcome
+            self._early[name] = early
+            return kind, None
+        self.counts[kind] += 1
+        return kind, None if kind == "confirmed" else found
 
-    def _pop(self, why: str) -> None:
-        """Drop what has the lowest offset."""
-        _, kept = self._kept.popitem(last=False)
-        if kept.features is not None:
-            self._bytes -= kept.size
-            self.pending -= 1
-            self.counts[why] += 1
+    def _make_room(self) -> None:
+        options = self.options
+        while (
+            self._bytes > options.pending_bytes
+            or len(self._waiting) + len(self._silent) > options.pending
+        ):
+            # What was learnt by its silence is the oldest, and the least loss.
+            which = self._silent or self._waiting
+            self.counts["evicted"] += which is self._waiting
+            self._bytes -= which.popitem(last=False)[1].size
+
+    # --- what becomes too old ------------------------------------------------------------------
+
+    def orphans(self, time: int | None = None) -> Iterator[Early]:
+        """Yield labels that have waited for too long, or for which there is no room.
+
+        Parameters
+        ----------
+        time
+            That of features that come; None where a label came.
+        """
+        if time is not None:
+            self._time = time
+        latest = self._time - 1000 * self.options.grace
+        while self._early:
+            name, early = next(iter(self._early.items()))
+            if early.time >= latest and len(self._early) <= self.options.pending:
+                return
+            del self._early[name]
+            self.counts["orphan"] += 1
+            yield early
+
+    def silent(self, time: int) -> Iterator[Waiting]:
+        """Yield the features whose silence is their label once one of this time comes.
+
+        What else is too old by then is forgotten.
+        """
+        options = self.options
+        oldest = time - options.patience
+        while self._waiting and (found := next(iter(self._waiting.values()))).time < oldest:
+            name, _ = self._waiting.popitem(last=False)
+            if options.silence is None:
+                self.counts["expired"] += 1
+                self._bytes -= found.size
+            else:
+                self.counts["silent"] += 1
+                self._silent[name] = found
+                yield found
+        oldest -= 1000 * options.correct_for
+        while self._silent and next(iter(self._silent.values())).time < oldest:
+            self._bytes -= self._silent.popitem(last=False)[1].size
+        oldest = time - options.memory
+        while self._done and (
+            len(self._done) > options.pending or next(iter(self._done.values())) < oldest
+        ):
+            self._done.popitem(last=False)
 
     # --- checkpoints ---------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """Return all that the join is, in JSON's own types."""
-        times = (self._features_time, self._labels_time)
-        return {
-            "offsets": [self.features, self.labels, self._begun],
-            "times": [None if time == -math.inf else time for time in times],
-            "kept": [[name, *kept] for name, kept in self._kept.items()],
-            "counts": dict(sorted(self.counts.items())),
-            "given_up": [list(one) for one in self.given_up],
-        }
+    def snapshot(self) -> Callable[[], tuple[dict[str, Any], bytes]]:
+        """Return what gives all that the join is now: columns of JSON's own types, and values.
+
+        The values of the oldest features are stored, up to 4 MiB: there may be few of them among
+        many messages. Those of newer ones, of which most still wait, are read again from the log.
+        What is called may be called on another thread while this join goes on.
+        """
+        ids, rows = (
+            [*self._silent, *self._waiting],
+            [*self._silent.values(), *self._waiting.values()],
+        )
+        done, early = ([*self._done], [*self._done.values()]), list(self._early.items())
+        state = {"time": self._time, "silent": len(self._silent), "counts": dict(self.counts)}
+        return lambda: _stored(state, ids, rows, done, early)
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any], options: JoinOptions) -> Join:
-        """Return the join of which `state` returned this, under the same options."""
+    def restore(cls, state: Mapping[str, Any], values: bytes, options: JoinOptions) -> Join:
+        """Return the join of which `snapshot` gave this, under the same options.
+
+        Of features whose values are not stored `missing` tells, until `supply` has them.
+        """
         join = cls(options)
-        join.features, join.labels, join._begun = state["offsets"]
-        times = [-math.inf if time is None else time for time in state["times"]]
-        join._features_time, join._labels_time = times
-        join._kept.update((name, _Kept(*kept)) for name, *kept in state["kept"])
-        waiting = [kept for kept in join._kept.values() if kept.features is not None]
-        join.pending, join._bytes = len(waiting), sum(kept.size for kept in waiting)
+        _check_state(state, values)
+        join._time = state["time"]
         join.counts.update(state["counts"])
-        join.given_up = [(label, features) for label, features in state["given_up"]]
+        join._done.update(zip(*state["done"], strict=True))
+        for name, label, weight, time, message in state["early"]:
+            join._early[name] = Early(message_from_json(message), label, weight, time)
+        places = [(topic, number) for topic, number in state["places"]]
+        end, stored = 0, zip(state["lengths"], state["headers"], strict=True)
+        columns = ("ids", "place", "offsets", "times", "predicted", "sizes")
+        rows = zip(*(state[column] for column in columns), strict=True)
+        for i, (name, place, offset, time, predicted, size) in enumerate(rows):
+            length, headers = next(stored, (0, ()))
+            value = values[end : end + length]
+            end += length
+            kept = size, value, headers_from_json(headers)
+            found = Waiting(places[place], offset, time, predicted, *kept)
+            (join._silent if i < state["silent"] else join._waiting)[name] = found
+            join._bytes += size
+            if i >= len(state["lengths"]):
+                join._missing[found.place, found.offset] = name
         return join
 
+    def missing(self) -> dict[Place, int]:
+        """Return the first offset of each partition whose features have to be read again."""
+        first: dict[Place, int] = {}
+        for place, offset in self._missing:
+            first[place] = min(offset, first.get(place, offset))
+        return first
 
-class Ahead:
-    """Features that were predicted and not yet joined, without a gap, as far as there is room.
+    def supply(self, message: Message) -> None:
+        """Take a message that was read again, if its features are missing."""
+        topic, partition, offset = message.position
+        name = self._missing.pop(((topic, partition), offset), None)
+        if name is not None:
+            table = self._silent if name in self._silent else self._waiting
+            value, headers = message.value or b"", message.headers
+            table[name] = table[name]._replace(value=value, headers=headers)
 
-    Parameters
-    ----------
-    options
-        How many there may be.
+    def lose(self, place: Place, before: int) -> None:
+        """Give up features that cannot be read again, as the log has no such offsets any more."""
+        for (of, offset), name in list(self._missing.items()):
+            if of == place and offset < before:
+                del self._missing[of, offset]
+                table = self._silent if name in self._silent else self._waiting
+                self._bytes -= table.pop(name).size
+                self.counts["evicted"] += 1
 
-    Attributes
-    ----------
-    end : int
-        Where they end: the offset from which on features have to be read again.
 
-    Examples
-    --------
-    >>> from drift.consumers.records import Message, Position
-    >>> ahead = Ahead(JoinOptions(pending=1))
-    >>> two = [Message(Position("orders", 0, i), None, b"{}", timestamp=9) for i in (0, 1)]
-    >>> [ahead.keep(one, "a") for one in two]
-    [True, False]
-    >>> ahead.end, ahead.take()
-    (1, FeatureMessage(offset=0, time=9, id='a', features='{}', size=2))
+def _stored(
+    state: dict[str, Any],
+    ids: list[Id],
+    rows: list[Waiting],
+    done: tuple[list[Id], list[int]],
+    early: list[tuple[Id, Early]],
+) -> tuple[dict[str, Any], bytes]:
+    # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
+    columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
+    places, offsets, times, predicted, sizes, values, headers = columns
+    number = {place: i for i, place in enumerate(dict.fromkeys(places))}
+    stored = bisect_right([*accumulate(sizes)], STORED)
+    return state | {
+        "done": done,
+        "early": [
+            [name, one.label, one.weight, one.time, message_as_json(one.message)]
+            for name, one in early
+        ],
+        "ids": ids,
+        "places": [*number],
+        "place": [number[place] for place in places],
+        "offsets": offsets,
+        "times": times,
+        "predicted": predicted,
+        "sizes": sizes,
+        "lengths": [*map(len, values[:stored])],
+        "headers": [one and headers_as_json(one) for one in headers[:stored]],
+    }, b"".join(values[:stored])
+
+
+def _check_state(state: Mapping[str, Any], values: bytes) -> None:
+    """Raise ValueError where a state has something else than numbers where it has numbers.
+
+    The others are found where they are used, at once.
     """
-
-    def __init__(self, options: JoinOptions) -> None:
-        self.options = options
-        self.end = 0
-        self._entries: deque[FeatureMessage] = deque()
-        self._bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def keep(self, message: Message, id: str | int | None) -> bool:  # noqa: A002
-        """Have features wait for the learning cursor; say whether there is room."""
-        size, options = message.size, self.options
-        if self._entries and (
-            len(self) >= options.pending or self._bytes + size > options.pending_bytes
-        ):
-            return False
-        entry = FeatureMessage(message.position.offset, message.time, id, None, 0)
-        if id is not None:
-            # As they came, which takes a tenth of the memory of what they are decoded to.
-            entry = entry._replace(features=as_json(message), size=size)
-        self._entries.append(entry)
-        self._bytes += entry.size
-        self.end = entry.offset + 1
-        return True
-
-    def take(self) -> FeatureMessage:
-        """Take the next ones away."""
-        entry = self._entries.popleft()
-        self._bytes -= entry.size
-        return entry
+    done, early = state["done"][1], [time for _, _, _, time, _ in state["early"]]
+    times = [state["time"], *state["times"], *done, *early]
+    counts = [*state["counts"].values(), state["silent"], *state["lengths"]]
+    columns = [number for name in ("place", "offsets", "sizes") for number in state[name]]
+    if {*map(type, [*times, *counts, *columns])} - {int}:
+        raise ValueError("a number is none")
+    if min([0, *counts, *columns]) < 0 or min(times) < -1:
+        raise ValueError("a number is below 0")
+    ids, lengths = state["ids"], state["lengths"]
+    if max(state["silent"], len(lengths), len(ids)) > len({*ids}) or sum(lengths) != len(values):
+        raise ValueError("more or less features than there are")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers._json import library
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
+from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.errors import ConfigurationError, ConsumerError, MessageError, UnavailableError
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
+    from drift.consumers.order import Place
     from drift.consumers.records import Source
-    from drift.types import Features
+    from drift.types import Features, Label
 
-__all__ = ["Learner", "answer_of", "attempt", "decoded", "predict_then_learn"]
+__all__ = ["Learner", "answer_of", "attempt", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -36,6 +38,8 @@ _NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
 
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
+
+_START = Clock()
 
 
 def decoded(decode: Callable[..., Example], message: Message) -> Example:
@@ -75,20 +79,6 @@ def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float
     return predicted, score, chances
 
 
-def predict_then_learn(model: Any, features: Features, label: Any, weight: float | None) -> Any:
-    """Learn an example that was predicted before, and return what the model says of it by now.
-
-    A model that notes what it predicts is not asked once more, or it would wait for a second label.
-    """
-    given = {} if weight is None else {"w": weight}
-    at_once = getattr(model, "predict_learn_one", None)
-    if at_once is not None:
-        return at_once(features, label, **given)
-    predicted = model.predict_one(features)
-    model.learn_one(features, label, **given)
-    return predicted
-
-
 class Learner:
     """A model and how far it has learnt: the same messages in the same order give the same model.
 
@@ -106,7 +96,7 @@ class Learner:
     Attributes
     ----------
     key : tuple
-        What it learns: topic and partition, or None for all of the topic's.
+        What it learns: topic, and partition or None for all of them.
     offsets : dict
         Next offset to learn by topic and partition.
     checkpoint : str or None
@@ -117,6 +107,10 @@ class Learner:
         Leader epoch of the last message by topic and partition; -1 where it is not known.
     identity : dict
         What tells the topic from another one of its name.
+    clocks : dict
+        Time by topic and partition; see `drift.consumers.order`.
+    runs : Runs
+        In which order messages were taken since the last checkpoint.
 
     Examples
     --------
@@ -147,6 +141,9 @@ class Learner:
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
+        self.clocks: dict[Place, Clock] = {}
+        self.runs = Runs()
+        self._jump = 1000 * options.max_jump
         self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
         self._unsaid = 0
 
@@ -166,6 +163,7 @@ class Learner:
         self.model, self.checkpoint = checkpoint.model, checkpoint.id
         self.offsets = dict(checkpoint.offsets)
         self.leader_epochs = dict(checkpoint.leader_epochs)
+        self.clocks = dict(checkpoint.clocks)
         self.identity = {**checkpoint.identity, **self.identity}
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
@@ -177,18 +175,23 @@ class Learner:
         A message before the next offset has been learnt and is passed over. A message that cannot
         be learnt, whatever error that makes, becomes a dead letter.
         """
-        place = message.position[:2]
-        if message.position.offset < self.offsets.get(place, 0):
+        place, offset = message.position[:2], message.position.offset
+        if offset < self.offsets.get(place, 0):
             return []
         started = perf_counter()
+        clock = self.clocks.get(place, _START).after(message.time, self._jump)
+        self.metrics.jumps += clock.claim is not None
+        answer = self._age(message, clock.time)
         try:
-            answer = self._learn(message)
+            answer += self._learn(message, clock.time)
         except _NO_FAULT_OF_IT:
             raise
         except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call
-            answer = self._give_up(message, error)
+            answer += self._give_up(message, error)
         self.metrics.learn_seconds += perf_counter() - started
-        self.offsets[place] = message.position.offset + 1
+        self.offsets[place] = offset + 1
+        self.clocks[place] = clock
+        self.runs.note(sort_key(clock.time, place, self.options.labels), place, offset)
         self.leader_epochs[place] = message.leader_epoch
         self.since_checkpoint += 1
         reached("message.taken")
@@ -211,38 +214,41 @@ class Learner:
         """Have the metrics show how far it is."""
         self.metrics.counts_of(self.model)
 
-    @property
-    def waits(self) -> bool:
-        """Whether a label was begun whose features have not come."""
-        return False
-
-    def join_state(self) -> dict[str, Any] | None:
-        """Return what a checkpoint keeps of labels that come later; None where none do."""
+    def join_state(self) -> Callable[[], tuple[dict[str, Any], bytes]] | None:
+        """Return what gives what a checkpoint keeps of late labels; None where there are none."""
         return None
 
-    def look(self, source: Source, folder: AnyPath) -> None:
-        """Refuse to go on where what it has to read again is gone."""
+    def read_again(self, source: Source, folder: AnyPath) -> None:
+        """Read what a checkpoint has not stored of what waits."""
 
-    def _learn(self, message: Message) -> list[Outgoing]:
+    def _age(self, message: Message, time: int) -> list[Outgoing]:
+        """Return what is to be sent because of the time of a message, whatever it holds."""
+        return []
+
+    def _learn(self, message: Message, time: int) -> list[Outgoing]:
         example = decoded(self.codec.decode, message)
         predicted, answer = self._predict(message, example)
         if example.label is None:
             self.metrics.unlabelled += 1
         else:
-            self._update(example, predicted)
+            self._learn_by(example.features, example.label, example.weight, predicted)
         return answer
 
-    def _update(self, example: Example, predicted: Any) -> None:
-        if example.weight is None:
-            self.model.learn_one(example.features, example.label)
-        else:
-            self.model.learn_one(example.features, example.label, w=example.weight)
-        self.metrics.learnt(predicted != example.label)
+    def _learn_by(
+        self, features: Features, label: Label, weight: float | None, predicted: Label
+    ) -> None:
+        """Learn an example of which something was predicted, and count it."""
+        self._update(features, label, weight)
+        self.metrics.learnt(predicted != label)
 
-    def _predict(
-        self, message: Message, example: Example, **more: Any
-    ) -> tuple[Any, list[Outgoing]]:
-        """Return the predicted label, and what is to be sent of it, with `more` at its end."""
+    def _update(self, features: Features, label: Label, weight: float | None) -> None:
+        if weight is None:
+            self.model.learn_one(features, label)
+        else:
+            self.model.learn_one(features, label, w=weight)
+
+    def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:
+        """Return the predicted label, and what is to be sent of it."""
         if self.options.predictions is None:
             return self.model.predict_one(example.features), []
         predicted, score, chances = answer_of(self.model, example.features)
@@ -262,7 +268,6 @@ class Learner:
             "partition": partition,
             "offset": offset,
             "checkpoint": self.checkpoint,
-            **more,
         }
         try:
             value = _dumps(body)

@@ -16,7 +16,10 @@ __all__ = ["Metrics", "WorkerMetrics"]
 
 _COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters")
 #: Counts that are set from outside, and known from then on.
-_SET = ("updates", "orphans", "duplicates")
+_SET = (
+    *("updates", "orphans", "duplicates"),
+    *("expired", "evicted", "silent", "corrected"),
+)
 
 
 class Metrics:
@@ -37,6 +40,8 @@ class Metrics:
         Counts of messages; a checkpoint keeps them.
     learn_seconds : float
         Time in predicting and learning, of this process.
+    jumps : int
+        Records of this process whose timestamp was too far from the time of their partition.
     supports, updates, lag : int or None
         What the worker sets now and then; None while unknown.
     late : dict
@@ -58,7 +63,7 @@ class Metrics:
     0.25
     >>> print(metrics.line())
     topic=news partition=0 examples=4 unlabelled=0 mistakes=1 windowed_error=0.25
-    learn_seconds=0 dead_letters=0
+    learn_seconds=0 jumps=0 dead_letters=0
     """
 
     def __init__(self, topic: str, partition: int | None = None, *, window: int = 1000) -> None:
@@ -68,12 +73,13 @@ class Metrics:
         self.partition = partition
         self.examples = self.unlabelled = self.mistakes = self.dead_letters = 0
         self.learn_seconds = 0.0
+        self.jumps = 0
         self.supports: int | None = None
         self.updates: int | None = None
         self.lag: int | None = None
         self.late: dict[str, float] = {}
         self.checkpoint_time: float | None = None
-        self._before: dict[str, float] = dict.fromkeys(_COUNTS, 0)
+        self._before: dict[str, float] = dict.fromkeys((*_COUNTS, "jumps"), 0)
         self._flags: deque[bool] = deque(maxlen=window)
         self._wrong = 0  # mistakes among the flags, so that the error needs no sum
 
@@ -162,13 +168,21 @@ class Metrics:
             "updates": self.updates,
             "lag": self.lag,
             "learn_seconds": self.learn_seconds,
+            "jumps": self.jumps,
             "checkpoint_age_seconds": None if at is None else max(0.0, time.time() - at),
             "dead_letters": self.dead_letters,
             **self.late,
         }
 
+    @property
+    def _no_label_yet(self) -> bool:
+        """Whether labels come later, and none has been learnt: nothing is known of mistakes."""
+        return bool(self.late) and not self.examples
+
     def known(self) -> dict[str, Any]:
         """Return what is known, as the log has it: JSON's own types.
+
+        Where labels come later there are no mistakes before the first label.
 
         Examples
         --------
@@ -181,16 +195,19 @@ class Metrics:
             **{
                 name: round(value, 6) if isinstance(value, float) else value
                 for name, value in self.values().items()
-                if value is not None and not math.isnan(value)
+                if value is not None
+                and not math.isnan(value)
+                and not (name == "mistakes" and self._no_label_yet)
             },
         }
 
     def line(self) -> str:
         """Return a line for the log: ``name=value`` between spaces."""
-        return " ".join(
+        shown = [
             f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
             for name, value in self.known().items()
-        )
+        ]
+        return " ".join([*shown, *(["(no label yet)"] * self._no_label_yet)])
 
 
 class WorkerMetrics:
@@ -204,6 +221,8 @@ class WorkerMetrics:
         Assignments of partitions.
     partitions : int
         Partitions that are being learnt.
+    forced_steps : callable
+        Returns how often a partition that brought nothing was waited for in vain.
     connections : callable
         Returns the number of brokers that are connected, also while the worker waits for them.
     polled : float
@@ -228,6 +247,7 @@ class WorkerMetrics:
         self.poll_seconds = 0.0
         self.rebalances = self.partitions = 0
         self.connections: Callable[[], int] = int
+        self.forced_steps: Callable[[], int] = int
         self.polled, self.silence = time.monotonic(), 300.0
         self.trouble: dict[tuple[str, int | None], str] = {}
         self.models: list[Metrics] = []

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["WorkerOptions", "check_codec", "check_model"]
 
 #: Options of labels that come later on which it depends what is learnt.
-_SETTINGS = ("max_age", "grace", "pending", "pending_bytes", "timestamps")
+_SETTINGS = (
+    *("max_age", "grace", "pending", "pending_bytes", "timestamps", "max_jump"),
+    *("silence", "after", "correct_for"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +40,22 @@ class _TopicOptions:
     )
     predictions: str | None = option("Topic for predictions.", None)
     dead_letters: str | None = option("Topic for messages that cannot be learnt.", None)
-    single: bool = option("One model over all partitions.", default=False)
+    partition: int | None = option(
+        "Learn this partition alone, with a group and a folder of its own; default: all.",
+        None,
+        least=0,
+    )
+    max_jump: float = option(
+        "Seconds by which one record moves the time.", 3600.0, least=0, duration=True
+    )
+    max_idle: float = option(
+        "Seconds for which a silent partition is waited for.", 0.5, least=0, duration=True
+    )
     checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
     checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
-    labels: str | None = option("Topic of labels that come later.", None)
+    labels: str | None = option(
+        "Topic of labels that come later.", None, table="labels", key="topic"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +67,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     topic
         The topic to learn.
     group
-        The consumer group; start more workers of it to share the partitions.
+        The consumer group; one of its workers learns, the others stand by.
     start
         Where a partition without checkpoint and without committed offset begins: ``"earliest"``,
         ``"latest"``, or None to refuse.
@@ -61,20 +76,21 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         ``"skip"`` them and say so in the log.
     predictions, dead_letters
         Topics to send to; None for none.
-    single
-        One model over all partitions, in one worker of the group; the others stand by.
+    partition
+        Learn this partition alone, of `labels`, too; with a group and a folder of its own.
+    max_jump, max_idle
+        By how many seconds a single record moves its partition's time, and for how many a partition
+        that brings nothing is waited for: see `drift.consumers.order`.
     checkpoint_every, checkpoint_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
     labels
         The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
         by these; None where messages have their labels.
-    max_age, grace, pending, pending_bytes
-        How long features and labels wait for each other, and how many: see
-        `drift.consumers.join.JoinOptions`.
+    max_age, grace, pending, pending_bytes, silence, after, correct_for
+        How long features and labels wait for each other, how many, and what it means that no label
+        comes: see `drift.consumers.join.JoinOptions`.
     orphans
         Topic for labels whose features have not come, or are gone; None for none.
-    idle_timeout
-        Seconds after which a label is given up that waits while no features come; None for never.
     timestamps
         ``"log"`` to demand timestamps that the broker set as it appended a message, ``"create"`` to
         take those of the producers, which may go back and forth.
@@ -91,17 +107,12 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     drift.errors.ParameterError: news, news: what is learnt, predictions and dead letters need ...
     """
 
-    orphans: str | None = option("Topic for labels without features.", None)
-    idle_timeout: float | None = option(
-        "Seconds without any features after which a waiting label is given up; default: never.",
-        None,
-        above=True,
-        least=0,
-    )
+    orphans: str | None = option("Topic for labels without features.", None, table="labels")
     timestamps: str = option(
         "Clock of late labels: the log's, or that of the producers.",
         "log",
         choices=("log", "create"),
+        table="labels",
     )
 
     def __post_init__(self) -> None:
@@ -109,11 +120,6 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         super().__post_init__()
         named = (self.topic, self.labels, self.predictions, self.dead_letters, self.orphans)
         topics = [one for one in named if one]
-        if self.single and self.labels:
-            raise ParameterError(
-                "single with labels: the order of two logs is known in each partition, and not "
-                "between partitions; leave one of them out"
-            )
         if len(set(topics)) < len(topics):
             raise ParameterError(
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
@@ -152,7 +158,8 @@ def check_model(model: Any, codec: Codec) -> None:
             f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
             "drift's or River's, a pipeline that ends in one, or a function that returns one"
         )
-    if getattr(codec, "weight", None) is None:
+    labels = getattr(codec, "labels", None) or {}
+    if getattr(codec, "weight", None) is None and "weight" not in labels:
         return
     learn = inspect.signature(final.learn_one).parameters.values()
     if not any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 __all__ = [
@@ -15,8 +15,10 @@ __all__ = [
     "Position",
     "RawName",
     "Source",
-    "as_json",
-    "from_json",
+    "headers_as_json",
+    "headers_from_json",
+    "message_as_json",
+    "message_from_json",
 ]
 
 #: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
@@ -144,24 +146,40 @@ class Message(NamedTuple):
         return len(self.value or b"") + sum(len(n) + len(v or b"") for n, v in self.headers)
 
 
-def as_json(message: Message) -> Any:
-    r"""Return value and headers of a message in JSON's own types, for a checkpoint.
+def headers_as_json(headers: Headers) -> list[list[str | None]]:
+    r"""Return headers in JSON's own types, for a checkpoint.
 
-    >>> as_json(Message(Position("news", 2, 7), None, b"\xff", [("a", b""), ("b", None)]))
-    ['\xff', [['a', ''], ['b', None]]]
-    >>> from_json(_)
-    (b'\xff', [('a', b''), ('b', None)])
+    >>> headers_as_json([("a", b"\xff"), ("b", None)])
+    [['a', '\xff'], ['b', None]]
+    >>> headers_from_json(_)
+    [('a', b'\xff'), ('b', None)]
     """
-    text = (message.value or b"").decode("latin-1")
-    headers = [[name, None if v is None else v.decode("latin-1")] for name, v in message.headers]
-    return [text, headers] if headers else text
+    return [[name, None if v is None else v.decode("latin-1")] for name, v in headers]
 
 
-def from_json(stored: Any) -> tuple[bytes, Headers]:
-    """Return the value and headers of which `as_json` made this."""
-    text, headers = (stored, ()) if isinstance(stored, str) else stored
-    given = [(name, None if v is None else v.encode("latin-1")) for name, v in headers]
-    return text.encode("latin-1"), given
+def headers_from_json(stored: Iterable[Any]) -> Headers:
+    """Return the headers of which `headers_as_json` made this."""
+    return [(name, None if v is None else v.encode("latin-1")) for name, v in stored] or ()
+
+
+def message_as_json(message: Message) -> list[Any]:
+    r"""Return a message in JSON's own types, for a checkpoint.
+
+    >>> message = Message(Position("news", 2, 7), None, b"\xff", [("a", b"")], 5)
+    >>> message_from_json(message_as_json(message)) == message
+    True
+    """
+    key, value = (
+        None if part is None else part.decode("latin-1") for part in (message.key, message.value)
+    )
+    return [[*message.position], key, value, headers_as_json(message.headers), *message[4:]]
+
+
+def message_from_json(stored: Sequence[Any]) -> Message:
+    """Return the message of which `message_as_json` made this."""
+    position, key, value, headers, *rest = stored
+    key, value = (None if part is None else part.encode("latin-1") for part in (key, value))
+    return Message(Position(*position), key, value, headers_from_json(headers), *rest)
 
 
 class Outgoing(NamedTuple):

@@ -1,152 +1,106 @@
-"""What a worker has learnt by labels that come later, learnt once more from the two logs."""
+"""What a worker has learnt, learnt once more from the logs, in the order that it wrote down."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+import heapq
+from typing import TYPE_CHECKING, Any
 
-from drift.consumers.codec import Example, JsonCodec
-from drift.consumers.join import FeatureMessage, Join, JoinOptions, LabelMessage
-from drift.consumers.late import identified
-from drift.consumers.learner import answer_of, attempt, predict_then_learn
+from drift.consumers.codec import JsonCodec
+from drift.consumers.late import LateLearner
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.order import Clock, sort_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from drift.consumers.records import Message
-    from drift.types import Label
+    from drift.consumers.codec import Codec
+    from drift.consumers.options import WorkerOptions
+    from drift.consumers.order import Place, Run
+    from drift.consumers.records import Message, Outgoing
 
-__all__ = ["Relearnt", "read_logs", "relearn"]
-
-#: What a message says that is given up.
-_NOTHING = Example(None)  # type: ignore[arg-type]
-
-
-class Relearnt(NamedTuple):
-    """A prediction: its label, its score where the model has one, and those of the classes."""
-
-    label: Label
-    score: float | None
-    probabilities: dict[Label, float] | None
+__all__ = ["in_order", "relearn"]
 
 
-def read_logs(
-    features: Iterable[Message], labels: Iterable[Message], codec: Any = None
-) -> tuple[list[FeatureMessage], list[LabelMessage]]:
-    """Return what `relearn` takes from the messages of two partitions.
+def in_order(
+    logs: Mapping[Place, Iterable[Message]], runs: Iterable[Run], options: WorkerOptions
+) -> Iterator[Message]:
+    """Yield the messages of several partitions in the order of these runs.
 
     Parameters
     ----------
-    features, labels
-        The messages, as `drift.consumers.client.topics.Reader` reads them.
-    codec
-        What the worker reads them with; None for `JsonCodec`.
+    logs
+        The messages by topic and partition, each in the order of its offsets.
+    runs
+        As `drift.consumers.checkpoints.journal.read_order` has them.
+    options
+        The worker's: the topic of labels and `max_jump`.
     """
-    codec = JsonCodec() if codec is None else codec
-    read = [
-        FeatureMessage(m.position.offset, m.time, one.id, one.features, m.size)
-        for m, one in _examples(codec.decode, features)
-    ]
-    known = [
-        LabelMessage(m.position.offset, m.time, one.id, one.label, one.weight)
-        for m, one in _examples(codec.decode_label, labels)
-    ]
-    return read, known
+    rest = {place: iter(log) for place, log in logs.items()}
+    following: dict[Place, Message | None] = {}
+    clocks: dict[Place, Clock] = {}
+
+    def keyed(place: Place, upto: int) -> Iterator[tuple[Any, Message]]:
+        while True:
+            message = following.pop(place, None) or next(rest[place], None)
+            if message is None:
+                return
+            if message.position.offset >= upto:
+                following[place] = message
+                return
+            clock = clocks.get(place, Clock()).after(message.time, 1000 * options.max_jump)
+            clocks[place] = clock
+            yield sort_key(clock.time, place, options.labels), message
+
+    for run in runs:
+        parts = [keyed(place, upto) for place, upto in run.items() if place in rest]
+        for _, message in heapq.merge(*parts, key=lambda one: one[0]):
+            yield message
 
 
-def _examples(
-    decode: Callable[..., Example], messages: Iterable[Message]
-) -> Iterator[tuple[Message, Example]]:
-    """Yield messages with what they say: nothing where a worker gives one up."""
-    for message in messages:
-        found, refusal = attempt(identified, decode, message)
-        yield message, found if refusal is None else _NOTHING
-
-
-def relearn(  # noqa: PLR0913
+def relearn(
     model: Any,
-    features: Iterable[FeatureMessage],
-    labels: Iterable[LabelMessage],
-    predictions: Iterable[tuple[int, int]] = (),
-    *,
-    options: JoinOptions | None = None,
-    given_up: Iterable[tuple[int, int]] = (),
-) -> tuple[Join, dict[tuple[int, int], Relearnt]]:
-    """Learn the two logs of a partition as a worker does, and predict what it predicted.
+    logs: Mapping[Place, Iterable[Message]],
+    runs: Iterable[Run],
+    options: WorkerOptions,
+    codec: Codec | None = None,
+) -> tuple[Learner, list[Outgoing]]:
+    """Learn what a worker has learnt, in its order; the model is equal to the last bit.
 
     Parameters
     ----------
     model
-        What learns them: as the worker's was before it learnt.
-    features, labels
-        The logs, as `read_logs` has them. A label at their end whose features may still come is
-        not learnt.
-    predictions
-        What the worker predicted, as its predictions say: their ``offset`` and ``labels_learnt``. A
-        `Tracker` with ``late=True`` needs all of them, in the order in which they were sent: what
-        it learns depends on what it had learnt when it predicted. Of a message that was predicted
-        again after a crash the last counts there, which the crash did not undo.
+        As the worker's was before it learnt anything.
+    logs
+        The messages by topic and partition, from where the worker began.
+    runs
+        In which order they were learnt, as `drift.consumers.checkpoints.journal.read_order` has it.
     options
-        How long features and labels wait; None for the defaults.
-    given_up
-        Labels that the worker gave up, as its checkpoint has them.
+        The worker's.
+    codec
+        The worker's; None for `JsonCodec`.
 
     Returns
     -------
-    join
-        The state of the join at the end.
-    predicted
-        Each of `predictions` that counts and whose features there are.
+    learner
+        With the model, and what is counted.
+    sent
+        What was to be sent.
 
     Examples
     --------
+    >>> from drift.consumers.options import WorkerOptions
+    >>> from drift.consumers.records import Message, Position
     >>> from drift.models import LBP
-    >>> features = [FeatureMessage(n, 1000 * n, n, {"x": 1.0 + n}) for n in range(3)]
-    >>> labels = [LabelMessage(0, 1_500, id=1, label=True), LabelMessage(1, 1_600, 0, False)]
-    >>> join, predicted = relearn(LBP(9), features, labels, [(2, 1)])
-    >>> join.counts["learnt"], predicted[2, 1].label
-    (2, True)
+    >>> options = WorkerOptions(topic="news", group="readers")
+    >>> value = b'{"features": {"rain": 1.0}, "label": true}'
+    >>> log = [Message(Position("news", 0, i), None, value, timestamp=i) for i in range(3)]
+    >>> learner, _ = relearn(LBP(9), {("news", 0): log}, [{("news", 0): 2}], options)
+    >>> learner.offsets, learner.metrics.examples
+    ({('news', 0): 2}, 2)
     """
-    log = list(features)
-    by_offset = {message.offset: message for message in log}
-    predictions = list(predictions)
-    if getattr(model, "late", False):
-        predictions = list(dict(predictions).items())
-    wanted = sorted(set(predictions), key=lambda one: one[::-1], reverse=True)
-    decided, join = set(given_up), Join(options or JoinOptions())
-    predicted: dict[tuple[int, int], Relearnt] = {}
-
-    def predict(upto: float) -> None:
-        while wanted and wanted[-1][1] <= upto:
-            one = wanted.pop()
-            if one[0] in by_offset and by_offset[one[0]].features is not None:
-                predicted[one] = Relearnt(*answer_of(model, by_offset[one[0]].features))
-
-    rest = iter(log)
-    for label in labels:
-        predict(label.offset)
-        join.begin(label)
-        if not _ready(join, label, rest, decided):
-            break
-        outcome = join.finish()
-        if outcome.features is not None:
-            example = outcome.features, label.label, label.weight
-            attempt(predict_then_learn, model, *example)  # else it was a worker's dead letter
-    else:
-        predict(math.inf)
-    return join, predicted
-
-
-def _ready(
-    join: Join, label: LabelMessage, rest: Iterator[FeatureMessage], decided: set[tuple[int, int]]
-) -> bool:
-    """Read features until a label needs no more; say whether there were as many."""
-    while join.waits:
-        if (label.offset, join.features) in decided:
-            join.give_up()
-            continue
-        message = next(rest, None)
-        if message is None:
-            return False
-        join.read(message)
-    return True
+    kind = LateLearner if options.labels else Learner
+    metrics = Metrics(options.topic, options.partition)
+    learner = kind(model, JsonCodec() if codec is None else codec, metrics, options)
+    sent = [one for message in in_order(logs, runs, options) for one in learner.take(message)]
+    return learner, sent

@@ -6,11 +6,12 @@ import logging
 import signal
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.assignment import Assignment, State, first_offset, offset_behind_gap
-from drift.consumers.client.consumer import GroupConsumer, SingleAssignor
+from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
+from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.client.workarounds import LARGEST
@@ -20,16 +21,18 @@ from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import check_codec, check_model
+from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-    from drift.consumers.assignment import Key, Place
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
     from drift.consumers.options import WorkerOptions
+    from drift.consumers.order import Place
     from drift.consumers.records import Message
 
 __all__ = ["Worker"]
@@ -41,19 +44,37 @@ log = logging.getLogger("drift.consumers")
 _PATIENCE = 30.0
 #: Seconds without a partition after which a rebalance leaves a line.
 _LONG = 10.0
-#: Seconds for which features are read again before what is new is predicted, and for which that is
-#: waited for meanwhile.
-_SLICE, _SHORT = 0.5, 0.05
+#: Seconds of a poll while records wait for those of other partitions.
+_SHORT = 0.05
+#: Records of a partition that are read ahead of their turn; fetching goes on below the second
+#: number. With more, one partition's fetches would keep others from theirs.
+_AHEAD, _AGAIN = 4_000, 1_000
+#: Bytes of them, likewise.
+_AHEAD_BYTES, _AGAIN_BYTES = 16 << 20, 4 << 20
+
+
+def _are_more(read: Collection[tuple[Message, float]], count: int, size: int) -> bool:
+    """Whether messages are more than so many, or their values more than so many bytes."""
+    return len(read) > count or sum(len(message.value or b"") for message, _ in read) > size
+
+
+class _Saving(NamedTuple):
+    """A checkpoint that is being written, and what was taken between it and the one before."""
+
+    written: Future[Checkpoint]
+    offsets: dict[Place, int]
+    runs: Runs
+    taken: int
 
 
 class Worker:
     """Learns the examples of a topic, each exactly once, and publishes what it predicted before.
 
-    Each partition that the group gives to the worker has a model of its own, a clone of `model`,
-    which goes on where its newest checkpoint ends. A checkpoint holds the model together with the
-    next offset, so that no crash can part them: what came after it is read and learnt again by a
-    model that has not learnt it. Predictions and dead letters are sent at least once, with
-    ``topic:partition:offset`` for the key of a prediction.
+    A group has one model, a clone of `model`, and one worker that learns all partitions; the others
+    stand by. A checkpoint holds the model together with the next offsets, so that no crash can part
+    them: what came after it is read and learnt again by a model that has not learnt it. Predictions
+    and dead letters are sent at least once, with ``topic:partition:offset`` for the key of a
+    prediction. Records are learnt in the order of their times: see `drift.consumers.order`.
 
     Parameters
     ----------
@@ -116,24 +137,32 @@ class Worker:
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics()
-        self.assignment = Assignment(options.topic, single=options.single)
-        self._learners = self.assignment.learners
+        self.key = options.topic, options.partition
+        self.assignment = Assignment()
+        self._learner: Learner | None = None
+        self._order = Order(options.labels, options.max_jump, options.max_idle)
+        self.metrics.forced_steps = lambda: self._order.forced
+        self._paused: set[Place] = set()  # those of which too many wait for their turn
+        self._in_time = True  # whether all was taken whose turn had come
+        self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
+        self._saving: _Saving | None = None
         self._stopping = threading.Event()
         self._saved = time.monotonic()
-        self._refused: float | None = None  # since when a partition cannot be taken over
-        self._served: dict[Place, float] = {}
+        self._refused: float | None = None  # since when the model cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
-        if options.single:
-            receiving.setdefault("partition_assignment_strategy", [SingleAssignor()])
         largest = getattr(self.codec, "max_bytes", LARGEST) + (1 << 20)  # with key and headers
         self._receiving = receiving
         self._producer = Producer({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
         try:
             self._consumer = GroupConsumer(
                 [*filter(None, (options.topic, options.labels))],
-                *(receiving, self.assignment, self._save_leaving, largest),
+                *(receiving, self.assignment),
+                leave=self._leave,
+                lose=self._lose,
+                largest=largest,
+                partition=options.partition,
             )
         except BaseException:
             self._producer.close()
@@ -179,55 +208,55 @@ class Worker:
                 refuse_compacted((options.topic, options.labels), self._receiving)
             while not self._stopping.is_set():
                 self.step()
-            self._save_all()
+            self._consumer.refresh()
+            self._save_new()
         except Exception as problem:
             passes = self._stopping.is_set() and isinstance(problem, UnavailableError)
             if not isinstance(problem, UnsentError):
                 self._save_what_is_left()
             if not passes:
                 raise
-            log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
+            log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
-            self._learners.clear()  # or closing, which gives the partitions up, saves them
+            self._learner = None  # or closing, which gives the partitions up, saves it
             self._close()
 
     def _save_what_is_left(self) -> None:
-        """Save the models that an error has left whole."""
+        """Save the model where an error has left it whole."""
         self._stopping.set()  # so that nothing waits for more than a few seconds
         try:
-            self._save_all()
+            self._save_new()
         except Exception as problem:  # noqa: BLE001 - the one that ends the worker counts
-            log.warning("%s: what was learnt since the checkpoints is learnt again", problem)
+            log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
 
     def _close(self) -> None:
+        self._writer.shutdown()
         self._consumer.close()
         self._producer.close()
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
         started = time.monotonic()
+        # Nothing is waited for where more can be learnt of what was read before.
+        waits = min(seconds, _SHORT) if self._order or not self._in_time else seconds
         try:
-            # Nothing is waited for where more can be learnt of what was read before.
-            behind = any(learner.wanted is not None for learner in self._late())
-            batches = list(self._consumer.poll(min(seconds, _SHORT) if behind else seconds))
+            batches = list(self._consumer.poll(waits))
         except Gap as gap:
             self._skip(gap)
             batches = []
-        for learner in self._learners.values():
-            self._check_topic(learner)
+        self._check_topic()
         self._note_poll(started)
         try:
+            self._read(batches, time.monotonic() - started)
             self._begin_waiting()
-            taken = self._take(batches)
-            self._go_on()
+            taken = self._take()
             self._save_due()
         except UnsentError as problem:
             if self._stopping.is_set():
                 raise
-            log.warning("%s: going back to the checkpoints", problem)
+            log.warning("%s: going back to the checkpoint", problem)
             self._producer.forget()
-            for key in list(self._learners):
-                self._drop(key)
+            self._drop()
             return 0
         return taken
 
@@ -252,61 +281,72 @@ class Worker:
                 *(self.options.topic, _PATIENCE, self.options.group),
             )
 
-    def _take(self, batches: list[tuple[Place, list[Message]]]) -> int:
-        """Learn messages, and note how far each partition is; return their number."""
-        taken = 0
-        until = time.monotonic() + self._patience
-        # Where time was up, those have waited longest that were not reached.
-        for place, messages in sorted(batches, key=lambda batch: self._served.get(batch[0], 0.0)):
-            learner = self.assignment.learner(place)
-            if learner is None:
+    def _read(self, batches: list[tuple[Place, list[Message]]], seconds: float) -> None:
+        """Have records wait for their turn; `seconds` is how long they were polled for."""
+        order, learner = self._order, self._learner
+        for place, messages in batches:
+            if learner is None or place not in order:
                 continue  # it went while these were on their way
             learner.check(messages)
-            may_wait, now = place != learner.key, time.monotonic()
-            with self._whole(learner):
-                for message in messages:
-                    if (taken and now > until) or (may_wait and learner.waits):
-                        break
-                    for outgoing in learner.take(message):
-                        self._producer.send(outgoing)
-                    taken += 1
-                    self._served[place] = now = time.monotonic()
-                    if self._stopping.is_set():
-                        return taken
-            if may_wait and learner.waits:
-                self._consumer.block(place)
-            elif learner.offsets[place] <= messages[-1].position.offset:
-                self._begin(learner, place)  # the rest comes again
-        for learner in self._learners.values():
-            self._note_position(learner)
-            learner.note()
+            order.add(place, messages, self._consumer.read_at(place))
+            if _are_more(order.buffered(place), _AHEAD, _AHEAD_BYTES):
+                self._consumer.pause(place)
+                self._paused.add(place)
+        order.idle(seconds)
+
+    def _take(self) -> int:
+        """Learn the records whose turn has come; return their number."""
+        learner, taken = self._learner, 0
+        if learner is None:
+            return 0
+        until = time.monotonic() + self._patience
+        self._in_time = True
+        with self._whole():
+            for message in self._order.take(self._consumer.ended_at):
+                for outgoing in learner.take(message):
+                    self._producer.send(outgoing)
+                taken += 1
+                if self._stopping.is_set() or time.monotonic() > until:
+                    self._in_time = False
+                    break
+        for place in list(self._paused):
+            if not _are_more(self._order.buffered(place), _AGAIN, _AGAIN_BYTES):
+                self._paused.remove(place)
+                self._read_on(place)
+        self._note_positions(learner)
+        learner.note()
         return taken
 
-    def _advance(self, learner: LateLearner) -> None:
-        """Have a learner go on with the label that was begun, and send its answer."""
-        with self._whole(learner):
-            for outgoing in learner.advance():
-                self._producer.send(outgoing)
+    def _read_on(self, place: Place) -> None:
+        """Fetch a partition behind what was read of it."""
+        learner, waiting = self._learner, self._order.buffered(place)
+        assert learner is not None  # noqa: S101 - it has records
+        if waiting:
+            last, _ = waiting[-1]
+            self._consumer.begin(place, last.position.offset + 1, last.leader_epoch)
+        else:
+            epoch = learner.leader_epochs.get(place, -1)
+            self._consumer.begin(place, learner.offsets[place], epoch)
 
     @contextmanager
-    def _whole(self, learner: Learner) -> Iterator[None]:
-        """Drop a learner that an error leaves amid a message."""
+    def _whole(self) -> Iterator[None]:
+        """Drop a model that an error leaves amid a message."""
         try:
             yield
         except UnsentError:
             raise
         except BaseException:
-            self._drop(learner.key)
+            self._drop()
             raise
 
-    def _note_position(self, learner: Learner) -> None:
+    def _note_positions(self, learner: Learner) -> None:
         """Pass over the marks of transactions, and note how many messages are left."""
         lags = []
-        for place, offset in learner.offsets.items():
+        for place in self.assignment.begun():
             position = self._consumer.position(place)
             if position is None:
                 continue
-            if position[0] > offset and self.assignment.learner(place) is learner:
+            if position[0] > learner.offsets[place] and not self._order.buffered(place):
                 learner.pass_over(place, *position)
             lags.append(self._consumer.lag(place, learner.offsets[place]))
         known = [lag for lag in lags if lag is not None]
@@ -315,103 +355,68 @@ class Worker:
     def _skip(self, gap: Gap) -> None:
         """Go on behind messages that are gone, if that is what was asked for."""
         self._consumer.refresh()
+        learner = self._learner
         for place, offset in gap.offsets.items():
-            learner = self.assignment.learner(place)
-            if learner is not None:
-                self._check_topic(learner)
-                first = offset_behind_gap(
-                    self._consumer, place, offset, self.options.on_gap, self.folder.path
-                )
+            if learner is None or place not in self._order:
+                continue
+            self._check_topic()
+            first = offset_behind_gap(
+                self._consumer, place, offset, self.options.on_gap, self.folder.path
+            )
+            if not self._order.buffered(place):
                 learner.pass_over(place, first)
-                self._begin(learner, place)
-
-    # --- labels that come later ----------------------------------------------------------------
-
-    def _late(self) -> list[LateLearner]:
-        return [one for one in self._learners.values() if isinstance(one, LateLearner)]
-
-    def _go_on(self) -> None:
-        """Go on with labels that were begun, by features that came or have to be read again."""
-        until = time.monotonic() + _SLICE
-        waiting = [learner for learner in self._late() if learner.waits]
-        # Where time was up, those have waited longest that were not reached.
-        for learner in sorted(waiting, key=lambda one: self._served.get(one.labels, 0.0)):
-            if (now := time.monotonic()) < until:
-                self._served[learner.labels] = now
-            for _ in learner.go_on(self._consumer, self.folder.path, until):
-                self._advance(learner)
-            if learner.waits and learner.gives_up(self._consumer):
-                if not self._save(learner.key):
-                    self._drop(learner.key)
-                    continue
-                self._advance(learner)
-            if not learner.waits:
-                self._begin(learner, learner.labels)
+            self._consumer.begin(place, first)
 
     # --- partitions ----------------------------------------------------------------------------
 
     def _begin_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
-        waiting = self.assignment.waiting()
-        if waiting:
+        places = self.assignment.waiting()
+        if places:
             self._consumer.refresh()
-        for key, places in waiting.items():
             try:
-                self._begin_all(key, places)
+                self._begin_all(places)
             except UnsentError:
                 raise
             except (CheckpointError, UnavailableError) as error:
-                self._endure(key, error)
+                self._retry(error)
                 self._consumer.hold(places)
-        held = self.assignment.waiting()
-        if not held:
+        if not self.assignment.waiting():
             self._refused = None
-        self.metrics.trouble = {  # but for those that were begun, or are gone
-            key: why
-            for key, why in self.metrics.trouble.items()
-            if key in held or (key in self._learners and key not in waiting)
-        }
-        self.metrics.models = [learner.metrics for learner in self._learners.values()]
-        topic, states = self.options.topic, self.assignment.states
-        self.metrics.partitions = sum(
-            place[0] == topic and state is State.BEGUN for place, state in states.items()
-        )
+        if not self.assignment.states:
+            self._note_trouble()
+        self.metrics.models = [] if self._learner is None else [self._learner.metrics]
+        begun = self.assignment.begun()
+        self.metrics.partitions = sum(place[0] == self.options.topic for place in begun)
 
-    def _begin_all(self, key: Key, places: list[Place]) -> None:
-        """Begin partitions of one model, which is loaded where it is not here."""
-        if self.options.labels and len({p for p in self.assignment.states if p[1] == key[1]}) < 2:
-            self._consumer.check_counts()
-            return  # the group is about to agree anew
-        learner = self._learners.get(key) or self._take_over(key)
-        learner.look(self._consumer, self.folder.path)
-        later = self.options.single and learner.checkpoint is not None
+    def _begin_all(self, places: list[Place]) -> None:
+        """Begin partitions of the model, which is loaded where it is not here."""
+        learner = self._learner or self._take_over()
+        added = learner.checkpoint is not None
         first = {
             place: first_offset(
-                self._consumer, place, self.options.start, self.folder.path, came_later=later
+                self._consumer, place, self.options.start, self.folder.path, added=added
             )
             for place in places
             if place not in learner.offsets
         }
         if first:
             learner.start(first)
-            if not self._save(key):  # so that "latest" is decided once
-                for place in first:
-                    del learner.offsets[place]
-                self._consumer.hold(places)
+            if not self._save():  # so that "latest" is decided once
+                self._drop()
                 return
         for place in places:
-            self._begin(learner, place)
+            self._order.begin(place, learner.clocks.get(place, Clock()))
+            self._read_on(place)
             self.metrics.rebalances += place[0] == self.options.topic
+        self._note_trouble()
 
-    def _begin(self, learner: Learner, place: Place) -> None:
-        self._consumer.begin(place, learner.offsets[place], learner.leader_epochs.get(place, -1))
-
-    def _endure(self, key: Key, error: CheckpointError | UnavailableError) -> None:
+    def _retry(self, error: CheckpointError | UnavailableError) -> None:
         """Raise an error of a claim, unless it may pass, as those of saves may."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
         now = time.monotonic()
-        self._note_trouble(key, str(error))
+        self._note_trouble(str(error))
         if self._refused is None:
             log.warning("%s; tried again for %d s", error, _PATIENCE)
             self._refused = now
@@ -420,123 +425,160 @@ class Worker:
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
 
-    def _note_trouble(self, key: Key, why: str | None = None) -> None:
-        """Have the metrics show why a model has no checkpoint; None where it has one."""
-        others = {k: one for k, one in self.metrics.trouble.items() if k != key}
-        self.metrics.trouble = others if why is None else {**others, key: why}
+    def _note_trouble(self, why: str | None = None) -> None:
+        """Have the metrics show why the model has no checkpoint; None where it has one."""
+        self.metrics.trouble = {} if why is None else {self.key: why}
 
     def _identity(self) -> dict[str, str]:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, key: Key) -> Learner:
+    def _take_over(self) -> Learner:
         identity = self._identity()
-        epoch, checkpoint = self.folder.claim(key, identity)
+        epoch, checkpoint = self.folder.claim(self.key, identity)
         kind = LateLearner if self.options.labels else Learner
-        learner = kind(self.model.clone(), self.codec, Metrics(*key), self.options)
+        learner = kind(self.model.clone(), self.codec, Metrics(*self.key), self.options)
         learner.epoch, learner.identity = epoch, identity
         if checkpoint is not None:
             learner.restore(checkpoint)
+            learner.read_again(self._consumer, self.folder.path)
             if not checkpoint.identity:
                 log.warning(
                     "%s: checkpoint %s names no topic and group, they are %s now",
-                    *(key, checkpoint.id, identity),
+                    *(self.key, checkpoint.id, identity),
                 )
                 learner.since_checkpoint = 1  # so that the next one names it
         learner.note()
         log.info(
             "%s: epoch %d, checkpoint %s, offsets %s",
-            *(key, epoch, learner.checkpoint, learner.offsets),
+            *(self.key, epoch, learner.checkpoint, learner.offsets),
         )
-        self._learners[key] = learner
+        self._learner = learner
         return learner
 
-    def _drop(self, key: Key) -> None:
-        """Drop a model; what the worker still has of it at the next step is taken over anew."""
-        self._consumer.hold(self.assignment.drop(key))
+    def _drop(self) -> None:
+        """Drop the model; at the next step it is taken over anew, if there are partitions."""
+        if self._saving is not None:
+            wait([self._saving.written])
+        self._learner = self._saving = None
+        self._order.clear()
+        self._paused.clear()
+        self._consumer.hold(list(self.assignment.states))
 
-    def _save_leaving(self, places: list[Place]) -> None:
-        """Save models before they go; on kafka-python's thread, while the worker waits in `poll`.
+    def _leave(self) -> None:
+        """Save the model before it goes; on kafka-python's thread, while the worker is in `poll`.
 
-        What goes wrong here must not end the poll. A model that was not saved is dropped: whoever
-        has the partition next learns from the checkpoint before.
+        What goes wrong here must not end the poll: whoever has the partitions next learns from the
+        checkpoint before.
         """
-        for key in dict.fromkeys(map(self.assignment.key, places)):
-            learner = self._learners.get(key)
-            try:
-                if learner is not None and learner.since_checkpoint:
-                    self._save(key)
-            except Exception:
-                log.exception("%s: not saved before it went", key)
+        try:
+            self._save_new()
+        except Exception:
+            log.exception("%s: not saved before it went", self.key)
 
-    def _check_topic(self, learner: Learner) -> None:
+    def _lose(self, places: list[Place]) -> None:
+        """Drop the model as partitions go, with which another worker may go on."""
+        self.assignment.lose(places)
+        self._drop()
+
+    def _check_topic(self) -> None:
         """Raise CheckpointError once the broker has said that the topic is another one."""
-        now = self._identity()
-        self.folder.check_identity(learner.key, learner.identity, now)
-        learner.identity = {**now, **learner.identity}  # an outage may have kept it back
+        if (learner := self._learner) is not None:
+            now = self._identity()
+            self.folder.check_identity(self.key, learner.identity, now)
+            learner.identity = {**now, **learner.identity}  # an outage may have kept it back
 
     # --- checkpoints ---------------------------------------------------------------------------
 
     def _save_due(self) -> None:
+        """Begin a checkpoint every so many messages or seconds; it is written while others come."""
+        if self._saving is not None and self._saving.written.done():
+            self._end_save()
+        learner = self._learner
+        if learner is None:
+            return
         due = time.monotonic() - self._saved >= self.options.checkpoint_seconds
-        self._save_all(1 if due else self.options.checkpoint_every)
+        if learner.since_checkpoint >= (1 if due else self.options.checkpoint_every):
+            # A topic that was made anew is seen before what was read of it is in a checkpoint.
+            self._consumer.refresh()
+            self._begin_save()
         if due:
             self._saved = time.monotonic()
 
-    def _save_all(self, messages: int = 1) -> None:
-        """Save the models that have taken so many messages since their checkpoint.
+    def _save_new(self) -> None:
+        """Save the model if it has taken a message since its checkpoint."""
+        self._end_save()
+        if self._learner is not None and self._learner.since_checkpoint:
+            self._save()
 
-        One that cannot be saved keeps none of the others from it.
-        """
-        waiting = [k for k, one in self._learners.items() if one.since_checkpoint >= messages]
-        if waiting:
-            # A topic that was made anew is seen before what was read of it is in a checkpoint.
-            self._consumer.refresh()
-        problems = []
-        for key in waiting:
-            try:
-                self._save(key)
-            except UnsentError:
-                raise
-            except Exception as problem:  # noqa: BLE001 - raised below
-                problems.append(problem)
-        if problems:
-            raise problems[0]
+    def _save(self) -> bool:
+        """Write a checkpoint; say whether it is there."""
+        return self._begin_save() and self._end_save()
 
-    def _save(self, key: Key) -> bool:
-        """Write a checkpoint, once the broker has all that was sent because of what is in it.
-
-        Whoever is refused takes over anew what it still has after the next poll. A worker that was
-        frozen finds out there that it has nothing; one that it fenced, as it claimed on waking what
-        was not its own any more, is the only one to go on.
-        """
-        learner = self._learners[key]
-        self._check_topic(learner)
+    def _begin_save(self) -> bool:
+        """Begin a checkpoint, once the broker has all that was sent because of what is in it."""
+        if not self._end_save():
+            return False
+        learner = self._learner
+        assert learner is not None  # noqa: S101 - there is something to be saved
+        self._check_topic()
         self._producer.flush()
         reached("outputs.flushed")
         offsets = dict(learner.offsets)
         try:
-            written = self.folder.save(
-                key,
+            write = self.folder.prepare(
+                self.key,
                 learner.epoch,
                 learner.model,
                 offsets,
                 learner.metrics.state(),
                 identity=learner.identity,
                 leader_epochs=learner.leader_epochs,
+                clocks=learner.clocks,
                 join=learner.join_state(),
+                runs=learner.runs.all(),
+                previous=learner.checkpoint,
             )
-        except FencedError as error:
-            log.warning("%s: %s", key, error)
-            self._drop(key)
-            return False
-        except CheckpointError as error:  # a full disk: the one before is as it was
-            log.error("%s: no checkpoint, the next is tried later: %s", key, error)  # noqa: TRY400
-            self._note_trouble(key, str(error))
-            return False
-        learner.checkpoint, learner.since_checkpoint = written.id, 0
+        except CheckpointError as error:
+            return self._refuse_save(error)
+        self._saving = _Saving(
+            self._writer.submit(write), offsets, learner.runs, learner.since_checkpoint
+        )
+        learner.runs, learner.since_checkpoint = Runs(), 0
+        return True
+
+    def _end_save(self) -> bool:
+        """Wait for the checkpoint that is being written; say whether it is there, or none was.
+
+        Whoever is refused takes over anew what it still has after the next poll. A worker that was
+        frozen finds out there that it has nothing; one that it fenced, as it claimed on waking what
+        was not its own any more, is the only one to go on.
+        """
+        saving, self._saving = self._saving, None
+        learner = self._learner
+        if saving is None or learner is None:
+            return True
+        try:
+            written = saving.written.result()
+        except BaseException as error:
+            learner.runs = saving.runs + learner.runs
+            learner.since_checkpoint += saving.taken
+            if not isinstance(error, CheckpointError):
+                raise
+            return self._refuse_save(error)
+        learner.checkpoint = written.id
         learner.metrics.checkpointed()
-        self._note_trouble(key)
-        self._consumer.commit(offsets)
+        self._note_trouble()
+        self._consumer.commit(saving.offsets)
         log.info("%s", learner.metrics.line(), extra={"metrics": learner.metrics})
         return True
+
+    def _refuse_save(self, error: CheckpointError) -> bool:
+        """Go on without a checkpoint, as on a full disk, but not where others have the model."""
+        if isinstance(error, FencedError):
+            log.warning("%s: %s", self.key, error)
+            self._drop()
+            return False
+        log.error("%s: no checkpoint, the next is tried later: %s", self.key, error)
+        self._note_trouble(str(error))
+        return False

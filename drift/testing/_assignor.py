@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["patient_assignor"]
 
 
-def patient_assignor(seconds: float = 0.3, asked: Callable[[], int] | None = None) -> Any:
-    """kafka-python's range assignor, which waits before it assigns.
+def patient_assignor(
+    seconds: float = 0.3, asked: Callable[[], int] | None = None, *, of: Any = None
+) -> Any:
+    """Have an assignor of kafka-python wait before it assigns.
 
     The mock cluster refuses a member that asks for its partitions after the leader has set them, so
     the leader lets the others ask first. Against a real broker it only costs time.
@@ -26,10 +28,12 @@ def patient_assignor(seconds: float = 0.3, asked: Callable[[], int] | None = Non
     asked
         Tells how many of them have asked. It then waits for the last of them only, and for so many
         seconds at most; `MockKafka.group_args` has one that knows.
+    of
+        The assignor; None for the one by ranges.
 
     Returns
     -------
-    RangePartitionAssignor
+    AbstractPartitionAssignor
         One for ``partition_assignment_strategy``.
 
     Raises
@@ -40,13 +44,15 @@ def patient_assignor(seconds: float = 0.3, asked: Callable[[], int] | None = Non
     with needing("kafka-python", "kafka"):
         from kafka.coordinator.assignors import range as ranges  # noqa: PLC0415 - an extra
 
-    class PatientAssignor(ranges.RangePartitionAssignor):  # type: ignore[misc]
-        @classmethod
-        def assign(cls, cluster: Any, members: Any) -> Any:
-            others = len(members) - 1
-            end = time.monotonic() + seconds
-            while others and time.monotonic() < end and (asked is None or asked() < others):
-                time.sleep(0.01)
-            return super().assign(cluster, members)
+    patient = ranges.RangePartitionAssignor() if of is None else of
+    assign_at_once = patient.assign
 
-    return PatientAssignor()
+    def assign(cluster: Any, members: Any) -> Any:
+        others = len(members) - 1
+        end = time.monotonic() + seconds
+        while others and time.monotonic() < end and (asked is None or asked() < others):
+            time.sleep(0.01)
+        return assign_at_once(cluster, members)
+
+    patient.assign = assign
+    return patient

@@ -18,13 +18,14 @@ def member():
     made = []
 
     def make(options, topic="t"):
-        assignment = Assignment(topic, single=False)
+        assignment = Assignment()
         made.append(
             consumer.GroupConsumer(
                 [topic],
                 {"group_id": "g", **options},
                 assignment,
-                save=lambda places: None,
+                leave=lambda: None,
+                lose=assignment.lose,
             )
         )
         return made[-1]

@@ -10,7 +10,7 @@ def until(worker, done, seconds=60):
     """Step a worker until `done()`, for so long at most."""
     end = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < end, [one.offsets for one in worker._learners.values()]
+        assert time.monotonic() < end, worker._learner and worker._learner.offsets
         worker.step(0.1)
 
 

@@ -317,7 +317,7 @@ def test_a_partition_of_which_nothing_is_whole_is_named(tmp_path):
 def test_a_forged_header_is_shown_or_refused(file, header):
     whole = describe(file.read_bytes())
     path = file.with_name("checkpoint-00000001-0000000001.drift")
-    path.write_bytes(seal(whole.header | header, whole.payload, None))
+    path.write_bytes(seal(whole.header | header, [whole.payload], None))
     for shown in (run("show", path), run("show", path.parent)):
         assert shown.exit_code == (2 if "time" in header else 0)
 

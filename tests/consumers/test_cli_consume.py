@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,7 +161,7 @@ def topics(broker):
 def test_a_worker_learns_stops_at_sigterm_and_goes_on(drift, topics, tmp_path):
     shown, got = learn(drift, topics, "--from", "earliest", count=100)
     assert (shown.exit_code, len(got)) == (0, 100), shown.output
-    newest = CheckpointFolder(tmp_path / "c").newest(("t", 0))
+    newest = CheckpointFolder(tmp_path / "c").newest(("t", None))
     assert newest.offsets == {("t", 0): 101}
     assert newest.configuration["model.budget"] == 9
     plain = RBP(9, seed=1)
@@ -193,7 +194,7 @@ def test_the_codec_is_that_of_the_file(drift, broker):
         row(1),
     ]
     produce(broker, "t", values)
-    codec = "[codec]\nlabels = [true, false]\nrequire_label = true\nmax_bytes = 99\n"
+    codec = "[codec]\nclasses = [true, false]\nrequire_label = true\nmax_bytes = 99\n"
     shown, got = learn(drift, broker, "--from", "earliest", count=2, toml=codec)
     assert (shown.exit_code, len(got)) == (0, 2), shown.output
     errors = [dict(record.headers)["drift.error"] for record in consume(broker, "dead", 3)]
@@ -219,9 +220,9 @@ def test_checkpoints_are_signed_with_the_key_of_a_file(drift, topics, tmp_path):
     shown, _ = learn(drift, topics, "--from", "earliest", "--key-file", "key", count=100)
     assert shown.exit_code == 0, shown.output
     assert SECRET not in shown.output
-    newest = CheckpointFolder(tmp_path / "c", key=SECRET.encode()).newest(("t", 0))
+    newest = CheckpointFolder(tmp_path / "c", key=SECRET.encode()).newest(("t", None))
     assert newest.offsets == {("t", 0): 101}
-    [*_, file] = sorted((tmp_path / "c" / "t-0").glob("checkpoint-*"))
+    [*_, file] = sorted((tmp_path / "c" / "t-all").glob("checkpoint-*"))
     assert SECRET.encode() not in file.read_bytes()
     assert "signed with this key" in drift("checkpoint", "verify", file, "--key-file", "key").stdout
     for name, message in (
@@ -253,7 +254,7 @@ def test_a_model_that_is_not_drifts_needs_pickle_to_be_allowed(
     )
     assert (shown.exit_code, len(got)) == (0, 100), shown.output
     assert "who can write to c can run code here; give a --key-file" in shown.stderr
-    newest = CheckpointFolder(tmp_path / "c", allow_pickle=True).newest(("t", 0))
+    newest = CheckpointFolder(tmp_path / "c", allow_pickle=True).newest(("t", None))
     assert newest.metrics["examples"] == 100
     assert newest.model["StandardScaler"].counts["a"] == 100
     shown, _ = learn(drift, topics, count=0, model=model)
@@ -317,6 +318,23 @@ def test_the_figure_counts_each_prediction_once(drift, topics):
     assert "t:0" in shown.stdout
 
 
+@pytest.mark.parametrize("by", ["flag", "file"])
+def test_the_figure_joins_labels_of_a_topic_of_their_own(drift, broker, by):
+    for name in ("out", "l"):
+        broker.create_topic(name)
+    place = {"topic": "t", "partition": 0, "label": None, "predicted": True}
+    sent = [json.dumps({**place, "offset": n, "id": n}).encode() for n in range(100)]
+    produce(broker, "out", [*sent, *sent[:5]])
+    produce(broker, "l", [json.dumps({"ref": n, "label": n < 30}).encode() for n in range(40)])
+    toml, more = '[codec.labels]\nid = "ref"\n', ["--labels", "l"]
+    if by == "file":
+        toml, more = f'{toml}[labels]\ntopic = "l"\n', []
+    shown = drift("watch", "out", *options(broker, toml=toml), *more, "--seconds", 2)
+    assert shown.exit_code == 0, shown.output
+    assert "40 so far" in shown.stdout
+    assert re.search(r"t:0 +40 +25.0% +25.0% +60 +5", shown.stdout)
+
+
 def test_dead_letters_go_back_once_however_often_it_is_asked_for(drift, broker):
     for name in ("t", "out", "dead"):
         broker.create_topic(name)
@@ -370,16 +388,41 @@ def test_a_topic_that_is_missing_is_waited_for_and_said_so(drift, broker):
     assert "there is no topic nosuch, or this user may not see it: waiting" in shown.stderr
 
 
+def test_durations_have_units_on_the_command_line(drift):
+    asked = ["consume", "t", "--group", "g", "--checkpoints", "c", "--labels", "l"]
+    shown = drift(*asked, "--max-age", "1 week")
+    assert shown.exit_code == 2
+    assert "--max-age takes a number of seconds, or as '30d', not '1 week'" in shown.stderr
+    shown = drift(*asked, "--silence", "false", "--max-age", "2d")
+    assert "silence and after belong together" in shown.stderr
+    # All of it is taken, and the broker is what is missing.
+    shown = drift(*asked, "--silence", "false", "--after", "30d", "--correct-for", "90d")
+    assert shown.stderr.startswith("error: say where the broker is")
+    shown = drift("consume", "--help")
+    assert "--correct-for DURATION" in shown.stdout
+    assert "[default: 90d;" in shown.stdout
+
+
 @pytest.mark.slow
 def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
     pytest.importorskip("confluent_kafka")
     monkeypatch.setattr("drift.cli.demo._ROWS", 800)
     shown = drift("demo", "--rate", 200)
     assert shown.exit_code == 0, shown.output
-    assert "worker 1 killed by SIGKILL" in shown.stdout
-    assert "worker 3 started" in shown.stdout
-    assert "800 of 800 examples predicted" in shown.stdout
-    assert "as a plain loop over each partition learns them: True" in shown.stdout
+    events = [
+        "worker 1 started",
+        ": it learns",
+        "worker 2 started",
+        ": it stands by",
+        "worker 1 killed by SIGKILL",
+        "worker 2 takes over",
+        "worker 3 started",
+        "800 of 800 examples predicted",
+        "the model is that of a plain loop over the topic, in its order: True",
+    ]
+    found = [shown.stdout.find(event) for event in events]
+    assert -1 not in found, shown.stdout
+    assert found == sorted(found)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,13 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
         kernel = {class = "Polynomial", degree = 2}
         [worker]
         group = "of the file"
-        single = true
+        max_idle = 2
+        log_json = true
+        [labels]
+        topic = "of the file, too"
+        grace = "5m"
+        silence = false
+        after = "30d"
         [kafka]
         bootstrap_servers = ["f:1"]
         security_protocol = "SSL"
@@ -58,13 +64,16 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
         "DRIFT_KAFKA_SESSION_TIMEOUT_MS": "8000",
         "DRIFT_KAFKA_LINGER_MS": "5",
     }
-    found, _ = settings(toml, environ, model={"class": None, "budget": 5})
+    given = {**GIVEN, "labels": "l", "after": 86_400.0}
+    found, _ = settings(toml, environ, given, model={"class": None, "budget": 5})
     assert found.model == {
         "class": "LBP",
         "budget": 5,
         "kernel": {"class": "Polynomial", "degree": 2},
     }
-    assert found.worker == ConsumeOptions(**GIVEN, single=True)
+    assert found.worker == ConsumeOptions(
+        **given, max_idle=2, log_json=True, grace=300.0, silence=False
+    )
     assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
     assert found.consumer == {"session_timeout_ms": 8000}
     assert found.producer == {"compression_type": "lz4", "linger_ms": 5}
@@ -80,15 +89,39 @@ def test_the_test_brokers_variable_is_no_option(settings):
     [
         ("[worke]", "no 'worke': did you mean 'worker'?"),
         ("worker = 1", "worker must be a table"),
-        ("[worker]\nsingel = true", "[worker] has no 'singel': did you mean 'single'?"),
+        ("[worker]\nlog_jsn = true", "[worker] has no 'log_jsn': did you mean 'log_json'?"),
         (
-            "[worker]\nsingle = 'yes'",
-            "--single (single in [worker]) must be true or false, not 'yes'",
+            "[worker]\nlog_json = 'yes'",
+            "--log-json (log_json in [worker]) must be true or false, not 'yes'",
+        ),
+        ("[worker]\nlabels = 'l'", "[worker] has no 'labels': write topic in [labels]"),
+        *(
+            (f"[worker]\n{key} = 1", f"[worker] has no '{key}': write {key} in [labels]")
+            for key in ("max_age", "grace", "pending", "pending_bytes", "silence", "after")
+        ),
+        ("[worker]\ntimestamps = 'log'", "has no 'timestamps': write timestamps in [labels]"),
+        ("[worker]\norphans = 'o'", "has no 'orphans': write orphans in [labels]"),
+        ("[labels]\npredictions = 'p'", "[labels] has no 'predictions': write predictions in [wo"),
+        ("[labels]\ngrac = 1", "[labels] has no 'grac': did you mean 'grace'?"),
+        (
+            "[labels]\ntopic = 'l'\nmax_age = '1 week'",
+            "--max-age (max_age in [labels]) must be a number of seconds, or as '30d'",
+        ),
+        (
+            "[labels]\nmax_age = 5\ngrace = 1",
+            "[labels] has max_age, grace and no topic: write the topic of the labels",
+        ),
+        (
+            "[labels]\ntopic = 'l'\nsilence = false",
+            "silence and after belong together",
         ),
         ("[codec]\nlable = 'a'", "[codec] has no 'lable': did you mean 'label'?"),
-        ("[codec]\nlabels = 'spam'", "[codec] labels must be a list, not 'spam'"),
-        ("[codec]\nlabels = []", "labels must be a list of labels"),
-        ("[codec]\nlabels = ['a', 0.5]", "labels: 0.5 is not a label"),
+        ("[codec]\nclasses = 'spam'", "[codec] classes must be a list, each a label: a string, "),
+        ("[codec]\nclasses = []", "classes must be a list of labels"),
+        ("[codec]\nclasses = ['a', 0.5]", "classes must be a list, each a label: a string, "),
+        ("[codec]\nlabels = ['a']", "[codec] labels must be a table, not ['a']"),
+        ("[codec.labels]\nlable = 'y'", "[codec.labels] has no 'lable': did you mean 'label'?"),
+        ("[codec.labels]\nid = 7", "[codec.labels] id must be a string, not 7"),
         ("[codec]\nrequire_label = 1", "[codec] require_label must be true or false, not 1"),
         ("[codec]\nmax_bytes = 0", "max_bytes must be at least 1, not 0"),
         ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
@@ -279,6 +312,9 @@ def test_a_codec_of_ones_own_is_made_with_its_parameters(settings):
     assert found.codec.label == "y"
     found, _ = settings("[codec]\nlabel = 'y'\none_hot = true\ndrop = ['a.b']")
     assert (found.codec.one_hot, found.codec.drop) == (True, ["a.b"])
+    found, _ = settings("[codec]\nid = 'order.id'\n[codec.labels]\nid = 'ref'\nlabel = 'y'")
+    assert found.codec.id_paths == ("order.id", "ref")
+    assert found.codec.decode_label(b'{"ref": 7, "y": 0}')[1:3] == (0, 7)
     with pytest.raises(ParameterError, match="drop must be a list, each a string, not 'a'"):
         settings("[codec]\ndrop = 'a'")
 

@@ -170,14 +170,14 @@ def test_a_label_may_be_required(make):
 
 
 def test_labels_may_be_listed(make):
-    strict = make(labels=["ham", "spam"])
+    strict = make(classes=["ham", "spam"])
     assert strict.decode(b'{"features": {}, "label": "ham"}').label == "ham"
     assert strict.decode(b'{"features": {}}').label is None
     with pytest.raises(MessageError, match="label is 'eggs', not one of 'ham', 'spam': correct"):
         strict.decode(b'{"features": {}, "label": "eggs"}')
     with pytest.raises(MessageError, match=r"not one of 0, 1, 2, 3, 4, \.\.\.: correct"):
-        make(labels=[*range(9)]).decode(b'{"features": {}, "label": 9}')
-    assert make(labels=(0, 1)).decode(b'{"features": {}, "label": true}').label is True
+        make(classes=[*range(9)]).decode(b'{"features": {}, "label": 9}')
+    assert make(classes=(0, 1)).decode(b'{"features": {}, "label": true}').label is True
 
 
 def test_raw_hands_on_text_and_null_and_nothing_else(make):
@@ -318,7 +318,7 @@ def test_errors_are_short_and_keep_to_one_line(make):
         secret,
     ):
         with pytest.raises(MessageError) as refusal:
-            make(labels=["a"]).decode(value.encode())
+            make(classes=["a"]).decode(value.encode())
         text = str(refusal.value)
         assert len(text) <= 300
         assert text.isprintable()
@@ -333,19 +333,31 @@ def test_errors_survive_pickling():
     assert isinstance(error, ValueError)
 
 
-@pytest.mark.parametrize("options", [{"labels": "ab"}, {"labels": []}, {"max_bytes": 0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"classes": "ab"},
+        {"classes": []},
+        {"classes": [0.5]},
+        {"labels": {"lable": "y"}},
+        {"labels": "y"},
+        {"labels": {"id": 7}},
+        {"max_bytes": 0},
+    ],
+)
 def test_parameters_are_checked(options):
     with pytest.raises(ParameterError, match=next(iter(options))):
         JsonCodec(**options)
 
 
 def test_codecs_are_values_and_survive_pickling():
-    codec: Codec = JsonCodec(labels=[0, 1], raw=True)
+    codec: Codec = JsonCodec(classes=[0, 1], raw=True)
     again = pickle.loads(pickle.dumps(codec))
     assert repr(again) == repr(codec)
     assert repr(codec) == (
         "JsonCodec(features=None, label=None, id=None, timestamp=None, weight=None, drop=(), "
-        "one_hot=False, labels=[0, 1], require_label=False, raw=True, max_bytes=1048576)"
+        "one_hot=False, classes=[0, 1], labels=None, require_label=False, raw=True, "
+        "max_bytes=1048576)"
     )
 
 
@@ -456,9 +468,34 @@ def test_what_has_no_place_is_not_encoded(make):
 
 
 def test_labels_of_a_topic_of_their_own_are_where_those_of_examples_are():
-    codec = JsonCodec(label="payload.fraud", id="payload.id", weight="w", labels=[True, False])
+    codec = JsonCodec(label="payload.fraud", id="payload.id", weight="w", classes=[True, False])
     value = b'{"payload": {"id": 7, "fraud": true, "sum": "much"}, "w": 2}'
     assert codec.decode_label(value) == Example({}, True, 7, None, 2)
+    assert codec.id_paths == ("payload.id", "payload.id")
+
+
+def test_labels_of_a_topic_of_their_own_have_paths_of_their_own():
+    paths = {"id": "ref", "label": "outcome.fraud", "weight": "w"}
+    codec = JsonCodec(label="fraud", id="order.id", labels=paths, classes=[True, False])
+    value = b'{"ref": "a7", "outcome": {"fraud": true}, "w": 0.5, "fraud": "no"}'
+    assert codec.decode_label(value) == Example({}, True, "a7", None, 0.5)
+    # Those of all other messages are as before.
+    value = b'{"order": {"id": "a7", "sum": 3}, "ref": 5, "fraud": false, "outcome": {"fraud": 1}}'
+    features = {"order.sum": 3, "ref": 5, "outcome.fraud": 1}
+    assert codec.decode(value) == Example(features, False, "a7")
+    with pytest.raises(MessageError, match=r"outcome.fraud is absent: send the label there, or"):
+        codec.decode_label(b'{"ref": "a7", "fraud": true}')
+    with pytest.raises(MessageError, match=r"outcome.fraud is 'x', not one of True, False"):
+        codec.decode_label(b'{"ref": "a7", "outcome": {"fraud": "x"}}')
+
+
+def test_what_is_not_named_for_labels_is_where_it_is_for_all():
+    codec = JsonCodec(weight="w", labels={"id": "ref"})
+    found = codec.decode_label(b'{"id": 5, "ref": 7, "label": 1, "w": 3}')
+    assert (found, codec.id_paths) == (Example({}, 1, 7, None, 3), ("id", "ref"))
+    again = pickle.loads(pickle.dumps(codec))
+    assert again.decode_label(b'{"ref": 7, "label": 1}') == Example({}, 1, 7)
+    assert codec.decode(codec.encode(Example({"a": 1.5}, 1, 7))) == Example({"a": 1.5}, 1, 7)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,11 @@ import pytest
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
+from drift.consumers.checkpoints import files
 from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.journal import read_order
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -64,7 +66,8 @@ def save(folder, epoch, n):
 
 
 def names(folder, tp=TP):
-    return sorted(path.name for path in folder.folder(tp).iterdir())
+    names = (path.name for path in folder.folder(tp).iterdir())
+    return sorted(name for name in names if not name.startswith("order-"))
 
 
 def newest_of(folder):
@@ -300,7 +303,7 @@ def test_who_is_fenced_is_told_by_whom(root):
     assert f"process {os.getpid()} on " in ours.owner
 
 
-@pytest.mark.parametrize("point", crash_points.CHECKPOINT_POINTS[:5])
+@pytest.mark.parametrize("point", crash_points.CHECKPOINT_POINTS[:6])
 def test_a_claim_while_another_saves_fences_it(folder, point):
     old, _ = folder.claim(TP)
     save(folder, old, 10)
@@ -313,6 +316,31 @@ def test_a_claim_while_another_saves_fences_it(folder, point):
     save(folder, new, 15)
     assert newest_of(folder) == 15
     assert [name for name in names(folder) if "tmp" in name] == []
+
+
+def test_a_line_of_the_order_that_a_full_disk_cut_spoils_none_behind_it(local):
+    def full():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    epoch, _ = local.claim(TP)
+    first = local.save(TP, epoch, LBP(2), {TP: 1}, runs=[{TP: 1}])
+    with at("checkpoint.order-half-written", full), pytest.raises(CheckpointError, match="space"):
+        local.save(TP, epoch, LBP(2), {TP: 2}, runs=[{TP: 2}], previous=first.id)
+    second = local.save(TP, epoch, LBP(2), {TP: 3}, runs=[{TP: 3}], previous=first.id)
+    assert read_order(local.folder(TP), second.id) == [{TP: 1}, {TP: 3}]
+
+
+def test_the_order_lasts_longer_than_a_few_claims(local, monkeypatch):
+    before = None
+    for claim in range(50):
+        epoch, _ = local.claim(TP)
+        to = {TP: claim + 1}
+        before = local.save(TP, epoch, LBP(2), to, runs=[to], previous=before).id
+    assert len(read_order(local.folder(TP), before)) == 50
+    left = sorted(local.folder(TP).glob("order-*"))
+    monkeypatch.setattr(files, "_ORDER_ALL", sum(file.stat().st_size for file in left[40:]) + 100)
+    local.save(TP, epoch, LBP(2), {TP: 51}, previous=before)
+    assert sorted(local.folder(TP).glob("order-*")) == left[40:]
 
 
 def test_a_zombie_between_its_look_and_its_rename_does_not_count_for_long(folder, monkeypatch):
@@ -559,7 +587,8 @@ def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(loc
         at("checkpoint.recorded", lambda: steps.append("recorded")),
     ):
         save(local, epoch, 10)
-    assert steps == ["file", "renamed", "folder", "recorded"]
+    # The first file is that of the order.
+    assert steps == ["file", "file", "renamed", "folder", "recorded"]
 
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path):

@@ -55,8 +55,8 @@ def name(one, topic_id):
 
 def work(one, offset):
     """Step until one partition is learnt up to an offset."""
-    learners = one._learners
-    until(one, lambda: offset in [n for own in learners.values() for n in own.offsets.values()])
+    until(one, lambda: one._learner and offset in one._learner.offsets.values())
+    one._end_save()
 
 
 def adopt(folder, *more, **given):
@@ -90,17 +90,17 @@ def test_a_folder_is_one_groups_and_the_other_group_is_told(broker, learnt):
 
 
 def newest(folder):
-    return CheckpointFolder(folder).newest(("t", 0))
+    return CheckpointFolder(folder).newest(("t", None))
 
 
 def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker, learnt):
-    before = sorted(path.name for path in (learnt / "t-0").iterdir())
+    before = sorted(path.name for path in (learnt / "t-all").iterdir())
     assert newest(learnt).identity["topic_id"] == str(FIRST)
     other = worker(broker.client_args, learnt, topic_id=OTHER)
-    message = rf"t-0: .*\n.*topic_id: {FIRST} in the checkpoint, {OTHER} now\n.* adopt {learnt}"
+    message = rf"t-all: .*\n.*topic_id: {FIRST} in the checkpoint, {OTHER} now\n.* adopt {learnt}"
     with pytest.raises(CheckpointError, match=message):
         run(other)
-    assert sorted(path.name for path in (learnt / "t-0").iterdir()) == before
+    assert sorted(path.name for path in (learnt / "t-all").iterdir()) == before
 
 
 def test_without_topic_ids_clusters_are_told_apart(broker, learnt):
@@ -113,7 +113,7 @@ def test_without_topic_ids_clusters_are_told_apart(broker, learnt):
     one._consumer.identity = lambda: {"cluster_id": "another"}
     with pytest.raises(CheckpointError, match=f"{identity['cluster_id']} .*, another now"):
         one.step(0.1)
-    one._learners.clear()
+    one._learner = None
     close(one)
 
 
@@ -140,8 +140,8 @@ def test_a_topic_that_changed_since_the_last_look_is_not_saved(broker, learnt, m
 
 def test_a_checkpoint_of_no_known_topic_goes_on_once_with_a_warning(broker, learnt, caplog):
     folder = CheckpointFolder(learnt)
-    epoch, checkpoint = folder.claim(("t", 0))
-    folder.save(("t", 0), epoch, checkpoint.model, checkpoint.offsets)
+    epoch, checkpoint = folder.claim(("t", None))
+    folder.save(("t", None), epoch, checkpoint.model, checkpoint.offsets)
     for _ in range(2):
         one = worker(broker.client_args, learnt, topic_id=OTHER)
         work(one, 10)
@@ -170,16 +170,17 @@ def test_a_signed_checkpoint_is_adopted_with_its_key(tmp_path):
     (tmp_path / "key").write_bytes(b"a key\n")
     (tmp_path / "other").write_bytes(b"another")
     signing = CheckpointFolder(tmp_path / "c", key=b"a key")
-    epoch, _ = signing.claim(("t", 0))
-    signing.save(("t", 0), epoch, LBP(budget=9), {("t", 0): 7}, identity={"topic_id": str(FIRST)})
-    folder = tmp_path / "c" / "t-0"
+    epoch, _ = signing.claim(("t", None))
+    offsets, identity = {("t", 0): 7}, {"topic_id": str(FIRST)}
+    signing.save(("t", None), epoch, LBP(budget=9), offsets, identity=identity)
+    folder = tmp_path / "c" / "t-all"
     assert "it is signed: give the file of its key" in adopt(folder, "--topic", "t").output
     other = adopt(folder, "--topic", "t", "--key-file", str(tmp_path / "other"))
     assert "not to be trusted" in other.output
-    assert signing.newest(("t", 0)).identity
+    assert signing.newest(("t", None)).identity
     assert adopt(folder, "--topic", "t", "--key-file", str(tmp_path / "key")).exit_code == 0
-    assert signing.newest(("t", 0)).identity == {}
-    assert signing.newest(("t", 0)).offsets == {("t", 0): 7}
+    assert signing.newest(("t", None)).identity == {}
+    assert signing.newest(("t", None)).offsets == {("t", 0): 7}
 
 
 def test_a_folder_without_checkpoints_is_named(tmp_path):
@@ -241,8 +242,8 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path)
     first = topic_id()
     one = worker(options, tmp_path, topic=topic)
     work(one, 10)
-    one._save_all()
-    checkpoint = CheckpointFolder(tmp_path).newest((topic, 0))
+    one._save_new()
+    checkpoint = CheckpointFolder(tmp_path).newest((topic, None))
     assert checkpoint.identity["topic_id"] == first
     assert checkpoint.leader_epochs == {(topic, 0): 0}
     admin.delete_topics([topic])
@@ -256,7 +257,7 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path)
     error = f"topic_id: {first} in the checkpoint, {topic_id()} now"
     with pytest.raises(CheckpointError, match=error):
         run(one)
-    after = CheckpointFolder(tmp_path).newest((topic, 0))
+    after = CheckpointFolder(tmp_path).newest((topic, None))
     assert encode(after.model) == encode(checkpoint.model)
     admin.delete_topics([topic])
     admin.close()
@@ -276,16 +277,21 @@ def test_a_log_without_the_leader_epoch_of_the_checkpoint_is_refused(
     assert one._consumer.position(place) == (10, 0)
     close(one)
     folder = CheckpointFolder(tmp_path)
-    epoch, old = folder.claim(place)
+    epoch, old = folder.claim((kafka_topic, None))
     assert old.leader_epochs == {place: 0}
     folder.save(
-        place, epoch, old.model, old.offsets, identity=old.identity, leader_epochs={place: 5}
+        (kafka_topic, None),
+        epoch,
+        old.model,
+        old.offsets,
+        identity=old.identity,
+        leader_epochs={place: 5},
     )
     produce(kafka_address, kafka_topic, values(10))
     other = worker(options, tmp_path, topic=kafka_topic, on_gap="skip")
     with pytest.raises(ConsumerError, match=r"messages from 0 to 20, .* at 10: .* other messages"):
         run(other)
-    assert folder.newest(place).offsets == {place: 10}
+    assert folder.newest((kafka_topic, None)).offsets[place] == 10
 
 
 def truncate(broker, topic, offset):

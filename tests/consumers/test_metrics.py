@@ -113,13 +113,14 @@ def test_metrics_survive_pickling():
 
 def test_the_line_for_the_log_leaves_out_what_is_not_known():
     assert Metrics("news").line() == (
-        "topic=news partition=all examples=0 unlabelled=0 mistakes=0 learn_seconds=0 dead_letters=0"
+        "topic=news partition=all examples=0 unlabelled=0 mistakes=0 learn_seconds=0 jumps=0 "
+        "dead_letters=0"
     )
     metrics = counted([True, False, False])
     metrics.supports, metrics.updates, metrics.lag = 10, 12, 0
     assert metrics.line() == (
         "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 windowed_error=0.333333 "
-        "supports=10 updates=12 lag=0 learn_seconds=1.5 dead_letters=0"
+        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0"
     )
     assert repr(metrics) == f"<Metrics {metrics.line()}>"
 
@@ -134,6 +135,7 @@ def test_the_log_in_json_has_what_is_known():
         "mistakes": 1,
         "windowed_error": 0.333333,
         "learn_seconds": 1.5,
+        "jumps": 0,
         "dead_letters": 0,
     }
 
@@ -167,6 +169,7 @@ def samples(text):
 def test_prometheus_gets_every_count():
     worker = worker_of_two()
     worker.connections, worker.trouble = lambda: 2, {("news", 0): "No space left on device"}
+    worker.forced_steps, worker.models[0].jumps = lambda: 4, 5
     with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
     other = ('ne"w\\s\n', "all")
@@ -179,6 +182,9 @@ def test_prometheus_gets_every_count():
         ("drift_alive",): 1,
         ("drift_ready",): 0,
         ("drift_rebalances_total",): 3,
+        ("drift_forced_steps_total",): 4,
+        ("drift_jumps_total", "news", "0"): 5,
+        ("drift_jumps_total", *other): 0,
         ("drift_examples_total", "news", "0"): 4,
         ("drift_unlabelled_total", "news", "0"): 0,
         ("drift_mistakes_total", "news", "0"): 1,
@@ -251,6 +257,7 @@ def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
             assert set(samples(answer.read().decode())) == {
                 ("drift_poll_seconds_total",),
                 ("drift_rebalances_total",),
+                ("drift_forced_steps_total",),
                 ("drift_partitions",),
                 ("drift_broker_connections",),
                 ("drift_checkpoint_failing",),

@@ -237,7 +237,7 @@ def test_avro_of_others_is_read(codec):
 
 
 def test_the_page_sends_what_is_read(registry, codec, broker):
-    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "kafka_messages.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     [code] = [block for block in blocks if "SchemaCodec" in block]
     broker.create_topic("orders")

@@ -4,6 +4,7 @@ import errno
 import json
 import threading
 import time
+from concurrent.futures import wait
 from contextlib import nullcontext
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -14,6 +15,7 @@ from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
@@ -21,7 +23,13 @@ from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Outgoing, Position
 from drift.consumers.replay import Replay
-from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
+from drift.errors import (
+    CheckpointError,
+    ConsumerError,
+    FencedError,
+    ParameterError,
+    UnavailableError,
+)
 from drift.models import LBP, RBP
 from drift.testing import Abort, Aborted, produce
 from tests.consumers.stepping import close, run, until
@@ -42,6 +50,8 @@ from tests.consumers.test_workarounds import Latin
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
 #: machine needs, and has whoever comes into a group after somebody else wait as long.
 SESSION, SHORT = 8000, 2000
+#: What the one model learns.
+ALL = ("t", None)
 POISON = {7: b"{", 40: b'{"features": {"a": "Rome"}}', 41: None, 90: b'{"features": 1}'}
 
 
@@ -55,16 +65,29 @@ def values(n=200, seed=0):
 
 
 def loop(model, messages):
-    """What a plain loop over the log learns."""
+    """What a plain loop over messages learns; its predictions by position."""
     codec = JsonCodec()
     predictions = {}
-    for offset, value in enumerate(messages):
-        if offset in POISON:
+    for message in messages:
+        if message.value in POISON.values():
             continue
-        example = codec.decode(value)
-        predictions[offset] = model.predict_one(example.features)
+        example = codec.decode(message.value)
+        predictions[str(message.position)] = model.predict_one(example.features)
         model.learn_one(example.features, example.label)
     return predictions
+
+
+def in_turn(broker):
+    """The messages of the topic in the order of their times, as they were there from the first."""
+    with Reader("t", broker.client_args) as reader:
+        messages = list(reader.read(reader.ends()))
+    latest = {}
+    keyed = []
+    for message in sorted(messages, key=lambda one: one.position):
+        _, partition, offset = message.position
+        latest[partition] = max(latest.get(partition, 0), message.timestamp)
+        keyed.append((latest[partition], partition, offset, message))
+    return [message for *_, message in sorted(keyed)]
 
 
 def worker(broker, folder, group="g", session=SESSION, **options):
@@ -92,14 +115,14 @@ def work(one, count, limit=600):
     for _ in range(limit):
         taken += one.step(0.1)
         if taken >= count:
+            one._end_save()  # which a thread of its own writes
             return taken
     raise AssertionError(f"{taken} of {count} messages in {limit} steps")
 
 
 def finish(one):
     """Step until both partitions are learnt to their end."""
-    learners = one._learners
-    until(one, lambda: [n for own in learners.values() for n in own.offsets.values()] == [200, 200])
+    until(one, lambda: one._learner and [*one._learner.offsets.values()] == [200, 200])
     close(one)
 
 
@@ -121,13 +144,13 @@ def topics(broker):
     return broker
 
 
-def assert_exact(folder):
-    for partition in range(2):
-        plain = LBP(budget=9)
-        loop(plain, list(values(seed=partition)))
-        newest = CheckpointFolder(folder).newest(("t", partition))
-        assert newest.offsets == {("t", partition): 200}
-        assert encode(newest.model) == encode(plain)
+def assert_exact(broker, folder):
+    plain = LBP(budget=9)
+    loop(plain, in_turn(broker))
+    newest = CheckpointFolder(folder).newest(ALL)
+    assert newest.offsets == {("t", 0): 200, ("t", 1): 200}
+    assert encode(newest.model) == encode(plain)
+    assert newest.metrics["examples"] == 400 - 2 * len(POISON)
 
 
 def everything(broker, topic):
@@ -143,24 +166,20 @@ def everything(broker, topic):
 def assert_published(broker):
     """Each prediction of a plain loop was sent, whether once or again, and each dead letter."""
     got = {(r.key.decode(), json.loads(r.value)["predicted"]) for r in everything(broker, "out")}
-    expected = set()
-    for partition in range(2):
-        predictions = loop(LBP(budget=9), list(values(seed=partition)))
-        expected |= {(f"t:{partition}:{offset}", p) for offset, p in predictions.items()}
-    assert got == expected
+    assert got == set(loop(LBP(budget=9), in_turn(broker)).items())
     letters = [(dict(letter.headers), letter.value) for letter in everything(broker, "dead")]
     assert {(int(h["drift.partition"]), int(h["drift.offset"]), v) for h, v in letters} == {
         (partition, offset, value) for partition in range(2) for offset, value in POISON.items()
     }
 
 
-def test_each_partition_is_learnt_as_by_a_plain_loop(topics, tmp_path):
+def test_a_topic_is_learnt_as_by_a_plain_loop(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
-    assert sum(metrics.examples for metrics in one.metrics.models) == 400 - 2 * len(POISON)
-    assert all(metrics.lag == 0 for metrics in one.metrics.models)
+    [metrics] = one.metrics.models
+    assert (metrics.examples, metrics.lag) == (400 - 2 * len(POISON), 0)
     close(one)
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert_published(topics)
 
 
@@ -171,7 +190,7 @@ def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
     close(one)
     other = worker(topics, tmp_path, "later", start=None)
     finish(other)
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
 
 
 FIRST = [*CLAIM_POINTS, "checkpoint.begun", "checkpoint.synced", "checkpoint.recorded"]
@@ -187,11 +206,12 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     # At the first checkpoint it counts that there is no offset in the group yet.
     same = ("g", SHORT) if point in CHECKPOINT_POINTS and count == 1 else None
     one = worker(topics, tmp_path, *(same or ()), checkpoint_every=50, producer=slow)
+    one._consumer.consumer.config["max_poll_records"] = 60
     with Abort(point, count=count), pytest.raises(Aborted):
         work(one, 400)
     kill(one)
     finish(worker(topics, tmp_path, *(same or ("later",))))
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert_published(topics)
 
 
@@ -208,8 +228,9 @@ def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_pa
     work(one, 3)
     close(one)
     plain = LBP(budget=9)
-    loop(plain, [first, second])
-    assert encode(CheckpointFolder(tmp_path).newest(("t", 0)).model) == encode(plain)
+    for example in map(JsonCodec().decode, (first, second)):
+        plain.learn_one(example.features, example.label)
+    assert encode(CheckpointFolder(tmp_path).newest(ALL).model) == encode(plain)
     with Reader("dead", broker.client_args) as dead, Reader("t", broker.client_args) as topic:
         [(letter, replayed)] = Replay(dead, topic)
     assert (letter.key, letter.value) == (b"key", first)
@@ -225,11 +246,11 @@ def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path,
     one._consumer.consumer.config["max_poll_records"] = 60
     work(one, 400)
     close(one)  # which commits the last offsets to Kafka
-    *_, newest = sorted((tmp_path / "t-0").glob("checkpoint-*"))
+    *_, newest = sorted((tmp_path / "t-all").glob("checkpoint-*"))
     newest.write_bytes(newest.read_bytes()[:-1])
-    assert CheckpointFolder(tmp_path).newest(("t", 0)).offsets[("t", 0)] < 200
+    assert sum(CheckpointFolder(tmp_path).newest(ALL).offsets.values()) < 400
     finish(worker(topics, tmp_path, session=SHORT))
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert "; going back to " in caplog.text
 
 
@@ -247,13 +268,32 @@ def test_a_message_that_comes_again_is_passed_over():
     assert (learner.offsets, learner.since_checkpoint) == ({("t", 0): 2}, 2)
 
 
-def test_one_model_over_all_partitions(topics, tmp_path):
-    one = worker(topics, tmp_path, single=True)
-    work(one, 400)
+def test_one_partition_is_learnt_alone(topics, tmp_path):
+    one = worker(topics, tmp_path, partition=1)
+    work(one, 200)
     close(one)
-    newest = CheckpointFolder(tmp_path).newest(("t", None))
-    assert newest.offsets == {("t", 0): 200, ("t", 1): 200}
-    assert newest.metrics["examples"] == 400 - 2 * len(POISON)
+    newest = CheckpointFolder(tmp_path).newest(("t", 1))
+    assert newest.offsets == {("t", 1): 200}
+    assert newest.metrics["examples"] == 200 - len(POISON)
+    assert [folder.name for folder in tmp_path.iterdir()] == ["t-1"]
+
+
+def test_a_partition_that_is_not_there_is_refused(topics, tmp_path):
+    one = worker(topics, tmp_path, partition=2)
+    with pytest.raises(ConsumerError, match="t has no partition 2, it has 2: give one below"):
+        work(one, 1)
+    one._close()
+
+
+def test_models_of_single_partitions_are_refused(topics, tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    epoch, _ = folder.claim(("t", 1))
+    folder.save(("t", 1), epoch, LBP(budget=9), {("t", 1): 7})
+    one = worker(topics, tmp_path)
+    with pytest.raises(CheckpointError, match="models of single partitions, t-1, and one learns"):
+        work(one, 1)
+    one._close()
+    assert folder.newest(("t", 1)).offsets == {("t", 1): 7}
 
 
 def test_a_first_start_has_to_say_where(topics, tmp_path):
@@ -273,7 +313,7 @@ def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path
     for partition in range(2):
         produce(broker, "t", values(seed=partition), partition)
     finish(one)
-    assert_exact(tmp_path)
+    assert CheckpointFolder(tmp_path).newest(ALL).metrics["examples"] == 400 - 2 * len(POISON)
 
 
 def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
@@ -286,24 +326,20 @@ def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
     other._close()
 
 
-def test_one_model_goes_back_to_before_a_partition_came(topics, tmp_path):
-    one = worker(topics, tmp_path, single=True, session=SHORT)
-    work(one, 400)
-    close(one)
+@pytest.mark.parametrize("start", [None, "latest", "earliest"])
+def test_a_partition_that_is_added_begins_at_its_beginning(topics, tmp_path, start):
     folder = CheckpointFolder(tmp_path)
-    epoch, _ = folder.claim(("t", None))
-    folder.save(("t", None), epoch, LBP(budget=9), {("t", 0): 0})
-    refused = worker(topics, tmp_path, single=True, session=SHORT, start=None)
-    with pytest.raises(ConsumerError, match=r"t:1 has been learnt up to 200, .* earliest message"):
-        work(refused, 1)
-    refused._close()
-    other = worker(topics, tmp_path, single=True, session=SHORT)
-    finish(other)
-    assert folder.newest(("t", None)).metrics["examples"] == 400 - 2 * len(POISON)
+    epoch, _ = folder.claim(ALL)
+    folder.save(ALL, epoch, LBP(budget=9), {("t", 0): 200})
+    one = worker(topics, tmp_path, start=start)
+    finish(one)
+    newest = folder.newest(ALL)
+    assert newest.offsets == {("t", 0): 200, ("t", 1): 200}
+    assert newest.metrics["examples"] == 200 - len(POISON)
 
 
 def test_one_model_knows_all_its_partitions_from_its_first_checkpoint(topics, tmp_path):
-    one = worker(topics, tmp_path, single=True)
+    one = worker(topics, tmp_path)
     work(one, 1)
     first = min((tmp_path / "t-all").glob("checkpoint-*"))
     assert from_bytes(load(first)).offsets == {("t", 0): 0, ("t", 1): 0}
@@ -323,9 +359,9 @@ def test_any_river_model_is_learnt(topics, tmp_path):
     checkpoints, clients = CheckpointFolder(tmp_path), topics.client_args
     options = WorkerOptions(topic="t", group="h", start="latest")
     one = Worker(RBP(5, seed=1), checkpoints, clients, options)
-    until(one, lambda: len(one._learners) == 2)
+    until(one, lambda: one.metrics.partitions == 2)
     close(one)
-    assert CheckpointFolder(tmp_path).newest(("t", 1)).offsets == {("t", 1): 200}
+    assert CheckpointFolder(tmp_path).newest(ALL).offsets == {("t", 0): 200, ("t", 1): 200}
 
 
 def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
@@ -341,10 +377,9 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     monkeypatch.setattr(one._producer, "send", fail)
     with pytest.raises(RuntimeError, match="broken"):
         run(one)
-    interrupted = "t", sent[49]
-    assert CheckpointFolder(tmp_path).newest(interrupted).offsets == {interrupted: 0}
+    assert CheckpointFolder(tmp_path).newest(ALL).offsets == {("t", 0): 0, ("t", 1): 0}
     finish(worker(topics, tmp_path, "later"))
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
 
 
 def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_path, monkeypatch):
@@ -352,14 +387,14 @@ def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_
     poll = one._consumer.poll
 
     def fail(seconds):
-        if sum(sum(learner.offsets.values()) for learner in one._learners.values()) == 400:
+        if one._learner and sum(one._learner.offsets.values()) == 400:
             raise ConsumerError("kafka-python cannot read a message")
         return poll(seconds)
 
     monkeypatch.setattr(one._consumer, "poll", fail)
     with pytest.raises(ConsumerError, match="cannot read a message"):
         run(one)
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert_published(topics)
 
 
@@ -378,8 +413,8 @@ def test_what_the_broker_never_answered_is_sent_again(
 
     monkeypatch.setattr(one._producer, "flush", fail)
     finish(one)
-    assert caplog.text.count("going back to the checkpoints") == len(failing)
-    assert_exact(tmp_path)
+    assert caplog.text.count("going back to the checkpoint") == len(failing)
+    assert_exact(topics, tmp_path)
     assert_published(topics)
 
 
@@ -392,9 +427,9 @@ def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
     with monkeypatch.context() as patch:
         patch.setattr(one._producer, "flush", flush)
         close(one)
-    assert "what was learnt since the checkpoints is learnt again" in caplog.text
+    assert "what was learnt since the checkpoint is learnt again" in caplog.text
     finish(worker(topics, tmp_path, session=SHORT))
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert_published(topics)
 
 
@@ -431,9 +466,9 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     work(other, 350)
     close(other)
     assert "t:1: 50 messages are gone, going on at 250" in caplog.text
-    newest = CheckpointFolder(tmp_path).newest(("t", 1))
-    assert newest.offsets == {("t", 1): 400}
-    assert newest.metrics["examples"] == 350 - len(POISON) - sum(o >= 50 for o in POISON)
+    newest = CheckpointFolder(tmp_path).newest(ALL)
+    assert newest.offsets == {("t", 0): 400, ("t", 1): 400}
+    assert newest.metrics["examples"] == 750 - 3 * len(POISON) - sum(o >= 50 for o in POISON)
 
 
 @pytest.mark.parametrize(
@@ -457,35 +492,37 @@ def test_settings_that_cannot_work_are_refused(broker, tmp_path, options, messag
 
 def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
     one = worker(topics, tmp_path, start="latest")
-    until(one, lambda: len(one._learners) == 2)
+    until(one, lambda: one.metrics.partitions == 2)
     close(one)
     assert "t:1 begins at its end, 200, as was asked for: 200 messages before" in caplog.text
 
 
 def test_lag_is_that_of_all_partitions(topics, tmp_path):
-    one = worker(topics, tmp_path, single=True)
+    one = worker(topics, tmp_path)
     work(one, 400)
-    (learner,) = one._learners.values()
-    assert learner.metrics.lag == 0
+    metrics = one._learner.metrics
+    assert metrics.lag == 0
     for partition, count in ((0, 3), (1, 4)):
         produce(topics, "t", values(count), partition)
     one._consumer.consumer.config["max_poll_records"] = 1
     work(one, 1)
-    assert 0 < learner.metrics.lag <= 6
+    assert 0 < metrics.lag <= 6
     close(one)
 
 
-def test_everything_is_saved_every_so_many_seconds(topics, tmp_path, monkeypatch):
+def test_the_model_is_saved_every_so_many_seconds_or_messages(topics, tmp_path, monkeypatch):
     one = worker(topics, tmp_path, checkpoint_every=30, checkpoint_seconds=60)
-    begun, saves = one._saved, []
+    work(one, 400)
+    close_to, saves = one._saved, []
     with monkeypatch.context() as patch:
-        patch.setattr(one, "_save_all", saves.append)
-        for seconds in (30, 59, 61, 90, 122):
-            clock = SimpleNamespace(monotonic=lambda now=begun + seconds: now)
+        patch.setattr(one, "_begin_save", lambda: saves.append(one._learner.since_checkpoint))
+        for seconds, taken in ((30, 29), (30, 30), (59, 1), (61, 0), (62, 1), (121, 29), (122, 1)):
+            one._learner.since_checkpoint = taken
+            clock = SimpleNamespace(monotonic=lambda now=close_to + seconds: now)
             patch.setattr("drift.consumers.worker.time", clock)
             one._save_due()
-    assert saves == [30, 30, 1, 30, 1]
-    one._close()
+    assert saves == [30, 29]
+    close(one)
 
 
 def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
@@ -493,9 +530,11 @@ def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
     work(one, 400)
     monkeypatch.setattr(one._consumer, "position", lambda place: (203, 0))
     one.step(0.1)
+    one._end_save()
     monkeypatch.undo()
-    newest = CheckpointFolder(tmp_path).newest(("t", 0))
-    assert (newest.offsets, newest.metrics["examples"]) == ({("t", 0): 203}, 200 - len(POISON))
+    newest = CheckpointFolder(tmp_path).newest(ALL)
+    assert newest.offsets == {("t", 0): 203, ("t", 1): 203}
+    assert newest.metrics["examples"] == 400 - 2 * len(POISON)
     kill(one)
 
 
@@ -503,9 +542,25 @@ def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path):
     one = worker(topics, tmp_path, checkpoint_every=30)
     one._consumer.consumer.config["max_poll_records"] = 60
     work(one, 120)
-    CheckpointFolder(tmp_path).claim(("t", 0))
+    CheckpointFolder(tmp_path).claim(ALL)
     finish(one)
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
+
+
+def test_a_worker_goes_on_whose_checkpoint_is_refused_while_it_learns(topics, tmp_path):
+    one = worker(topics, tmp_path, checkpoint_every=30)
+    one._consumer.consumer.config["max_poll_records"] = 60
+    work(one, 60)
+    install("checkpoint.half-written", lambda: CheckpointFolder(tmp_path).claim(ALL))
+    try:
+        while one._saving is None:
+            one.step(0.1)
+        wait([one._saving.written])
+    finally:
+        remove("checkpoint.half-written")
+    assert isinstance(one._saving.written.exception(), FencedError)
+    finish(one)
+    assert_exact(topics, tmp_path)
 
 
 def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_path):
@@ -527,30 +582,31 @@ def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_pa
     finally:
         remove("checkpoint.half-written")
     finish(one)
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert (one.metrics.trouble, one.metrics.partitions) == ({}, 2)
 
 
-def test_a_partition_that_is_saved_hides_no_trouble_of_another(topics, tmp_path, monkeypatch):
-    def save(folder, key, *args, **kwargs):
-        if key == ("t", 1):
-            raise CheckpointError("t-1: No space left on device")
-        return saved(folder, key, *args, **kwargs)
+def test_a_full_disk_stops_no_learning_and_is_told(topics, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise CheckpointError("t-all: No space left on device")
 
-    saved = CheckpointFolder.save
-    one = worker(topics, tmp_path, checkpoint_seconds=0)
-    work(one, 1)
-    monkeypatch.setattr(CheckpointFolder, "save", save)
-    for learner in one._learners.values():
-        learner.since_checkpoint = 1
-    one.step(0.1)
-    assert one.metrics.trouble == {("t", 1): "t-1: No space left on device"}
-    assert one.metrics.problems() == ["no checkpoint: t-1: No space left on device"]
-    one._drop(("t", 1))
-    one.assignment.lose([("t", 1)])
-    one.step(0.1)
-    assert one.metrics.problems() == []
-    kill(one)
+    one = worker(topics, tmp_path, checkpoint_seconds=0, checkpoint_every=1)
+    until(one, lambda: one.metrics.partitions == 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionFolder, "write", full)
+        work(one, 400)
+        one._end_save()
+        assert one.metrics.problems() == ["no checkpoint: t-all: No space left on device"]
+    assert one._learner.since_checkpoint
+    close(one)
+    assert one.metrics.trouble == {}
+    assert_exact(topics, tmp_path)
+    # What was learnt meanwhile is in the order of the checkpoint that was written at last.
+    runs = read_order(tmp_path / "t-all", CheckpointFolder(tmp_path).newest(ALL).id)
+    assert {place: max(run.get(place, 0) for run in runs) for place in (("t", 0), ("t", 1))} == {
+        ("t", 0): 200,
+        ("t", 1): 200,
+    }
 
 
 def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, monkeypatch):
@@ -610,12 +666,12 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     monkeypatch.setattr(PartitionFolder, "claim", claim)
     one = worker(topics, tmp_path, session=SHORT)
     finish(one)
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert caplog.text.count("tried again") == 1
     claims.clear()
     idle = worker(topics, tmp_path, session=SHORT)
     until(idle, lambda: idle.metrics.partitions == 2)
-    assert len(claims) > 4
+    assert len(claims) == 4
     assert idle.metrics.problems() == []  # though there is nothing to save
     close(idle)
     claims.clear()
@@ -634,36 +690,14 @@ def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
     assert one._consumer.consumer.config["max_poll_records"] > len(messages)
     end = time.monotonic() + 60
-    while not one._learners or one._learners["t", 0].offsets["t", 0] < len(messages):
+    while not one._learner or one._learner.offsets.get(("t", 0), 0) < len(messages):
         assert one.step(0.1) <= 1
         assert time.monotonic() < end
     plain, codec = LBP(budget=9), JsonCodec()
     for example in map(codec.decode, messages):
         plain.learn_one(example.features, example.label)
-    assert encode(one._learners["t", 0].model) == encode(plain)
+    assert encode(one._learner.model) == encode(plain)
     close(one)
-
-
-def test_the_patience_is_that_of_all_partitions_and_none_is_left_behind(
-    topics, tmp_path, monkeypatch
-):
-    one, now = worker(topics, tmp_path), [0.0]
-    take = Learner.take
-
-    def slow(*given):
-        now[0] += 10.0
-        return take(*given)
-
-    monkeypatch.setattr(Learner, "take", slow)
-    clock = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("drift.consumers.worker.time", clock)
-    end = time.monotonic() + 60
-    while sum(one.metrics.models[n].examples for n in range(len(one.metrics.models))) < 40:
-        assert one.step(0.1) <= 4  # of 10 s each, in 30 s
-        assert time.monotonic() < end
-    assert all(metrics.examples > 5 for metrics in one.metrics.models)
-    monkeypatch.undo()
-    kill(one)
 
 
 def test_the_patience_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
@@ -685,39 +719,22 @@ def test_a_broker_that_is_silent_while_partitions_are_taken_over_is_waited_for(
 
     monkeypatch.setattr(one._consumer.consumer, "committed", committed)
     finish(one)
-    assert_exact(tmp_path)
+    assert_exact(topics, tmp_path)
     assert caplog.text.count("the broker does not answer (KafkaTimeoutError: silence); tried") == 1
 
 
-def test_a_model_that_cannot_be_saved_keeps_no_other_from_it(topics, tmp_path, monkeypatch):
-    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
-    work(one, 400)
-    refused = []
-
-    def check(key, *_):
-        if not refused or key == refused[0]:
-            refused.append(key)
-            raise CheckpointError("another topic")
-
-    monkeypatch.setattr(one.folder, "check_identity", check)
-    with pytest.raises(CheckpointError, match="another topic"):
-        one._save_all()
-    folder = CheckpointFolder(tmp_path)
-    assert [refused[0], *refused] == [refused[0]] * 2
-    assert {p: folder.newest(("t", p)).offsets["t", p] for p in range(2)} == {
-        refused[0][1]: 0,
-        1 - refused[0][1]: 200,
-    }
-    kill(one)
-
-
-def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tmp_path):
-    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
-    work(one, 400)
-    listener = one._consumer.consumer._subscription.rebalance_listener
-    listener.on_partitions_lost({("t", 0)})
-    listener.on_partitions_revoked([("t", 1)])
-    folder = CheckpointFolder(tmp_path)
-    assert [folder.newest(("t", p)).offsets["t", p] for p in range(2)] == [0, 200]
-    assert not one._learners
-    kill(one)
+def test_a_model_that_is_lost_is_not_saved_and_one_that_goes_is(topics, tmp_path):
+    for lost in (True, False):
+        folder = CheckpointFolder(tmp_path / str(lost))
+        one = worker(
+            *(topics, folder.path, f"later-{lost}"),
+            checkpoint_every=10**6,
+            checkpoint_seconds=10**6,
+        )
+        work(one, 400)
+        listener = one._consumer.consumer._subscription.rebalance_listener
+        called = listener.on_partitions_lost if lost else listener.on_partitions_revoked
+        called([("t", 0), ("t", 1)])
+        assert set(folder.newest(ALL).offsets.values()) == {0 if lost else 200}
+        assert one._learner is None
+        kill(one)

@@ -1,159 +1,222 @@
-"""Labels that come later, from the words of docs/kafka_labels.md: by lists, over the whole logs."""
+"""Labels that come later, from the words of docs/kafka_labels.md: by lists, record after record."""
 
-import json
-import math
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 
+from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import JsonCodec
 from drift.errors import MessageError
+from tests.consumers.twin_order import times
+
+__all__ = ["Lists", "Twin", "learn"]
 
 
-def decoded(log, decode):
-    """The log with its examples; None for what cannot be read."""
-    for offset, time, value in log:
-        try:
-            yield offset, time, value, decode(value)
-        except MessageError:
-            yield offset, time, value, None
+class Lists:
+    """Which features and labels wait, in the order in which they came.
+
+    Features are whatever has a `time` and a `size`, labels whatever has a `time` and a `label`.
+    """
+
+    def __init__(self, options):
+        self.options = options
+        self.waiting, self.silent, self.early, self.done = [], [], [], []
+        self.counts = Counter()
+        self.at = -1  # the time of the last features
+
+    def features(self, name, features):
+        """Features come: return the label that waited for them."""
+        for one in self.early:
+            if one[0] == name:
+                self.early.remove(one)
+                self.done.append((name, features.time))
+                self.counts["learnt"] += 1
+                return one[1]
+        if name in [known for known, _ in self.waiting + self.silent + self.done]:
+            self.counts["repeated"] += 1
+            return None
+        self.waiting.append((name, features))
+        while (
+            len(self.waiting + self.silent) > self.options.pending
+            or self.size > self.options.pending_bytes
+        ):
+            if self.silent:
+                self.silent.pop(0)
+            else:
+                self.waiting.pop(0)
+                self.counts["evicted"] += 1
+        return None
+
+    @property
+    def size(self):
+        return sum(one.size for _, one in self.waiting + self.silent)
+
+    def label(self, name, label):
+        """A label comes: return what becomes of it, and the features that it is of."""
+        for rows, outcome in ((self.waiting, "learnt"), (self.silent, "corrected")):
+            for one in rows:
+                if one[0] == name:
+                    rows.remove(one)
+                    self.done.append((name, label.time))
+                    if outcome == "corrected" and label.label == self.options.silence:
+                        self.counts["confirmed"] += 1
+                        return "confirmed", None
+                    self.counts[outcome] += 1
+                    return outcome, one[1]
+        if name in [known for known, _ in self.done + self.early]:
+            self.counts["duplicate"] += 1
+            return "duplicate", None
+        self.early.append((name, label))
+        return "early", None
+
+    def orphans(self, time=None):
+        """Labels that are given up: at features of a time, or None as a label came."""
+        self.at = self.at if time is None else time
+        found = []
+        while self.early and (
+            self.early[0][1].time + 1000 * self.options.grace < self.at
+            or len(self.early) > self.options.pending
+        ):
+            found.append(self.early.pop(0)[1])
+            self.counts["orphan"] += 1
+        return found
+
+    def ages(self, time):
+        """What a label of this time makes too old: return what is learnt by its silence."""
+        options, found = self.options, []
+        patience = 1000 * (options.max_age if options.after is None else options.after)
+        while self.waiting and self.waiting[0][1].time + patience < time:
+            name, one = self.waiting.pop(0)
+            if options.silence is None:
+                self.counts["expired"] += 1
+            else:
+                self.counts["silent"] += 1
+                self.silent.append((name, one))
+                found.append(one)
+        known = 1000 * options.max_age
+        if options.after is not None:
+            known = max(known, 1000 * options.correct_for)
+            patience += 1000 * options.correct_for
+            while self.silent and self.silent[0][1].time + patience < time:
+                self.silent.pop(0)
+        while self.done and (len(self.done) > options.pending or self.done[0][1] + known < time):
+            self.done.pop(0)
+        return found
+
+
+class _Features:
+    def __init__(self, message, time, x, predicted):
+        self.message, self.time, self.x, self.predicted = message, time, x, predicted
+        self.size = len(message.value) + sum(len(n) + len(v or b"") for n, v in message.headers)
+
+
+class _Label:
+    def __init__(self, message, time, example):
+        self.message, self.time = message, time
+        self.label, self.weight = example.label, example.weight
 
 
 class Twin:
-    """What becomes of two logs.
+    """A model, and what becomes of records that are taken in some order.
 
-    `learnt_by` has, after each label, the number of examples that had been learnt. `headers` are
-    the bytes of those of features by offset.
+    Attributes
+    ----------
+    predictions
+        Label and score by position, of all features that could be read.
+    dead, orphans
+        Positions of what could not be learnt, and of labels that found no features.
     """
 
-    def __init__(self, features, labels, options, given_up=(), *, codec=None, headers=None):
-        self.codec = codec or JsonCodec()
-        self.features = list(decoded(features, self.codec.decode))
-        self.options, self.given_up = options, set(given_up)
-        self.kept = {}  # [offset, time, value or None] by id, as they came
-        self.headers = headers or {}
-        self.size = 0  # of all values and their headers
-        self.counts, self.orphans, self.refused = Counter(), [], []
-        self.learnt, self.learnt_by = [], []
-        self.read, self.at = 0, -1
-        now = -1
-        self.labels_end = 0
-        for offset, time, value, example in decoded(labels, self.codec.decode_label):
-            now = max(now, time)
-            # Times in the order of offsets never fall.
-            while self.kept and self.oldest()[1] < now - 1000 * options.max_age:
-                self.drop("expired")
-            if example is not None and not self.wait(offset, time, example.id):
-                return
-            self.labels_end = offset + 1
-            self.finish(offset, value, example)
-            self.learnt_by.append((offset + 1, len(self.learnt)))
+    def __init__(self, options, model, codec=None, *, with_scores=True):
+        self.options, self.model, self.codec = options, model, codec or JsonCodec()
+        self.with_scores = with_scores  # which a model may note that it was asked for
+        self.join = Lists(options)
+        self.stamps = defaultdict(list)
+        self.offsets = {}
+        self.predictions, self.dead, self.orphans = {}, [], []
+        self.examples = self.mistakes = self.unlabelled = 0
 
-    def oldest(self):
-        return next(iter(self.kept.values()))
-
-    def drop(self, why):
-        offset, _, value = self.kept.pop(next(iter(self.kept)))
-        self.size -= 0 if value is None else self.size_of(offset, value)
-        self.counts[why] += value is not None
-
-    def size_of(self, offset, value):
-        return len(value) + self.headers.get(offset, 0)
-
-    def wait(self, offset, time, name):
-        """Read features until they have an id, or their log is beyond the label's grace."""
-        while name not in self.kept:
-            if self.at > time + 1000 * self.options.grace:
-                return True
-            if (offset, self.features[self.read - 1][0] + 1 if self.read else 0) in self.given_up:
-                return True
-            if self.read == len(self.features):
-                return False
-            self.take(*self.features[self.read])
-            self.read += 1
-        return True
-
-    def take(self, offset, time, value, example):
-        self.at = max(self.at, time)
-        if example is None or example.id is None:
+    def take(self, message):
+        """Take the next record; one that was taken is passed over."""
+        place = tuple(message.position[:2])
+        if message.position.offset < self.offsets.get(place, 0):
             return
-        if example.id in self.kept:
-            self.counts["repeated"] += 1
-            return
-        self.kept[example.id] = [offset, self.at, value]
-        self.size += self.size_of(offset, value)
-        while len(self.kept) > self.options.pending or self.size > self.options.pending_bytes:
-            self.drop("evicted")
-
-    def finish(self, offset, value, example):
-        if example is None:
-            self.counts["refused"] += 1
-            self.refused.append((offset, value))
-            return
-        found = self.kept.get(example.id)
-        if found is None:
-            self.counts["orphan"] += 1
-            self.orphans.append((offset, value))
-        elif found[2] is None:
-            self.counts["duplicate"] += 1
+        self.offsets[place] = message.position.offset + 1
+        self.stamps[place].append(message.timestamp)
+        time = times(self.stamps[place], 1000 * self.options.max_jump)[-1]
+        if place[0] == self.options.labels:
+            for one in self.join.ages(time):
+                self.learn(one, self.options.silence, None)
+            self.label(message, time)
         else:
-            self.counts["learnt"] += 1
-            x = self.codec.decode(found[2]).features
-            self.learnt.append((x, example.label, example.weight))
-            self.size -= self.size_of(found[0], found[2])
-            found[2] = None
+            self.orphans += [one.message.position for one in self.join.orphans(time)]
+            self.features(message, time)
 
-    def models(self, model, after):
-        """Yield a number of `after` with the model that has learnt the labels before it."""
-        done = upto = 0
-        marks = deque(self.learnt_by)
-        for offset in sorted(after):
-            while marks and marks[0][0] <= offset:
-                upto = marks.popleft()[1]
-            for x, y, w in self.learnt[done:upto]:
-                learn(model, x, y, w)
-            done = max(done, upto)
-            yield offset, model
+    def features(self, message, time):
+        example = self.read(self.codec.decode, message)
+        if example is None:
+            return
+        predicted = self.model.predict_one(example.features)
+        self.predictions[message.position] = (
+            predicted,
+            self.with_scores and self.model.decision_function_one(example.features),
+        )
+        self.unlabelled += 1
+        if example.id is not None:
+            one = _Features(message, time, example.features, predicted)
+            label = self.join.features(example.id, one)
+            if label is not None:
+                self.learn(one, label.label, label.weight)
 
-    def model(self, model):
-        """Return a model after all."""
-        for one in self.learnt:
-            learn(model, *one)
-        return model
+    def label(self, message, time):
+        example = self.read(self.codec.decode_label, message)
+        if example is None:
+            return
+        label = _Label(message, time, example)
+        outcome, found = self.join.label(example.id, label)
+        self.orphans += [one.message.position for one in self.join.orphans()]
+        if found is not None:
+            self.learn(found, label.label, label.weight, is_new=outcome == "learnt")
 
-    def followed(self, model, predictions):
-        """Return a model that notes what it predicts, after all; of each offset the last counts.
+    def read(self, decode, message):
+        try:
+            return decode(message.value, message.headers)
+        except MessageError:
+            self.dead.append(message.position)
+            return None
 
-        `predictions` are offsets and the `labels_learnt` of what was sent, in the order of that.
-        """
-        made = defaultdict(list)
-        for offset, after in dict(predictions).items():
-            made[after].append(offset)
-        xs = {offset: example.features for offset, _, _, example in self.features if example}
-        for after, one in self.models(model, {*made, math.inf}):
-            for offset in sorted(made[after]):
-                one.predict_one(xs[offset])
-        return model
+    def learn(self, one, label, weight, *, is_new=True):
+        learn(self.model, one.x, label, weight)
+        self.examples += is_new
+        self.mistakes += is_new and one.predicted != label
 
-    def assert_joined(self, state):
-        """Compare with the state of a join, as a checkpoint has it."""
-        assert {k: n for k, n in state["counts"].items() if n} == dict(+self.counts)
-        assert [
-            (name, offset, time, kept and _text(kept).encode("latin-1"))
-            for name, offset, time, kept, _ in state["kept"]
-        ] == [(name, *one) for name, one in self.kept.items()]
-        assert state["offsets"][1] == self.labels_end
+    # --- what it is compared with ----------------------------------------------------------------
 
+    def assert_like(self, learner):
+        """Compare a learner, all that it is."""
+        assert learner.offsets == self.offsets
+        assert encode(learner.model) == encode(self.model)
+        self.assert_counted(learner.metrics.state())
+        join = learner.join
+        assert +join.counts == +self.join.counts
+        assert [*join._done.items()] == self.join.done
+        for rows, own in ((join._waiting, self.join.waiting), (join._silent, self.join.silent)):
+            assert [(name, *one.place, *one[1:4]) for name, one in rows.items()] == [
+                (name, *one.message.position, one.time, one.predicted) for name, one in own
+            ]
+        assert [(name, one.message.position) for name, one in join._early.items()] == [
+            (name, one.message.position) for name, one in self.join.early
+        ]
+        assert (join.pending, join._bytes) == (len(self.join.waiting), self.join.size)
 
-def _text(kept):
-    return kept if isinstance(kept, str) else kept[0]  # beside it are headers
+    def assert_counted(self, metrics):
+        """Compare what is counted across restarts."""
+        assert {name: count for name, count in metrics.items() if name != "recent"} == {
+            "examples": self.examples,
+            "mistakes": self.mistakes,
+            "unlabelled": self.unlabelled,
+            "dead_letters": len(self.dead),
+        }
 
 
 def learn(model, x, y, w):
+    """Have a model learn an example."""
     model.learn_one(x, y) if w is None else model.learn_one(x, y, w=w)
-
-
-def bodies(records):
-    """The predictions of a topic by key."""
-    found = {}
-    for record in records:
-        found.setdefault(record.key.decode(), []).append(json.loads(record.value))
-    return found

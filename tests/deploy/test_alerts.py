@@ -3,6 +3,7 @@
 The broker has compose.yaml's settings, the workers have worker.toml, Prometheus has prometheus.yml.
 """
 
+import itertools
 import json
 import os
 import re
@@ -38,7 +39,7 @@ pytestmark = [
 FASTER, PATIENCE = 120, 60
 EXAMPLE = b'{"features": {"a": 1, "b": %d}, "label": %s, "id": %d}'
 #: For a worker whose labels come later, on a topic of their own.
-LATE = {"group": "late", "labels": "clicks.labels", "timestamps": "create"}
+LATE = {"group": "late", "labels": "clicks.labels", "timestamps": "create", "grace": "1s"}
 
 
 def hastened(text):
@@ -263,13 +264,20 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
         lambda: {title: prometheus.values(query) for title, query in queries()},
     )
     assert prometheus.firing() == set()
-    for query, value in (("sum(drift_ready)", 3), ("sum(drift_partitions)", 5)):
+    for query, value in (("sum(drift_ready)", 2), ("sum(drift_partitions)", 5)):
         until(lambda q=query, v=value: prometheus.values(q) == [v], lambda q=query: q)
 
-    # A label without features.
-    send.to("clicks.labels", b'{"id": "later", "label": true}')
-    alerts.fire("DriftLabelsWait")
-    send.to("clicks", b'{"id": "later", "features": {"a": 1}}')
+    # Labels without features, which are given up as later features come.
+    numbers = itertools.count()
+
+    def labels_find_nothing():
+        number = next(numbers)
+        send.to("clicks.labels", b'{"id": "none-%d", "label": true}' % number)
+        send.to("clicks", b'{"id": "later-%d", "features": {"a": 1}}' % number)
+        return "DriftLabelsFindNothing" in prometheus.firing()
+
+    until(labels_find_nothing, lambda: prometheus.values("drift_orphans_total"))
+    alerts.fire("DriftLabelsFindNothing")
     alerts.resolve()
 
     # Poison, and more messages than slow workers can learn.

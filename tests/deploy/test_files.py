@@ -35,7 +35,7 @@ promtool = needs("promtool", "apt-get install prometheus")
 def exported():
     pytest.importorskip("prometheus_client")
     worker = WorkerMetrics()
-    worker.models = [Metrics("orders", 0)]
+    worker.models = [Metrics("orders")]
     with Exporter(worker) as exporter:
         families = list(exporter.registry.collect())
     return {family.name + "_total" * (family.type == "counter") for family in families}
@@ -158,8 +158,9 @@ def test_the_topics_that_workers_need_are_made(tmp_path):
 def test_the_probes_are_those_of_the_page():
     (container,) = load("kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"]
     assert container["ports"] == [{"name": "metrics", "containerPort": WORKER["metrics_port"]}]
-    for probe, path in {"livenessProbe": "/livez", "readinessProbe": "/readyz"}.items():
-        assert container[probe]["httpGet"] == {"path": path, "port": "metrics"}
+    for probe in ("livenessProbe", "readinessProbe"):
+        # Of /readyz a worker that stands by says no, and a rollout would wait for it for ever.
+        assert container[probe]["httpGet"] == {"path": "/livez", "port": "metrics"}
 
 
 def test_the_image_is_that_of_one_user_everywhere():

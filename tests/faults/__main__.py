@@ -31,7 +31,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of messages and faults")
     parser.add_argument("--seconds", type=float, default=60, help="how long faults come")
     parser.add_argument("--examples", type=int, default=50_000, help="messages, with the poison")
-    parser.add_argument("--single", action="store_true", help="one model over all partitions")
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--s3", action="store_true", help="checkpoints in an S3-compatible store")
     parser.add_argument("--keep", type=Path, help="leave checkpoints and logs in this folder")
@@ -42,9 +41,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.folder is None:
         return 0 if _report(parser, options).holds else 1
-    form = [name for name in ("single", "late", "s3") if getattr(options, name)]
+    form = [name for name in ("late", "s3") if getattr(options, name)]
     with RunFolder(options.folder).alone() as folder:
-        runs = Runs(folder, " ".join(form) or "each partition")
+        runs = Runs(folder, " ".join(form) or "labelled")
         is_due, holds = not options.total, runs.hold
         while is_due or (holds and runs.faults < options.total):
             options.seed = runs.next_seed(options.seed)
@@ -101,7 +100,6 @@ def _run(broker: Broker | str, root: Path, options: argparse.Namespace) -> Repor
             seed=options.seed,
             seconds=options.seconds,
             examples=options.examples,
-            single=options.single,
             late=options.late,
             s3=options.s3,
             tell=lambda seconds, done: progress.update(task, completed=seconds, done=done),

@@ -6,9 +6,7 @@ import heapq
 import json
 import os
 import random
-import threading
-import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from drift import streams
 from drift.consumers.codec import Example, JsonCodec
@@ -17,20 +15,7 @@ from drift.errors import MessageError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = [
-    "CODEC",
-    "GIVEN_UP",
-    "GRACE",
-    "PARTITIONS",
-    "POISON",
-    "Event",
-    "Feed",
-    "Numbered",
-    "codec",
-    "give_up",
-    "late",
-    "messages",
-]
+__all__ = ["PARTITIONS", "POISON", "Event", "Numbered", "codec", "late", "messages"]
 
 PARTITIONS = 3
 _POISON_SHARE = 0.02
@@ -39,14 +24,6 @@ _MAX_BYTES = 200_000
 #: Labels of features that there are, and what none is.
 _KNOWN_SHARE = 0.97
 _LABEL_POISON = (b"{", b'{"label": true}', b'{"id": 1}', b'{"id": 1, "label": "maybe"}')
-#: Of the codec: what it refuses, some of the poison has.
-CODEC: dict[str, Any] = {"labels": [True, False], "max_bytes": _MAX_BYTES}
-#: Offsets of each partition that a transaction takes which is given up: examples, and its mark.
-GIVEN_UP = 4
-#: Seconds by which a label may come before its features.
-GRACE = 5.0
-#: Seconds between messages until a feed hastens.
-_CALM = 0.025
 #: Examples until the target shifts.
 _ERA = 3_000
 
@@ -78,8 +55,8 @@ class Numbered(NamedTuple):
 
 
 def codec() -> JsonCodec:
-    """Return what workers and plain loop read messages with."""
-    return JsonCodec(**CODEC)
+    """Return what workers read messages with; some of the poison is what it refuses."""
+    return JsonCodec(classes=[True, False], max_bytes=_MAX_BYTES)
 
 
 def messages(n: int, seed: int) -> Iterator[Numbered]:
@@ -145,111 +122,3 @@ def late(n: int, seed: int, topic: str, labels: str) -> Iterator[Event]:
             yield heapq.heappop(ahead)[2]
     while ahead:
         yield heapq.heappop(ahead)[2]
-
-
-def give_up(address: str, topic: str) -> None:
-    """Send examples in a transaction, and give it up: nobody must learn them."""
-    from confluent_kafka import Producer  # noqa: PLC0415 - an extra
-
-    options = {"bootstrap.servers": address, "transactional.id": topic, "log_level": 3}
-    producer = Producer(options)
-    producer.init_transactions()
-    producer.begin_transaction()
-    value = codec().encode(Example({"given up": 1.0}, label=True, id=0))
-    for partition in range(PARTITIONS):
-        for _ in range(GIVEN_UP - 1):
-            producer.produce(topic, value, partition=partition)
-    producer.flush()
-    producer.abort_transaction()
-
-
-class Feed(threading.Thread):
-    """Sends messages at an even rate, through outages of the broker; slowly until `hasten`.
-
-    Parameters
-    ----------
-    address
-        Of the broker.
-    topic
-        Where to.
-    n
-        How many.
-    seconds
-        In how many once it hastens.
-    seed
-        Of `messages`.
-    labels
-        The topic of labels that come later; None where messages have their own.
-    """
-
-    def __init__(  # noqa: PLR0917
-        self,
-        address: str,
-        topic: str,
-        n: int,
-        seconds: float,
-        seed: int,
-        labels: str | None = None,
-    ) -> None:
-        super().__init__(daemon=True)
-        self.topic, self.n, self.seconds, self.seed = topic, n, seconds, seed
-        self.labels = labels
-        self.address = address
-        self.interval = _CALM
-        self.sent = 0
-        self.error: Exception | None = None
-
-    def hasten(self) -> None:
-        """Send what is left within the time given."""
-        every = self.n if self.labels is None else 2 * self.n
-        self.interval = self.seconds / max(1, every - self.sent)
-
-    def run(self) -> None:
-        try:
-            self._send_all()
-        except Exception as error:  # noqa: BLE001 - for the thread that joins
-            self.error = error
-
-    def _send_all(self) -> None:
-        from kafka import KafkaProducer  # noqa: PLC0415 - an extra
-
-        patience = 600_000  # on a busy machine the broker may take minutes to come back
-        producer = KafkaProducer(
-            bootstrap_servers=self.address,
-            acks="all",
-            reconnect_backoff_max_ms=500,
-            delivery_timeout_ms=patience,
-            max_block_ms=patience,
-        )
-        futures = []
-        due = time.monotonic()
-        for event in self._events():
-            due += self.interval
-            wait = due - time.monotonic()
-            if wait > 0.01:
-                time.sleep(wait)
-            headers = [("number", json.dumps(event.number).encode())]
-            futures.append(
-                producer.send(
-                    event.topic, event.value, key=b"", partition=event.partition, headers=headers
-                )
-            )
-            self.sent += 1
-        producer.flush(timeout=300)
-        if self.labels is not None:
-            time.sleep(GRACE + 0.5)
-            for partition in range(PARTITIONS):  # what is beyond the grace of the last labels
-                value = codec().encode(Example({"last": 1.0}, id=-1 - partition))
-                producer.send(self.topic, value, key=b"", partition=partition)
-                self.sent += 1
-        producer.flush(timeout=300)
-        for future in futures:
-            future.get(timeout=300)
-        producer.close(timeout=5)
-
-    def _events(self) -> Iterator[Event]:
-        if self.labels is not None:
-            yield from late(self.n, self.seed, self.topic, self.labels)
-            return
-        for number, partition, value in messages(self.n, self.seed):
-            yield Event(self.topic, partition, value, number)

@@ -17,22 +17,24 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import files_in
+from drift.consumers.crash_points import CLAIM_POINTS
 from drift.errors import CheckpointError
 from tests.faults.runner import STEPS, folder
 
 if TYPE_CHECKING:
-    from drift.consumers.checkpoints.files import PartitionFolder
     from tests.faults.plan import Fault
 
 __all__ = ["Group"]
 
 _ROOT = Path(__file__).parents[2]
-_CLAIMED = re.compile(r"\('.*', (\d+|None)\): epoch (\d+), checkpoint")
+_CLAIMED = re.compile(r"\('.*', None\): epoch (\d+), checkpoint")
 _FEWEST, _MOST = 2, 4
-#: Share of the faults that hit the worker that learns, where only one does.
+#: Share of the faults that hit the worker that learns.
 _ACTIVE = 0.6
 #: Seconds until a worker that has ended is started again.
 _RESTART = 0.3
+#: Where zombies are frozen: two before the last look whether they may save, one behind it.
+_ZOMBIES = tuple(f"checkpoint.{step}" for step in ("written", "checked", "order-half-written"))
 #: Seconds between looks at a worker that is to become a zombie.
 _LOOK = 0.2
 
@@ -58,10 +60,10 @@ class _Worker:
     def lines(self) -> list[str]:
         return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
 
-    def claims(self) -> dict[int | None, int]:
-        """Newest epoch that it has claimed, by partition."""
-        found = [match.groups() for line in self.lines() if (match := _CLAIMED.search(line))]
-        return {None if p == "None" else int(p): int(epoch) for p, epoch in found}
+    def claim(self) -> int:
+        """Newest epoch that it has claimed, 0 before the first."""
+        found = [match[1] for line in self.lines() if (match := _CLAIMED.search(line))]
+        return int(found[-1]) if found else 0
 
 
 class Group:
@@ -95,7 +97,7 @@ class Group:
         self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
         #: Files that have all workers do as they say for as long as they are there.
         self._lasting = {kind: root / kind for kind in ("full", "slow")}
-        self._folder = folder(root, single=options["single"])
+        self._files = files_in(folder(root, options["seed"]).folder((options["topic"], None)))
         self._steps = ["checkpoint.renamed"]  # where what was not sent before is lost
         for _ in range(_FEWEST + 1):
             self._start()
@@ -126,6 +128,7 @@ class Group:
     def settle(self) -> None:
         """End all faults that last."""
         for worker in self._workers:
+            self._wish(worker).unlink(missing_ok=True)
             if worker.frozen:
                 self._thaw(worker)
         for path in self._lasting.values():
@@ -186,7 +189,7 @@ class Group:
             return
         else:
             free = [w for w in awake if not w.aborts] or awake
-            if fault.kind in {"abort", "tear", "zombie"}:
+            if fault.kind in {"abort", "tear", "zombie", "claim"}:
                 free = [w for w in free if self._held(w)] or free
             worker = self._pick(free, fault.draw)
             if fault.kind == "remove" and planned <= _FEWEST:
@@ -196,12 +199,10 @@ class Group:
             self.injected["add" if planned < _FEWEST else fault.kind] += 1
 
     def _pick(self, awake: list[_Worker], draw: float) -> _Worker:
-        """One of them; of those that learn one model, most often the one that does."""
-        if self.options["single"]:
-            if draw < _ACTIVE:
-                return max(awake, key=lambda worker: worker.claims().get(None, 0))
-            draw = (draw - _ACTIVE) / (1 - _ACTIVE)
-        return awake[int(draw * len(awake))]
+        """One of them, most often the one that learns."""
+        if draw < _ACTIVE:
+            return max(awake, key=_Worker.claim)
+        return awake[int((draw - _ACTIVE) / (1 - _ACTIVE) * len(awake))]
 
     def _end(self, worker: _Worker) -> None:
         worker.process.kill()
@@ -235,9 +236,13 @@ class Group:
         self._in(fault.seconds, self._thaw, worker)
 
     def _zombie(self, worker: _Worker, fault: Fault) -> None:
-        """Freeze it before a checkpoint has its name, until others have all that it had."""
+        """Freeze it before a checkpoint has its name, until others have all that it had.
+
+        It is refused where it has yet to look whether it may go on; where it has looked it adds its
+        checkpoint beside those of the others. The first one is refused.
+        """
         worker.frozen = True
-        self._ask(worker, signal.SIGSTOP, "checkpoint.written")
+        self._ask(worker, signal.SIGSTOP, _ZOMBIES[self.injected["zombie"] % 3])
         self._in(_LOOK, self._rise, worker)
 
     def _rise(self, worker: _Worker) -> None:
@@ -249,16 +254,22 @@ class Group:
         self._thaw(worker)
         self.injected["zombie"] += 1
 
-    def _held(self, worker: _Worker) -> dict[int | None, int]:
-        """Epochs under which it may still save, by partition."""
-        return {
-            partition: epoch
-            for partition, epoch in worker.claims().items()
-            if epoch in self._files(partition).listing().epochs
-        }
+    def _claim(self, worker: _Worker, fault: Fault) -> None:
+        """Kill it, and freeze or kill whoever takes over, one after the other, amid the claim."""
+        for other in self._workers:
+            if other is worker or other.frozen or other.leaving or other.aborts:
+                continue
+            other.aborts = self._rng.random() < 0.5
+            other.frozen = not other.aborts
+            number = signal.SIGKILL if other.aborts else signal.SIGSTOP
+            self._ask(other, number, self._rng.choice(CLAIM_POINTS))
+            if other.frozen:
+                self._in(fault.seconds, self._thaw, other)
+        self._kill(worker, fault)
 
-    def _files(self, partition: int | None) -> PartitionFolder:
-        return files_in(self._folder.folder((self.options["topic"], partition)))
+    def _held(self, worker: _Worker) -> bool:
+        """Whether it may still save."""
+        return worker.claim() in self._files.listing().epochs
 
     def _thaw(self, worker: _Worker) -> None:
         worker.frozen = False
@@ -273,20 +284,19 @@ class Group:
         return self.root / f"signal-{worker.process.pid}"
 
     def _tear(self, worker: _Worker, fault: Fault) -> None:
-        """Damage the newest checkpoint of each partition that was the worker's at its end.
+        """Damage the newest checkpoint, if it was the worker that learns.
 
         The one before stays whole: where all are damaged a worker rightly refuses to go on.
         """
         self._end(worker)
-        for partition in self._held(worker):
-            folder = self._files(partition)
-            files = [folder.file(*which) for which in folder.listing().checkpoints]
+        if self._held(worker):
+            files = [self._files.file(*which) for which in self._files.listing().checkpoints]
             if sum(map(_whole, files)) > 1 and _whole(files[-1]):
-                self._damage(folder, files[-1])
+                self._damage(files[-1])
                 self.injected["damaged files"] += 1
         self._in(fault.seconds, self._start)
 
-    def _damage(self, folder: PartitionFolder, path: Any) -> None:
+    def _damage(self, path: Any) -> None:
         data = bytearray(path.read_bytes())
         place = self._rng.randrange(len(data))
         if self._rng.random() < 0.5:
@@ -294,7 +304,7 @@ class Group:
         else:
             data[place] ^= 1 << self._rng.randrange(8)
         path.unlink()
-        folder._create(path.name, bytes(data))
+        self._files._create(path.name, bytes(data))
 
 
 def _whole(path: Path) -> bool:

@@ -15,6 +15,7 @@ KINDS = {
     "zombie": 1.0,  # the same in the middle of a checkpoint, until others have what it had
     "add": 2.0,  # a worker more
     "remove": 2.0,  # a worker less, by SIGTERM
+    "claim": 2.0,  # a kill, and of who claims what it had a freeze or a kill amid that
     "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had
     "full": 2.0,  # no checkpoint can be written
     "slow": 2.0,  # what a poll brings takes longer to learn than a worker may be silent
@@ -25,6 +26,9 @@ BROKER = {
     "broker kill": 1.0,  # the same after SIGKILL
     "broker freeze": 1.0,  # SIGSTOP, SIGCONT
 }
+#: Seconds from one fault of the workers to the next. Whatever happens to the one that learns stops
+#: all learning until the group has agreed again.
+_EVERY = 0.6, 4.4
 #: Mean seconds between those, which take a few seconds each.
 _BROKER_EVERY = 18.0
 
@@ -50,9 +54,7 @@ class Fault(NamedTuple):
     draw: float
 
 
-def plan(
-    seed: int, seconds: float, *, brokers: bool = True, session: float = 2.0, single: bool = False
-) -> list[Fault]:
+def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.0) -> list[Fault]:
     """Draw the faults of a run; each kind comes once before any comes twice.
 
     Parameters
@@ -65,9 +67,6 @@ def plan(
         Whether things happen to the broker, too.
     session
         The workers' session timeout in seconds; a freeze takes longer.
-    single
-        Leave more time between faults: where one worker has everything, whatever happens to any of
-        them stops all learning until the group has agreed again.
     """
     rng = random.Random(seed)
     first = rng.sample(list(KINDS), len(KINDS))
@@ -76,12 +75,12 @@ def plan(
     while now < seconds:
         kind = first.pop() if first else rng.choices(list(KINDS), list(KINDS.values()))[0]
         lasts = rng.choice((0.0, rng.uniform(0.2, 2.5)))
-        if kind == "freeze":
+        if kind in {"freeze", "claim"}:
             lasts = session + rng.uniform(1.0, 3.0)
         elif kind in {"full", "slow"}:
             lasts = rng.uniform(1.0, 4.0)
         faults.append(Fault(now, kind, lasts, rng.random()))
-        now += rng.uniform(0.4, 2.8) * (2.5 if single else 1.0)
+        now += rng.uniform(*_EVERY)
     now = rng.uniform(0.25, 0.5) * _BROKER_EVERY
     while brokers and now < seconds:
         faults.append(

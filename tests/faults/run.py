@@ -14,17 +14,19 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from drift.consumers import CheckpointFolder
 from drift.consumers.checkpoints.file_format import describe, load
 from drift.consumers.checkpoints.files import files_in
 from drift.errors import CheckpointError
 from tests.consumers.s3 import Store
-from tests.faults.check import Findings, check, check_late, check_single, read
-from tests.faults.examples import GIVEN_UP, PARTITIONS, Feed, give_up
+from tests.faults.check import Findings, check, ends, read
+from tests.faults.examples import PARTITIONS
+from tests.faults.feed import ENDS, Feed
 from tests.faults.group import Group
 from tests.faults.plan import Fault, plan
-from tests.faults.runner import PLACE, SESSION, folder, worker_options
+from tests.faults.runner import PLACE, SESSION, clock, folder, journal, model, worker_options
 from tools.kafka.broker import Broker, BrokerError
 
 if TYPE_CHECKING:
@@ -40,13 +42,13 @@ _ACTS = {
     "abort": None,
     "tear": "; going back to ",
     "zombie": "claimed again since",
-    "broker kill": ": going back to the checkpoints",
+    "broker kill": ": going back to the checkpoint",
 }
 #: What workers must say once, and then as often as once in so many seconds.
 _SEEN_EVERY = {
     "saves refused to zombies": 300,
     "fallbacks from damaged checkpoints": 200,
-    "ways back to the checkpoints": 300,
+    "ways back to the checkpoint": 300,
 }
 #: Seconds after a checkpoint when the next is not yet due, and some outputs are not yet sent.
 _HALFWAY = 0.5
@@ -67,12 +69,12 @@ class Report:
     faults: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     events: dict[str, int] = field(default_factory=dict)
+    transactions: Counter[str] = field(default_factory=Counter)
     messages: int = 0
     learnt_under_faults: int = 0
     seconds: float = 0.0
     catching_up: float = 0.0
-    single: bool = False
-    late: bool = False
+    about: str = ""  # the model and whose clock
 
     @property
     def holds(self) -> bool:
@@ -84,6 +86,7 @@ class Report:
         found = self.findings
         yield "faults: " + ", ".join(f"{k} {n}" for k, n in sorted(self.faults.items()))
         yield "seen by workers: " + ", ".join(f"{k} {n}" for k, n in self.events.items())
+        yield "transactions: " + ", ".join(f"{k} {n}" for k, n in sorted(self.transactions.items()))
         for text, count in self.errors.most_common():
             yield f"a worker ended, and was started again, {count}x: {text}"
         yield (
@@ -96,17 +99,19 @@ class Report:
             f"them; sent more than once: {found.predictions_again:,} predictions, "
             f"{found.letters_again:,} dead letters"
         )
-        if self.late:
+        order = found.order
+        yield (
+            f"order: {order.falls:,} times back between two of {order.lines:,} checkpoints; lines "
+            f"given up {order.given_up:,}, torn {order.torn:,}; orphans given up "
+            f"{found.orphans_given_up:,}"
+        )
+        if found.labels:
             yield "labels: " + ", ".join(f"{k} {n:,}" for k, n in sorted(found.labels.items()))
         yield f"lost {found.lost}, doubled {found.doubled}"
         yield from (f"FAILED: {failure}" for failure in found.failures)
         yield from (f"BLUNT: {unseen}" for unseen in found.blunt)
         if self.holds:
-            yield (
-                "the model equals that of a plain loop in the order in which it learnt"
-                if self.single
-                else "every model equals that of a plain loop over the log"
-            )
+            yield f"the model equals the twin's: {self.about}"
 
 
 class _Test:
@@ -117,7 +122,6 @@ class _Test:
         seed: int,
         examples: int,
         *,
-        single: bool,
         late: bool,
     ) -> None:
         self.broker = None if isinstance(broker, str) else broker
@@ -129,11 +133,11 @@ class _Test:
         if late:
             self.topics |= {"labels": f"{name}-labels", "orphans": f"{name}-orphans"}
         self.logs = [name, *([self.topics["labels"]] if late else [])]
-        self.report = Report(Findings(), single=single, late=late)
-        #: Of the models: partitions, or all of them.
-        self.places = [(name, p) for p in ([None] if single else range(PARTITIONS))]
-        self.folder = folder(root, single=single)
+        self.late = late
+        self.report = Report(Findings(), about=f"{type(model(seed)).__name__}, {clock(seed)}")
+        self.folder = folder(root, seed)
         self._chores: list[threading.Thread] = []
+        self._last: dict[tuple[str, int], int] = {}  # where the logs end
         self._broker_lock = threading.Lock()
         self._broker_error: BrokerError | None = None  # why it is not back
 
@@ -144,7 +148,7 @@ class _Test:
             **self.topics,
             "group": self.topics["topic"],
             "address": self.address,
-            "single": self.report.single,
+            "seed": self.seed,
         }
         feed = Feed(
             self.address,
@@ -176,26 +180,30 @@ class _Test:
         from kafka import KafkaAdminClient  # noqa: PLC0415 - an extra
 
         admin = KafkaAdminClient(bootstrap_servers=self.address)
-        clock = {"message.timestamp.type": "LogAppendTime"}
+        times = {
+            "message.timestamp.type": "LogAppendTime"
+            if clock(self.seed) == "log"
+            else "CreateTime",
+            "message.timestamp.after.max.ms": str(2**63 - 1),
+            "retention.ms": "-1",
+        }
         admin.create_topics(
             {
                 topic: {
                     "num_partitions": PARTITIONS if topic in self.logs else 1,
                     "replication_factor": 1,
-                    "configs": clock,
+                    "configs": times,
                 }
                 for topic in self.topics.values()
             },
             wait_for_metadata=True,
         )
         admin.close()
-        for topic in self.logs:
-            give_up(self.address, topic)
 
     def _wait_for_all(self, group: Group) -> None:
         """Let the group form, so that the faults find it at work."""
         end = time.monotonic() + 90
-        while sum(len(offsets) for offsets in self._offsets()) < PARTITIONS:
+        while len(self._offsets()) < PARTITIONS * len(self.logs):
             if time.monotonic() > end:
                 raise TimeoutError(f"the group does not form: see the logs in {self.root}")
             group.watch()
@@ -211,7 +219,7 @@ class _Test:
             return group.injected["abort"] if text is None else group.logged(text)
 
         for _ in range(2):  # so that one checkpoint may be damaged
-            self._watch(group, partial(self._all_beyond, self._sums()))
+            self._watch(group, partial(self._is_beyond, self.checkpointed()))
         self._watch(group, lambda: False, _HALFWAY)
         before = seen()
         if broker is None:
@@ -226,11 +234,8 @@ class _Test:
                 self._watch(group, lambda: False, _OUTAGE)
             broker.start()
 
-    def _sums(self) -> list[int]:
-        return [sum(offset for *_, offset in offsets) for offsets in self._offsets()]
-
-    def _all_beyond(self, sums: list[int]) -> bool:
-        return all(now > before for now, before in zip(self._sums(), sums, strict=False))
+    def _is_beyond(self, before: int) -> bool:
+        return self.checkpointed() > before
 
     def _look(self, group: Group) -> None:
         """Do what is due; without a broker nothing can come of the run."""
@@ -249,13 +254,7 @@ class _Test:
     def _make_trouble(
         self, group: Group, seconds: float, tell: Callable[[float, int], None]
     ) -> None:
-        faults = plan(
-            self.seed,
-            seconds,
-            brokers=self.broker is not None,
-            session=SESSION,
-            single=self.report.single,
-        )
+        faults = plan(self.seed, seconds, brokers=self.broker is not None, session=SESSION)
         started = told = last = time.monotonic()
         done = before = 0
         while (now := time.monotonic()) < started + seconds:
@@ -313,34 +312,33 @@ class _Test:
             tell(seconds, done)
             if done > before:
                 moved, before = time.monotonic(), done
-            if not feed.is_alive() and (feed.error is not None or done >= feed.sent):
-                break
+            if not feed.is_alive():
+                self._last = self._last or ends(self.address, self.logs)
+                if feed.error is not None or self._offsets() == self._last:
+                    break
             time.sleep(0.2)
         else:
             self.report.findings.failures.append(
-                f"the workers have saved nothing for {_QUIET} s: {done} of {feed.sent}"
+                f"the workers have saved nothing for {_QUIET} s: {self._offsets()} of {self._last}"
             )
         self.report.catching_up = time.monotonic() - started
         if not group.stop():
             self.report.findings.failures.append("a worker did not stop at SIGTERM")
 
     def checkpointed(self) -> int:
-        """Sum of the messages before the next offsets in the newest checkpoints."""
-        return sum(
-            max(0, offset - GIVEN_UP) for offsets in self._offsets() for *_, offset in offsets
-        )
+        """Sum of the offsets in the newest checkpoint, which counts the marks of transactions."""
+        return sum(self._offsets().values())
 
-    def _offsets(self) -> Iterator[list[list[Any]]]:
-        """Yield what the newest checkpoint of each model says, without loading the model."""
-        for place in self.places:
-            files = files_in(self.folder.folder(place))
-            for which in reversed(files.listing().checkpoints):
-                try:
-                    said = describe(load(files.file(*which)))
-                    yield said.header["offsets"]
-                except (CheckpointError, OSError):
-                    continue
-                break
+    def _offsets(self) -> dict[tuple[str, int], int]:
+        """Return where the newest checkpoint goes on, without loading its model."""
+        files = files_in(self.folder.folder((self.topics["topic"], None)))
+        for which in reversed(files.listing().checkpoints):
+            try:
+                said = describe(load(files.file(*which))).header["offsets"]
+            except (CheckpointError, OSError):
+                continue
+            return {(topic, partition): offset for topic, partition, offset in said}
+        return {}
 
     # --- after it ------------------------------------------------------------------------------
 
@@ -350,11 +348,11 @@ class _Test:
         report.faults += group.injected
         report.errors = group.errors
         report.events = {
-            "partitions claimed": group.logged(": epoch "),
+            "models claimed": group.logged(": epoch "),
             "saves refused to zombies": group.logged("claimed again since"),
             "saves refused by a full disk": group.logged("no checkpoint, the next is tried later"),
             "fallbacks from damaged checkpoints": group.logged("; going back to "),
-            "ways back to the checkpoints": group.logged(": going back to the checkpoints"),
+            "ways back to the checkpoint": group.logged(": going back to the checkpoint"),
         }
 
     def _check_sharpness(self) -> None:
@@ -368,6 +366,11 @@ class _Test:
             least = 1 + int(report.seconds / seconds)
             if report.events[event] < least:
                 report.findings.blunt.append(f"{event}: {report.events[event]}, fewer than {least}")
+        for how in ENDS:
+            if not report.transactions[how]:
+                report.findings.blunt.append(f"no transaction was {how}")
+        if not report.findings.order.falls:
+            report.findings.blunt.append("the order never fell back between two checkpoints")
         if not report.findings.predictions_again:
             report.findings.blunt.append("nothing was sent again")
         for text in report.errors:
@@ -379,15 +382,23 @@ class _Test:
         feed.join(60)
         if feed.error is not None or feed.is_alive():
             failures.append(f"the producer failed: {feed.error}")
-        log, *outputs = (read(self.address, topic) for topic in self.topics.values())
-        self.report.messages = len(log)
-        numbers = {int(dict(r.headers)["number"]) for r in log if r.headers}
+        self.report.transactions = feed.transactions
+        records = {name: read(self.address, topic) for name, topic in self.topics.items()}
+        logs = [records.pop(name) for name in ("topic", "labels") if name in records]
+        self.report.messages = len(logs[0])
+        numbers = {int(dict(r.headers)["number"]) for r in logs[0]}
         if numbers != set(range(self.n)):
             failures.append(f"the log has {len(numbers)} of {self.n} messages")
-        compare = check_single if self.report.single else check
-        if self.report.late:
-            compare = partial(check_late, worker_options({**self.topics, "group": "any"}))
-        self.report.findings = compare(self.topics["topic"], log, self.folder, tuple(outputs))
+        options = {**self.topics, "group": "any", "seed": self.seed}
+        self.report.findings = check(
+            worker_options(options),
+            model(self.seed, late=self.late),
+            logs,
+            self._last,
+            CheckpointFolder(self.folder.path),
+            journal(self.root, self.folder, self.topics["topic"]),
+            records,
+        )
         self.report.findings.failures[:0] = failures
         self.report.findings.blunt += blunt
         self._check_sharpness()
@@ -400,7 +411,6 @@ def run(
     seed: int = 0,
     seconds: float = 60,
     examples: int = 50_000,
-    single: bool = False,
     late: bool = False,
     s3: bool = False,
     tell: Callable[[float, int], None] = lambda _seconds, _done: None,
@@ -419,8 +429,6 @@ def run(
         How long faults come.
     examples
         Messages, poison included.
-    single
-        One model over all partitions, in one worker at a time.
     late
         Labels on a topic of their own, some time after the features.
     s3
@@ -430,7 +438,7 @@ def run(
     """
     root.mkdir(parents=True, exist_ok=True)
     with _store(wanted=s3) as store:
-        report = _Test(broker, root, seed, examples, single=single, late=late).run(seconds, tell)
+        report = _Test(broker, root, seed, examples, late=late).run(seconds, tell)
         if store is not None:
             report.events["answers of the store that were lost"] = store.lost
             if not store.lost:

@@ -16,19 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.crash_points import CHECKPOINT_POINTS, install
+from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
+from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install
 from drift.errors import DriftError, UnavailableError
-from drift.models import RBP
-from tests.faults.diary import Diary, NumberedCodec
-from tests.faults.examples import CODEC, GRACE, codec
+from drift.models import LBP, RBP, Tracker
+from tests.faults.examples import codec
 
 __all__ = [
     "PLACE",
     "SESSION",
     "STEPS",
-    "configuration",
+    "clock",
     "end_with",
     "folder",
+    "journal",
     "main",
     "model",
     "worker_options",
@@ -46,40 +47,68 @@ _DELIVERY = 4.0
 _PATIENCE, _SLOW = 0.2, 0.02
 #: Messages that come again wherever a partition is begun, as Kafka may have it.
 _AGAIN = 7
-#: Where workers kill or freeze themselves.
+#: Where workers kill or freeze themselves, and where a disk is full.
 STEPS = ("outputs.flushed", *CHECKPOINT_POINTS)
+_WRITES = {f"checkpoint.{step}" for step in ("order-half-written", "half-written", "written")}
 
 
-def model() -> RBP:
-    """Return the model that workers and plain loop start from."""
-    return RBP(200, seed=11)
+def model(seed: int, *, late: bool = False) -> Any:
+    """Return the model that workers and twin start from: another one with each seed."""
+    return (Tracker(100, seed=11, late=late or None), RBP(200, seed=11), LBP(200))[seed % 3]
 
 
-def configuration() -> dict[str, Any]:
+def _configuration(seed: int) -> dict[str, Any]:
     """Return what its checkpoints have to agree on."""
-    return {"model": "RBP", "budget": 200, "seed": 11}
+    return {"model": type(model(seed)).__name__, "seed": seed}
+
+
+def clock(seed: int) -> str:
+    """Return whose the time of a record is; producers' are late, and sometimes far off."""
+    return ("log", "create")[seed // 2 % 2]
 
 
 def worker_options(options: dict[str, Any]) -> WorkerOptions:
-    """Return what a worker is told; of labels that come later few are waited for, and not long."""
-    names = ("topic", "group", "predictions", "dead_letters", "labels", "orphans", "single")
+    """Return what a worker is told; of labels that come later few are waited for, and not long.
+
+    With half of the seeds features have a label if none comes.
+    """
+    names = ("topic", "group", "predictions", "dead_letters", "labels", "orphans")
+    seed = options["seed"]
+    silence: dict[str, Any] = {"silence": False, "after": 2.0, "correct_for": 6.0}
     return WorkerOptions(
         **{name: options[name] for name in names if name in options},
+        **(silence if "labels" in options and seed % 2 else {}),
+        timestamps=clock(seed),
         start="earliest",
         checkpoint_every=400,
         checkpoint_seconds=1.0,
-        grace=GRACE,
-        max_age=30.0,
+        grace=5.0,
+        max_age=10.0,
         pending=1_000,
         pending_bytes=1 << 20,
     )
 
 
-def folder(path: Path, *, single: bool = False) -> CheckpointFolder:
-    """Return the group's checkpoints; of one model they are pickles, and signed."""
-    key = b"of the fault test" if single else None
+def folder(path: Path, seed: int) -> CheckpointFolder:
+    """Return the group's checkpoints."""
     place = os.environ.get(PLACE, path / "checkpoints")
-    return CheckpointFolder(place, configuration(), keep=3, key=key, allow_pickle=single)
+    return CheckpointFolder(place, _configuration(seed), keep=3)
+
+
+def journal(path: Path, checkpoints: CheckpointFolder, topic: str) -> Path:
+    """Return the folder with the order; a store has none, so that a test keeps it beside."""
+    return path / "order" if PLACE in os.environ else Path(checkpoints.folder((topic, None)))
+
+
+def _keep_order(path: Path) -> None:
+    """Have the order of checkpoints in a store written to a folder."""
+    path.mkdir(exist_ok=True)
+    beside = PartitionFolder(path)
+
+    def append(_: PartitionObjects, *line: Any) -> None:
+        beside.append_order(*line)
+
+    PartitionObjects.append_order = append  # type: ignore[method-assign]
 
 
 def _obey(root: Path) -> None:
@@ -91,7 +120,7 @@ def _obey(root: Path) -> None:
     full, slow, asked = root / "full", root / "slow", root / f"signal-{os.getpid()}"
 
     def handler(point: str) -> None:
-        if full.exists() and point in {"checkpoint.half-written", "checkpoint.written"}:
+        if full.exists() and point in _WRITES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         wish = asked.read_text(encoding="utf-8") if asked.exists() else ""
         number, _, step = wish.partition(" ")
@@ -99,7 +128,7 @@ def _obey(root: Path) -> None:
             asked.unlink(missing_ok=True)
             os.kill(os.getpid(), int(number))
 
-    for point in STEPS:
+    for point in (*STEPS, *CLAIM_POINTS):
         install(point, partial(handler, point))
     install("message.taken", lambda: time.sleep(_SLOW) if slow.exists() else None)
 
@@ -130,21 +159,22 @@ def main(text: str) -> None:
 
     options = json.loads(text)
     end_with(options["parent"])
-    root, single = Path(options["root"]), options["single"]
+    root, seed = Path(options["root"]), options["seed"]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
     _obey(root)
     _redeliver()
+    _keep_order(root / "order")
     worker = Worker(
-        Diary(model()) if single else model(),
-        folder(root, single=single),
+        model(seed),
+        folder(root, seed),
         {
             "bootstrap_servers": options["address"],
             "reconnect_backoff_ms": 50,
             "reconnect_backoff_max_ms": 500,
         },
         worker_options(options),
-        codec=NumberedCodec(**CODEC) if single else codec(),
+        codec=codec(),
         consumer={
             "session_timeout_ms": int(1000 * SESSION),
             "heartbeat_interval_ms": int(1000 * SESSION / 5),

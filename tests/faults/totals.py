@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["Runs"]
 
 #: What is counted of a run by kind.
-_COUNTS = ("faults", "seen by workers", "workers ended", "messages", "labels", "sent again")
+_COUNTS = (
+    *("faults", "transactions", "seen by workers", "workers ended"),
+    *("messages", "labels", "order", "sent again"),
+)
 
 
 def _line(report: Report) -> dict[str, Any]:
@@ -24,6 +27,7 @@ def _line(report: Report) -> dict[str, Any]:
     return {
         "seconds": report.seconds,
         "faults": dict(report.faults),
+        "transactions": dict(report.transactions),
         "seen by workers": dict(report.events),
         "workers ended": dict(report.errors),
         "messages": {
@@ -34,6 +38,13 @@ def _line(report: Report) -> dict[str, Any]:
             "under faults": report.learnt_under_faults,
         },
         "labels": dict(found.labels),
+        "order": {
+            "times back": found.order.falls,
+            "lines": found.order.lines,
+            "lines given up": found.order.given_up,
+            "lines torn": found.order.torn,
+            "orphans given up": found.orphans_given_up,
+        },
         "sent again": {"predictions": found.predictions_again, "letters": found.letters_again},
         "lost": found.lost,
         "doubled": found.doubled,
@@ -104,4 +115,4 @@ class Runs:
             if line.get("blunt"):
                 yield f"not counted, seed {line['seed']}, blunt: " + "; ".join(line["blunt"])
         if self.hold:
-            yield "every model of every run equals that of a plain loop"
+            yield "the model of every run equals the twin's"

@@ -14,6 +14,7 @@ from drift.consumers.checkpoints.file_format import (
     seal,
 )
 from drift.consumers.checkpoints.files import PartitionFolder, files_in
+from drift.consumers.checkpoints.journal import order_line
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -106,5 +107,8 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         )
     offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
     new = {"epoch": epoch, "sequence": 1, "offsets": offsets, "identity": {}, "leader_epochs": []}
-    partition.write(epoch, 1, seal(old.header | new, old.payload, key))
+    if offset is None:  # else it learns messages once more, or leaves some out: the logs do not say
+        before = f"{old.header['epoch']}-{old.header['sequence']}"
+        partition.append_order(epoch, 1, order_line(f"{epoch}-1", before, []))
+    partition.write(epoch, 1, seal(old.header | new, [old.payload], key))
     partition.clean(epoch)

@@ -22,12 +22,13 @@ from drift.consumers.checkpoints.file_format import (
     describe,
     seal,
 )
+from drift.consumers.order import Clock
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Checkpoint", "from_bytes", "to_bytes", "verify"]
+__all__ = ["Checkpoint", "encode_model", "from_bytes", "to_bytes", "verify"]
 
 #: Fields of the header that the checkpoint has as they are.
 _AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "time", "identity")
@@ -60,6 +61,8 @@ class Checkpoint:
         ``topic_id``, ``cluster_id``.
     leader_epochs
         Leader epoch of the last message learnt, by topic and partition; -1 where it is not known.
+    clocks
+        Time by topic and partition; see `drift.consumers.order`.
     join
         State of `drift.consumers.join.Join`, where labels have a topic of their own; else None.
 
@@ -80,7 +83,8 @@ class Checkpoint:
     time: float = field(default_factory=clock.time)
     identity: Mapping[str, str] = field(default_factory=dict)
     leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    join: Mapping[str, Any] | None = None
+    clocks: Mapping[tuple[str, int], Clock] = field(default_factory=dict)
+    join: tuple[Mapping[str, Any], bytes] | None = None
 
     @property
     def id(self) -> str:
@@ -102,7 +106,11 @@ def _versions() -> dict[str, str]:
 
 
 def to_bytes(
-    checkpoint: Checkpoint, *, key: bytes | None = None, allow_pickle: bool = False
+    checkpoint: Checkpoint,
+    *,
+    key: bytes | None = None,
+    allow_pickle: bool = False,
+    model: tuple[bytes, str] | None = None,
 ) -> bytes:
     """Return a checkpoint as the bytes of its file.
 
@@ -114,6 +122,8 @@ def to_bytes(
         Sign it with this.
     allow_pickle
         Pickle a model that is not of drift's own; loading it needs this, too.
+    model
+        What `encode_model` made of its model, if that is done.
 
     Returns
     -------
@@ -125,7 +135,7 @@ def to_bytes(
     CheckpointError
         If the model cannot be stored, or the configuration or metrics are no JSON.
     """
-    payload, kind = _payload(checkpoint.model, allow_pickle=allow_pickle)
+    payload, kind = model or encode_model(checkpoint.model, allow_pickle=allow_pickle)
     header = {
         "model": type(checkpoint.model).__name__,
         "payload": kind,
@@ -135,15 +145,17 @@ def to_bytes(
         "offsets": _entries(checkpoint.offsets),
         "identity": dict(checkpoint.identity),
         "leader_epochs": _entries(checkpoint.leader_epochs),
+        "clocks": [[*place, *clock] for place, clock in sorted(checkpoint.clocks.items())],
         "configuration": dict(checkpoint.configuration),
         "metrics": dict(checkpoint.metrics),
         "versions": _versions(),
     }
+    parts = [payload]
     if checkpoint.join is not None:  # behind the model, so that the header stays small
-        join = _dumps(checkpoint.join)
-        header["join"] = len(join)
-        payload += join
-    return seal(header, payload, key)
+        state, values = checkpoint.join
+        parts += [_dumps(state), values]
+        header["join"] = [*map(len, parts[1:])]
+    return seal(header, parts, key)
 
 
 def _entries(numbers: Mapping[tuple[str, int], int]) -> list[list[Any]]:
@@ -154,7 +166,8 @@ def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
     return {(topic, partition): n for topic, partition, n in entries}
 
 
-def _payload(model: Any, *, allow_pickle: bool) -> tuple[bytes, str]:
+def encode_model(model: Any, *, allow_pickle: bool = False) -> tuple[bytes, str]:
+    """Return the bytes of a model, and how it is stored; CheckpointError if it cannot be."""
     try:
         return state.encode(model), "drift"
     except CheckpointError as problem:
@@ -196,16 +209,18 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
     return description
 
 
-def _parts(description: Description) -> tuple[bytes, Any]:
+def _parts(description: Description) -> tuple[bytes, tuple[Any, bytes] | None]:
     """Return the model's bytes, and the state of the join."""
-    size, payload = description.header.get("join"), description.payload
-    if size is None:
+    sizes, payload = description.header.get("join"), description.payload
+    if sizes is None:
         return payload, None
-    if type(size) is not int or not 0 < size <= len(payload):
-        raise CheckpointError(f"the header's join is {size!r:.40}, not a number of bytes it has")
-    split = len(payload) - size
+    if not isinstance(sizes, list) or [*map(type, sizes)] != [int, int] or min(sizes) < 0:
+        raise CheckpointError(f"the header's join is {sizes!r:.40}, not two numbers of bytes")
+    first, second = len(payload) - sum(sizes), len(payload) - sizes[1]
+    if first < 0:
+        raise CheckpointError(f"the header's join is {sizes!r:.40}, more bytes than there are")
     try:
-        return payload[:split], _loads(payload[split:])
+        return payload[:first], (_loads(payload[first:second]), payload[second:])
     except (ValueError, RecursionError) as problem:
         raise CheckpointError(f"the state of its labels is no JSON: {problem}") from problem
 
@@ -248,6 +263,10 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
         _model(description, payload, allow_pickle=allow_pickle),
         _numbers(header["offsets"]),
         leader_epochs=_numbers(header["leader_epochs"]),
+        clocks={
+            (topic, partition): Clock(time, claim)
+            for topic, partition, time, claim in header["clocks"]
+        },
         join=join,
         **{name: header[name] for name in _AS_THEY_ARE},
     )

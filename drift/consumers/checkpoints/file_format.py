@@ -6,8 +6,9 @@ r"""The file of a checkpoint, whatever the model in it.
     u32       version of this format and of the models' states, drift._format.FORMAT
     u32, u64  sizes of the header and of the payload, little-endian
     header    JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
-    payload   the model: of drift.consumers.checkpoints.state, or a pickle; and behind it, as JSON
-              of so many bytes as "join" of the header says, the state of labels that come later
+    payload   the model: of drift.consumers.checkpoints.state, or a pickle; behind it, of so many
+              bytes as "join" of the header says, the state of labels that come later, as JSON, and
+              the values of features that wait
     32 bytes  HMAC-SHA256 of everything before, if the header says that it is signed
     32 bytes  SHA-256 of everything before
 
@@ -22,6 +23,7 @@ import hmac
 import json
 import struct
 from contextlib import contextmanager
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._format import FORMAT, check_format
@@ -29,7 +31,7 @@ from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, DamagedCheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
     from drift.consumers.checkpoints.objects import ObjectPath
@@ -75,13 +77,14 @@ class Description(NamedTuple):
     signed: bytes
 
 
-def seal(header: dict[str, Any], payload: bytes, key: bytes | None) -> bytes:
-    """Return the file of a header and a model, signed if there is a key."""
+def seal(header: dict[str, Any], payload: Sequence[bytes], key: bytes | None) -> bytes:
+    """Return the file of a header and the parts of a payload, signed if there is a key."""
     try:
         text = json.dumps(header | {"signed": key is not None}).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise CheckpointError(f"configuration and metrics must be JSON: {problem}") from problem
-    data = b"".join([_SIZES.pack(_MAGIC, FORMAT, len(text), len(payload)), text, payload])
+    sizes = _SIZES.pack(_MAGIC, FORMAT, len(text), sum(map(len, payload)))
+    data = b"".join([sizes, text, *payload])
     if key is not None:
         data += hmac.digest(key, data, "sha256")
     return data + hashlib.sha256(data).digest()
@@ -137,9 +140,17 @@ _FIELDS: dict[str, Any] = {
     "offsets": list,
     "identity": dict,
     "leader_epochs": list,
+    "clocks": list,
     "configuration": dict,
     "metrics": dict,
     "versions": dict,
+}
+
+#: The types in each entry of its lists.
+_ENTRIES: dict[str, list[list[type]]] = {
+    "offsets": [[str, int, int]],
+    "leader_epochs": [[str, int, int]],
+    "clocks": [[str, int, int, int], [str, int, int, NoneType]],
 }
 
 
@@ -150,16 +161,17 @@ def _header(text: bytes) -> dict[str, Any]:
         raise CheckpointError(f"the header is no JSON: {problem}") from problem
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
+    header.setdefault("clocks", [])  # of models that learnt before partitions had a time
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
     if not 0 <= header["time"] < _END:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
-    for name in ("offsets", "leader_epochs"):
+    for name, kinds in _ENTRIES.items():
         for entry in header[name]:
-            if not isinstance(entry, list) or [*map(type, entry)] != [str, int, int]:
+            if not isinstance(entry, list) or [*map(type, entry)] not in kinds:
                 raise CheckpointError(
-                    f"the header's {name} are no list of topic, partition, number"
+                    f"the header's {name} are no list of topic, partition and numbers"
                 )
     return header
 

@@ -5,6 +5,7 @@
     epoch-00000007                          the newest claim: made by exclusive creation
     checkpoint-00000006-0000000041.drift    epoch and sequence; the highest is the newest
     checkpoint-00000007-0000000001.drift
+    order-00000007-0000000001.jsonl         what was learnt from that checkpoint on: see `journal`
     .tmp-00000007-5f1d...                   while one is written
 
 They hold rows of what was learnt: files and folders are made for their user alone. Objects of an
@@ -32,11 +33,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in"]
 
+#: Bytes after which another file goes on with the order, and those that are kept in all. Each claim
+#: begins a file, most of them small: their number has a bound of its own, so that it can be listed.
+_ORDER_BYTES, _ORDER_ALL, _ORDER_FILES = 8 << 20, 256 << 20, 4_000
+
 #: Races with other processes that are lost before something must be wrong.
 ATTEMPTS = 100
 
 _EPOCH = re.compile(r"epoch-(\d{8,})")
 _FILE = re.compile(r"checkpoint-(\d{8,})-(\d{10,})\.drift")
+_ORDER = re.compile(r"order-(\d{8,})-(\d{10,})\.jsonl")
 _TEMPORARY = re.compile(r"\.tmp-(\d{8,})(-\w+)?")
 
 
@@ -46,6 +52,7 @@ class Listing(NamedTuple):
     epochs: list[int]
     checkpoints: list[tuple[int, int]]  # epoch and sequence
     temporary: list[tuple[int, str]]  # epoch and name
+    orders: list[tuple[int, int]]  # epoch and sequence of the first checkpoint
 
 
 class PartitionFolder:
@@ -73,6 +80,7 @@ class PartitionFolder:
             sorted(int(m[1]) for m in map(_EPOCH.fullmatch, names) if m),
             sorted((int(m[1]), int(m[2])) for m in map(_FILE.fullmatch, names) if m),
             sorted((int(m[1]), m[0]) for m in map(_TEMPORARY.fullmatch, names) if m),
+            sorted((int(m[1]), int(m[2])) for m in map(_ORDER.fullmatch, names) if m),
         )
 
     # --- epochs --------------------------------------------------------------------------------
@@ -145,6 +153,40 @@ class PartitionFolder:
         with open(self.path / name, "xb", opener=_private) as file:
             file.write(data)
 
+    def append_order(self, epoch: int, sequence: int, line: bytes) -> None:
+        """Write what was learnt before a checkpoint, which is to be written next."""
+        orders = self.listing().orders
+        last = max((one for one in orders if one[0] == epoch), default=None)
+        if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
+            last = epoch, sequence
+        file = self._order(*last)
+        with _saying_why(file), open(file, "ab+", opener=_appended) as appended:
+            if appended.tell():
+                appended.seek(-1, os.SEEK_END)
+                if appended.read() != b"\n":  # a full disk has cut the line before
+                    appended.write(b"\n")
+            half = len(line) // 2
+            appended.write(line[:half])
+            appended.flush()
+            reached("checkpoint.order-half-written")
+            appended.write(line[half:])
+            appended.flush()
+            os.fsync(appended.fileno())
+        self._forget_orders(orders)
+
+    def _forget_orders(self, orders: list[tuple[int, int]]) -> None:
+        """Remove the oldest files of the order where they are too many or too large."""
+        size, kept = 0, 0
+        for one in reversed(orders):
+            with suppress(OSError):
+                size += self._order(*one).stat().st_size
+            kept += size <= _ORDER_ALL
+        kept = min(kept, _ORDER_FILES)
+        self._remove(self._order(*one).name for one in orders[: len(orders) - kept])
+
+    def _order(self, epoch: int, sequence: int) -> Any:
+        return self.path / f"order-{epoch:08d}-{sequence:010d}.jsonl"
+
     def write(self, epoch: int, sequence: int, data: bytes) -> None:
         """Write a checkpoint's file, which is there as a whole or not at all."""
         temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
@@ -152,6 +194,7 @@ class PartitionFolder:
             try:
                 _write(temporary, data)
                 self.owned(epoch)  # writing may have taken long
+                reached("checkpoint.checked")
                 temporary.replace(self.file(epoch, sequence))
             except OSError:
                 self.owned(epoch)  # who claims the partition removes the file
@@ -174,6 +217,10 @@ class PartitionObjects(PartitionFolder):
     def _create(self, name: str, data: bytes) -> None:
         (self.path / name).create(data)
 
+    def append_order(self, epoch: int, sequence: int, line: bytes) -> None:
+        """Do nothing: a store appends to no object."""
+        reached("checkpoint.order-half-written")
+
     def write(self, epoch: int, sequence: int, data: bytes) -> None:
         """Put a checkpoint's object."""
         file = self.file(epoch, sequence)
@@ -181,6 +228,7 @@ class PartitionObjects(PartitionFolder):
             for step in ("half-written", "written", "synced"):
                 reached(f"checkpoint.{step}")
             self.owned(epoch)
+            reached("checkpoint.checked")
             file.create(data)
         reached("checkpoint.renamed")
 
@@ -215,6 +263,11 @@ def _write(path: Path, data: bytes) -> None:
 
 def _private(path: str, flags: int) -> int:
     """Open a file that is not there; a link in its place is not followed."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+def _appended(path: str, flags: int) -> int:
+    """Open a file to append to; a link in its place is not followed."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 

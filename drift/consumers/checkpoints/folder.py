@@ -12,13 +12,22 @@ import hashlib
 import logging
 import os
 import platform
+import re
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from drift.consumers.checkpoints.agreement import check_configuration, check_identity
-from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
+from drift.consumers.checkpoints.checkpoint import (
+    Checkpoint,
+    encode_model,
+    from_bytes,
+    to_bytes,
+)
 from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in
+from drift.consumers.checkpoints.journal import order_line
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.crash_points import reached
 from drift.errors import (
@@ -28,10 +37,11 @@ from drift.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
+    from drift.consumers.order import Clock, Run
 
 __all__ = ["CheckpointFolder", "Claim"]
 
@@ -176,6 +186,7 @@ class CheckpointFolder:
         for _ in range(ATTEMPTS):
             checkpoints = self._files(partition).listing().checkpoints
             if not checkpoints:
+                self._refuse_parts(partition)
                 return None, []
             try:
                 checkpoint, damages = self._newest(partition, checkpoints)
@@ -184,6 +195,21 @@ class CheckpointFolder:
             self.check_identity(partition, checkpoint.identity, identity or {})
             return checkpoint, damages
         raise CheckpointError(f"{self.folder(partition)}: checkpoints vanish while they are read")
+
+    def _refuse_parts(self, partition: Partition) -> None:
+        """Raise CheckpointError where single partitions have models, and all are to have one."""
+        topic, number = partition
+        whole = self.folder(partition)
+        name = re.compile(re.escape(whole.name.removesuffix("all")) + r"\d+")
+        with suppress(OSError):
+            folders = [one for one in whole.parent.iterdir() if name.fullmatch(one.name)]
+            parts = [one.name for one in folders if files_in(one).listing().checkpoints]
+            if number is None and parts:
+                raise CheckpointError(
+                    f"{whole.parent} has models of single partitions, {', '.join(sorted(parts))}, "
+                    f"and one learns all of {topic} now: start with another folder and group, or "
+                    "go on with one of them by --partition"
+                )
 
     def _newest(
         self, partition: Partition, checkpoints: list[tuple[int, int]]
@@ -260,7 +286,11 @@ class CheckpointFolder:
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
 
-    def save(  # noqa: PLR0913
+    def save(self, *given: Any, **more: Any) -> Checkpoint:
+        """Write a checkpoint, which is there as a whole or not at all: what `prepare` returns."""
+        return self.prepare(*given, **more)()
+
+    def prepare(  # noqa: PLR0913
         self,
         partition: Partition,
         epoch: int,
@@ -270,9 +300,12 @@ class CheckpointFolder:
         *,
         identity: Mapping[str, str] | None = None,
         leader_epochs: Mapping[tuple[str, int], int] | None = None,
-        join: Mapping[str, Any] | None = None,
-    ) -> Checkpoint:
-        """Write a checkpoint, which is there as a whole or not at all.
+        clocks: Mapping[tuple[str, int], Clock] | None = None,
+        join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
+        runs: Sequence[Run] = (),
+        previous: str | None = None,
+    ) -> Callable[[], Checkpoint]:
+        """Return what writes a checkpoint of the model as it is now, on any thread.
 
         Parameters
         ----------
@@ -290,43 +323,59 @@ class CheckpointFolder:
             What tells the topic from another one of its name.
         leader_epochs
             Leader epoch of the last message learnt, by topic and partition.
+        clocks
+            Time by topic and partition.
         join
-            The state of labels that come later.
+            Returns the state of labels that come later, as it is now, on any thread.
+        runs
+            In which order messages were learnt since the checkpoint `previous`.
+        previous
+            The one that the model comes from; None where it comes from none.
 
         Returns
         -------
-        Checkpoint
-            What was written.
+        callable
+            Returns the checkpoint once it is written. It raises FencedError if another process has
+            claimed the partition since, and CheckpointError if it cannot be written: the ones
+            before are as they were.
 
         Raises
         ------
         FencedError
             If another process has claimed the partition since: drop the model.
         CheckpointError
-            If it cannot be written; the ones before are as they were.
+            If the model cannot be stored.
         """
         reached("checkpoint.begun")
         files = self._files(partition)
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
+        encoded = encode_model(model, allow_pickle=self.allow_pickle)
+        # What goes on changing is copied; the rest, which takes longer, is left to the thread.
         checkpoint = Checkpoint(
             model,
-            offsets,
+            dict(offsets),
             epoch,
             sequence,
             self.configuration or {},
             metrics or {},
-            identity=identity or {},
-            leader_epochs=leader_epochs or {},
-            join=join,
+            identity=dict(identity or {}),
+            leader_epochs=dict(leader_epochs or {}),
+            clocks=dict(clocks or {}),
         )
-        data = to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
         reached("checkpoint.encoded")
-        files.write(epoch, sequence, data)
-        reached("checkpoint.recorded")
-        files.prune(self.keep)
-        reached("checkpoint.pruned")
-        return checkpoint
+
+        def write() -> Checkpoint:
+            whole = checkpoint if join is None else replace(checkpoint, join=join())
+            data = to_bytes(whole, key=self.key, model=encoded)
+            files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))
+            files.write(epoch, sequence, data)
+            reached("checkpoint.recorded")
+            files.prune(self.keep)
+            reached("checkpoint.pruned")
+            return checkpoint
+
+        return write
 
     def _files(self, partition: Partition) -> PartitionFolder:
         return files_in(self.folder(partition))

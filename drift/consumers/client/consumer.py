@@ -9,12 +9,17 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
 import kafka
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import FencedInstanceIdError
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
 from kafka.structs import OffsetAndMetadata
 
 from drift.consumers.client import workarounds
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.assignment import Assignment
 
-__all__ = ["GroupConsumer", "SingleAssignor", "connect", "read"]
+__all__ = ["GroupConsumer", "LeadAssignor", "connect", "read"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -57,7 +62,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
                 "enable_auto_commit": False,
             }
         )
-    workarounds.mend(made, largest)
+    made.drift_read = workarounds.mend(made, largest)
     return made
 
 
@@ -81,20 +86,48 @@ def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[
         )
 
 
-class SingleAssignor(RangePartitionAssignor):  # type: ignore[misc]
-    """Gives one member all partitions; the others stand by."""
+class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
+    """Gives one member all partitions, as long as it is there; the others stand by.
 
-    name = "drift-single"
+    Parameters
+    ----------
+    partition
+        The partition of each topic that it gives; None for all of them.
+    """
 
-    @classmethod
-    def assign(cls, cluster: Any, members: Any) -> Any:
-        """Assign everything to the first member, by its instance and its identifier."""
-        first = min(members, key=lambda m: (m.group_instance_id or "", m.member_id))
-        assignment = dict(super().assign(cluster, [first]))
-        empty = type(next(iter(assignment.values())))(
-            version=cls.version, assigned_partitions=[], user_data=b""
-        )
-        return {member.member_id: assignment.get(member.member_id, empty) for member in members}
+    name = "drift"
+
+    def __init__(self, partition: int | None = None) -> None:
+        self._partition = partition
+        self._led = 0  # the generation in which this member last had them
+
+    def assign(self, cluster: Any, members: Any) -> Any:
+        """Assign everything to the member that had it last, else to the first by its instance."""
+
+        def standing(member: Any) -> tuple[int, str, str]:
+            led = int(bytes(member.metadata.user_data or b"") or 0)
+            return -led, member.group_instance_id or "", member.member_id
+
+        first = min(members, key=standing)
+        made = dict(super().assign(cluster, [first]))
+        topics = [
+            (topic, [n for n in numbers if self._partition in {None, n}])
+            for topic, numbers in made[first.member_id].assigned_partitions
+        ]
+        return {
+            member.member_id: ConsumerProtocolAssignment(
+                self.version, topics if member is first else [], b""
+            )
+            for member in members
+        }
+
+    def metadata(self, topics: Any) -> Any:
+        """Tell the group's leader whether this member has the partitions."""
+        return ConsumerProtocolSubscription(self.version, list(topics), b"%d" % self._led)
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        """Note in which generation this member has them."""
+        self._led = generation if assignment.partitions() else 0
 
 
 class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
@@ -108,11 +141,15 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         Options of kafka-python: ``group_id``, ``bootstrap_servers``, security, timeouts, ...
     assignment
         What is told of partitions that come.
-    save
-        Called on kafka-python's thread, while the worker waits in `poll`, with partitions that will
-        go, while their models may still be saved.
+    leave
+        Called on kafka-python's thread, while the worker waits in `poll`, before partitions go,
+        while the model may still be saved.
+    lose
+        Called likewise with partitions that have gone.
     largest
         Bytes of the largest record that is read out of a compressed batch.
+    partition
+        The partition of each topic that is wanted; None for all.
 
     Attributes
     ----------
@@ -120,29 +157,35 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         Seconds between two polls after which the group takes a member for gone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         topics: Sequence[str],
         options: Mapping[str, Any],
         assignment: Assignment,
-        save: Callable[[list[tuple[str, int]]], None],
+        *,
+        leave: Callable[[], None],
+        lose: Callable[[list[tuple[str, int]]], None],
         largest: int = workarounds.LARGEST,
+        partition: int | None = None,
     ) -> None:
         self.topics = topics
         self.assignment = assignment
-        self._save = save
+        self.partition = partition
+        self._leave, self._lose = leave, lose
         self._subscribed = self._waiting = False
         self._largest = largest
         self._options = {
             "max_poll_records": 500,
             # Partitions that are added are seen within a minute, and not within five.
             "metadata_max_age_ms": 60_000,
+            # Partitions are read side by side: large fetches of one keep others from theirs.
+            "max_partition_fetch_bytes": 256 << 10,
+            "partition_assignment_strategy": [LeadAssignor(partition)],
             **options,
             "auto_offset_reset": "none",
         }
         if len(topics) > 1:
-            # Gives one member the same partitions of each. And what is given up is in no log.
-            self._options["partition_assignment_strategy"] = [RangePartitionAssignor]
+            # What is given up is in no log.
             self._options["isolation_level"] = "read_committed"
         self.consumer = connect(self._options, largest)
         self._second: Any = None  # reads what was read before
@@ -199,21 +242,21 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                         "there is no topic %s, or this user may not see it: waiting for it", topic
                     )
                 return False
-        self.check_counts()
+        self._check_partition()
         self.consumer.subscribe(list(self.topics), listener=self)
         self.refresh()  # or a leader may assign what it knew before, and have all join once more
         self._subscribed = True
         return True
 
-    def check_counts(self) -> None:
-        """Refuse topics of which one has more partitions than the other."""
-        counts = {t: len(self.consumer.partitions_for_topic(t) or ()) for t in self.topics}
-        if len(set(counts.values())) > 1:
-            said = " and ".join(f"{topic} has {count}" for topic, count in counts.items())
-            raise ConsumerError(
-                f"{said} partitions: a label is in the partition of its features, so that both "
-                "need as many. Stop the workers to add partitions, and add them to both"
-            )
+    def _check_partition(self) -> None:
+        """Refuse a partition that a topic has not."""
+        for topic in self.topics:
+            numbers = sorted(self.consumer.partitions_for_topic(topic) or ())
+            if self.partition is not None and self.partition not in numbers:
+                raise ConsumerError(
+                    f"{topic} has no partition {self.partition}, it has {len(numbers)}: give one "
+                    "below that, or leave --partition out to learn them all"
+                )
 
     def again(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
         """Read once more what was read before, from an offset on: a fetch, and where it ends."""
@@ -243,13 +286,13 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             self.assignment.assign([tuple(place)])
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        """Have models saved, and let their partitions go."""
-        self._save([tuple(place) for place in revoked])
+        """Have the model saved, and let the partitions go."""
+        self._leave()
         self.on_partitions_lost(revoked)
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
         """Let partitions go that others may have by now."""
-        self.assignment.lose([tuple(place) for place in lost])
+        self._lose([tuple(place) for place in lost])
 
     # --- partitions ----------------------------------------------------------------------------
 
@@ -266,12 +309,11 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     def hold(self, places: Iterable[tuple[str, int]]) -> None:
         """Let nothing more come of partitions, and have them begun anew."""
         for place in self.assignment.hold(places):
-            self.consumer.pause(kafka.TopicPartition(*place))
+            self.pause(place)
 
-    def block(self, place: tuple[str, int]) -> None:
-        """Let nothing more come of labels until they are begun again."""
+    def pause(self, place: tuple[str, int]) -> None:
+        """Fetch nothing more of a partition until it is begun again."""
         self.consumer.pause(kafka.TopicPartition(*place))
-        self.assignment.block(place)
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""
@@ -318,6 +360,20 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
         said = {name: str(one) for name, one in known.items() if one and one.int}  # 0: none
         return said | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
+
+    def read_at(self, place: tuple[str, int]) -> float:
+        """Return when the last fetch was answered that was read of a partition; -inf before one."""
+        return self.consumer.drift_read.get(place, -math.inf)  # type: ignore[no-any-return]
+
+    def ended_at(self, place: tuple[str, int]) -> float:
+        """Return when there last was nothing behind what was read of a partition; -inf if never.
+
+        That is by its position, as transactions leave marks that are no messages.
+        """
+        position = self.position(place)
+        if position is None or self.lag(place, position[0]) != 0:
+            return -math.inf
+        return self.read_at(place)
 
     def lag(self, place: tuple[str, int], offset: int) -> int | None:
         """Messages between an offset and the end, as of the last fetch; None before one."""

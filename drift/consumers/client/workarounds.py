@@ -19,6 +19,9 @@ here              what is wrong
                   ``retry_backoff_ms`` where the answer comes in while it is about to ask.
 `mend`            A join that comes to its end between two polls is thrown away, and another one
                   begun, for which the whole group has to agree once more.
+`mend`            It does not tell how fresh its end of a partition is: when the last fetch of it
+                  was answered. What was read of others since may be later than what it has not
+                  read of this one.
 `CONSUMER`        It sleeps for as long where nothing can be fetched, as before the first partition
                   has begun. A poll of 0 ms first would not sleep, but one that ends while the group
                   forms may lose the partitions that it is given.
@@ -70,7 +73,7 @@ __all__ = [
     "seek",
 ]
 
-CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20}
+CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20, "fetch_max_wait_ms": 100}
 PRODUCER = {"enable_idempotence": False}
 SPLIT = UnknownError
 
@@ -85,8 +88,15 @@ _CHUNK, _KEPT = 1 << 18, 1 << 10
 # --- consumers ---------------------------------------------------------------------------------
 
 
-def mend(consumer: Any, largest: int = LARGEST) -> None:
-    """Mend a consumer that has not read anything; larger records have a `CutValue`."""
+def mend(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
+    """Mend a consumer that has not read anything; larger records have a `CutValue`.
+
+    Returns
+    -------
+    dict
+        By partition, when the last fetch was answered of which all has been read that it brought,
+        as `time.monotonic` has it.
+    """
     consumer._cluster.config["allow_auto_create_topics"] = False  # noqa: SLF001
     subscription = consumer._subscription  # noqa: SLF001
 
@@ -94,6 +104,7 @@ def mend(consumer: Any, largest: int = LARGEST) -> None:
         def __init__(self, offset: int, place: Any, records: Any, **options: Any) -> None:
             super().__init__(offset, place, _Batches(records, largest), **options)
             self.leader_epoch = subscription.position(place).leader_epoch
+            read[place] = answered.get(place, monotonic())
 
     fetcher = consumer._fetcher  # noqa: SLF001
     fetcher.PartitionRecords = PartitionRecords
@@ -106,8 +117,26 @@ def mend(consumer: Any, largest: int = LARGEST) -> None:
         return records, idle and not fetcher._completed_fetches  # noqa: SLF001
 
     fetcher.fetch_records = fetch_ahead
+    handle = fetcher._handle_fetch_response  # noqa: SLF001
+    answered: dict[Any, float] = {}
+    read: dict[Any, float] = {}
+
+    def handle_and_note(node: Any, offsets: Any, sent: float, response: Any) -> None:
+        now = monotonic()
+        brought = {
+            TopicPartition(topic.topic, partition.partition_index)
+            for topic in response.responses
+            for partition in topic.partitions
+        }
+        # What it brought is read by a later poll; of the others there was nothing.
+        answered.update(dict.fromkeys(offsets, now))
+        read.update(dict.fromkeys(offsets.keys() - brought, now))
+        handle(node, offsets, sent, response)
+
+    fetcher._handle_fetch_response = handle_and_note  # noqa: SLF001
     if consumer._coordinator is not None:  # else it is of no group  # noqa: SLF001
         _mend_coordinator(consumer._coordinator)  # noqa: SLF001
+    return read
 
 
 def _mend_coordinator(coordinator: Any) -> None:

@@ -1,0 +1,90 @@
+"""In which order messages were learnt: with the logs it gives the model back.
+
+Beside the checkpoints, a line of JSON for each: its identifier, that of the checkpoint which its
+model comes from, and what was learnt between the two::
+
+    {
+        "checkpoint": "3-17",
+        "previous": "3-16",
+        "places": [["orders", 0], ["frauds", 0]],
+        "runs": [[[0, 1200], [1, 310]], [[1, 312]]],
+    }
+
+A run says up to which offset each partition was learnt, by its number in `places`; within a run
+messages are in the order of their times (`drift.consumers.order.sort_key`). A line is written
+before its checkpoint: one whose checkpoint was never completed is no other's predecessor. The files
+may be deleted, whole and oldest first; a folder of 256 MB deletes them itself. An object store has
+none.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.order import Run
+
+__all__ = ["order_line", "read_order"]
+
+
+def order_line(checkpoint: str, previous: str | None, runs: Sequence[Run]) -> bytes:
+    r"""Return the line of a checkpoint.
+
+    Examples
+    --------
+    >>> order_line("3-17", "3-16", [{("orders", 0): 1200}])
+    b'{"checkpoint":"3-17","previous":"3-16","places":[["orders",0]],"runs":[[[0,1200]]]}\n'
+    """
+    number = {place: i for i, place in enumerate(dict.fromkeys(p for run in runs for p in run))}
+    line = {
+        "checkpoint": checkpoint,
+        "previous": previous,
+        "places": [*number],
+        "runs": [[[number[place], upto] for place, upto in run.items()] for run in runs],
+    }
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
+    """Return in which order everything was learnt that a checkpoint's model knows.
+
+    Parameters
+    ----------
+    folder
+        The folder of the checkpoints of a topic, as `CheckpointFolder.folder` has it.
+    checkpoint
+        Its identifier.
+
+    Raises
+    ------
+    CheckpointError
+        If lines are missing.
+    """
+    lines = {line["checkpoint"]: line for line in _lines(folder)}
+    found: list[list[Run]] = []
+    at: str | None = checkpoint
+    while at is not None:
+        if at not in lines:
+            raise CheckpointError(
+                f"{folder} has no order of what checkpoint {at} learnt: its files were deleted, or "
+                "the model comes from elsewhere"
+            )
+        line = lines[at]
+        places = [(topic, number) for topic, number in line["places"]]
+        found.append([{places[i]: upto for i, upto in run} for run in line["runs"]])
+        at = line["previous"]
+    return [run for runs in reversed(found) for run in runs]
+
+
+def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:
+    for file in sorted(path for path in folder.iterdir() if path.name.startswith("order-")):
+        for line in file.read_bytes().splitlines():
+            with suppress(ValueError):  # the last one, where its worker was killed
+                yield json.loads(line)

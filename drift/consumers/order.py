@@ -1,0 +1,249 @@
+"""The order in which the records of several partitions are learnt: by time, as far as it is known.
+
+Records that were written live are learnt live as they come. Read from the beginning, later, all
+logs are there at once, and each prediction is to know just the labels that had come by its time: so
+the partitions advance together, by the timestamps of their records.
+
+1. The time of a record is its timestamp, or that of a record before it in its partition where that
+   is later. It moves by more than `max_jump`, forward or back, only where two records in a row say
+   so: a single record of a wrong clock keeps the time before it.
+2. Of the partitions' next records the least in (time, features before label, topic, partition) is
+   next.
+3. It is taken once each other partition has a next record, or had nothing behind what was read of
+   it when this one was fetched.
+4. A partition that brings nothing and is not known to be at its end, as behind a transaction that
+   was left open, is waited for during `max_idle` seconds of polling.
+
+The order is a function of the logs alone wherever no partition is at its end. At the live edge it
+depends on what arrived first; `Runs` writes down where it fell back in time, which is all that it
+takes to have the same order again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from drift.consumers.records import Message
+
+__all__ = ["Clock", "Order", "Place", "Run", "Runs", "sort_key"]
+
+#: A partition: topic and number.
+Place: TypeAlias = tuple[str, int]
+#: How far each partition was when the order next fell back in time; those that moved.
+Run: TypeAlias = dict[Place, int]
+
+
+class Clock(NamedTuple):
+    """The time of a partition, and a far one that its last record claimed, in milliseconds.
+
+    The time is -1 before the first record.
+
+    Examples
+    --------
+    >>> hour = 3_600_000
+    >>> clock = Clock(1_000)
+    >>> clock.after(999, hour).after(1_500, hour)
+    Clock(time=1500, claim=None)
+    >>> clock.after(10 * hour, hour)
+    Clock(time=1000, claim=36000000)
+    >>> clock.after(10 * hour, hour).after(2_000, hour)
+    Clock(time=2000, claim=None)
+    >>> clock.after(10 * hour, hour).after(11 * hour, hour)
+    Clock(time=36000000, claim=None)
+    """
+
+    time: int = -1
+    claim: int | None = None
+
+    def after(self, stamp: int, max_jump: float) -> Clock:
+        """Return the clock after a record with this timestamp."""
+        time, claim = self
+        if time <= stamp <= time + max_jump or time < 0:
+            return Clock(stamp)
+        if time - max_jump <= stamp < time:
+            return Clock(time) if claim is not None else self
+        if claim is None or (claim > time) is not (stamp > time):
+            return Clock(time, stamp)
+        return Clock(min(claim, stamp) if stamp > time else max(claim, stamp))
+
+
+def sort_key(time: int, place: Place, labels: str | None) -> tuple[int, bool, str, int]:
+    """Return what the next of several records is the least of."""
+    topic, partition = place
+    return time, topic == labels, topic, partition
+
+
+class Order:
+    """The records that were read of each partition and not taken, and which of them is next.
+
+    Parameters
+    ----------
+    labels
+        The topic of labels; None where there is none.
+    max_jump
+        Seconds by which the time moves at once.
+    max_idle
+        Seconds of polling for which a partition that brings nothing is waited for.
+
+    Attributes
+    ----------
+    forced : int
+        Times that a partition was waited for in vain.
+
+    Examples
+    --------
+    >>> from drift.consumers.records import Message, Position
+    >>> order = Order(labels="frauds")
+    >>> for place in (("orders", 0), ("frauds", 0)):
+    ...     order.begin(place, Clock())
+    >>> at = lambda topic, offset, time: Message(Position(topic, 0, offset), None, b"", (), time)
+    >>> order.add(("orders", 0), [at("orders", 0, 10), at("orders", 1, 30)], read_at=1.0)
+    >>> order.add(("frauds", 0), [at("frauds", 0, 20)], read_at=1.0)
+    >>> [str(message.position) for message in order.take(lambda place: -1.0)]
+    ['orders:0:0', 'frauds:0:0']
+    >>> [str(message.position) for message in order.take(lambda place: 1.5)]
+    ['orders:0:1']
+    """
+
+    def __init__(
+        self, labels: str | None = None, max_jump: float = 3600.0, max_idle: float = 0.5
+    ) -> None:
+        self._labels = labels
+        self._jump, self._idle = 1000 * max_jump, max_idle
+        self._buffers: dict[Place, deque[tuple[Message, float]]] = {}
+        self._clocks: dict[Place, Clock] = {}  # after the next record, if one is there
+        self._heads: list[tuple[tuple[int, bool, str, int], Place]] = []
+        self._ended: dict[Place, float] = {}  # when a partition without records was at its end
+        self._waited: dict[Place, float] = {}  # seconds for those that hold the next record back
+        self.forced = 0
+
+    def begin(self, place: Place, clock: Clock) -> None:
+        """Begin a partition with the clock that it has at the offset where it goes on."""
+        self._buffers[place] = deque()
+        self._clocks[place] = clock
+        self._ended.pop(place, None)
+        self._waited.pop(place, None)
+
+    def clear(self) -> None:
+        """Forget all partitions."""
+        for one in (self._buffers, self._clocks, self._heads, self._ended, self._waited):
+            one.clear()
+
+    def add(self, place: Place, messages: Iterable[Message], read_at: float) -> None:
+        """Take records that were read behind those of before, fetched at a time in seconds."""
+        buffer = self._buffers[place]
+        was_empty = not buffer
+        buffer.extend((message, read_at) for message in messages)
+        if buffer:
+            self._waited.pop(place, None)
+            if was_empty:
+                self._push(place, buffer[0][0])
+
+    def idle(self, seconds: float) -> None:
+        """Note a poll of so many seconds, for the partitions that hold the next record back."""
+        for place in self._waited:
+            self._waited[place] += seconds
+
+    def buffered(self, place: Place) -> deque[tuple[Message, float]]:
+        """Return what was read of a partition and not taken, with the times of the fetches."""
+        return self._buffers[place]
+
+    def __bool__(self) -> bool:
+        """Whether any record waits to be taken."""
+        return bool(self._heads)
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._buffers
+
+    def take(self, ended_at: Callable[[Place], float]) -> Iterator[Message]:
+        """Yield the records whose turn has come, until another partition's may be before the next.
+
+        Parameters
+        ----------
+        ended_at
+            When a partition last had nothing behind what was read of it, in seconds.
+        """
+        heads, buffers = self._heads, self._buffers
+        empty = {
+            place: self._end(place, ended_at) for place, buffer in buffers.items() if not buffer
+        }
+        least = min(empty.values(), default=math.inf)
+        while heads:
+            _, place = heads[0]
+            buffer = buffers[place]
+            message, read_at = buffer[0]
+            if read_at > least:
+                for other, end in empty.items():
+                    if end < read_at:
+                        self._waited.setdefault(other, 0.0)
+                return
+            buffer.popleft()
+            if buffer:
+                self._push(place, buffer[0][0], heapq.heapreplace)
+            else:
+                heapq.heappop(heads)
+                empty[place] = self._end(place, ended_at)
+                least = min(least, empty[place])
+            yield message
+
+    def _push(self, place: Place, message: Message, put: Any = heapq.heappush) -> None:
+        clock = self._clocks[place] = self._clocks[place].after(message.time, self._jump)
+        put(self._heads, (sort_key(clock.time, place, self._labels), place))
+
+    def _end(self, place: Place, ended_at: Callable[[Place], float]) -> float:
+        """Return until when an empty partition holds nobody back."""
+        end = ended_at(place)
+        if end > self._ended.get(place, -math.inf):  # something has been fetched of it meanwhile
+            self._waited.pop(place, None)
+        self._ended[place] = end
+        waited = self._waited.get(place)
+        if waited is None or waited < self._idle:
+            return end
+        self.forced += waited < math.inf
+        self._waited[place] = math.inf  # it is counted once, until something comes of it
+        return math.inf
+
+
+class Runs:
+    """Where the order in which records are taken falls back in time.
+
+    Between two such places the records are in the order of `sort_key`. So the runs, with the logs,
+    give back the order.
+
+    Examples
+    --------
+    >>> runs = Runs()
+    >>> for time, place, offset in [(5, ("a", 0), 0), (7, ("a", 1), 0), (6, ("a", 0), 1)]:
+    ...     runs.note(sort_key(time, place, None), place, offset)
+    >>> runs.all()
+    [{('a', 0): 1, ('a', 1): 1}, {('a', 0): 2}]
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+        self._run: Run = {}
+        self._last: tuple[int, bool, str, int] = (-1, False, "", -1)
+
+    def note(self, key: tuple[int, bool, str, int], place: Place, offset: int) -> None:
+        """Note that a record was taken."""
+        if key < self._last:
+            self._runs.append(self._run)
+            self._run = {}
+        self._last = key
+        self._run[place] = offset + 1
+
+    def __add__(self, other: Runs) -> Runs:
+        """Return these runs, and then others."""
+        both = Runs()
+        both._runs, both._run, both._last = self.all() + other._runs, other._run, other._last
+        return both
+
+    def all(self) -> list[Run]:
+        """Return the runs, the last one as far as it is."""
+        return [*self._runs, self._run] if self._run else self._runs

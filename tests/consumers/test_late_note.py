@@ -1,0 +1,158 @@
+"""What a learner of late labels says, and counts, while none has found its features."""
+
+import json
+import logging
+import math
+
+import pytest
+
+from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
+from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.late import LateLearner
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import WorkerOptions
+from drift.consumers.records import Message, Position
+from drift.models import LBP
+
+SHAPE = JsonCodec(label="fraud", id="order.id", labels={"id": "ref"})
+
+
+class Own:
+    def decode(self, value, headers=()):
+        body = json.loads(value)
+        return Example({}, None, body["order"]["id"])
+
+    def decode_label(self, value, headers=()):
+        body = json.loads(value)
+        return Example({}, True, body["ref"])
+
+    def encode(self, example):
+        raise NotImplementedError
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("drift.consumers.late.monotonic", lambda: now[0])
+    return now
+
+
+def begun(codec, **given):
+    options = WorkerOptions(topic="orders", group="g", labels="frauds", **given)
+    return LateLearner(LBP(9), codec, Metrics("orders", None), options)
+
+
+def taken(learner, topic, offset, body, time=5):
+    value = json.dumps(body).encode()
+    learner.take(Message(Position(topic, 0, offset), None, value, (), time))
+
+
+def said(learner, caplog):
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        learner.note()
+    return caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("codec", "shown"),
+    [
+        (SHAPE, ("'a7' at 'order.id'", "'A-7' at 'ref'")),
+        (Own(), ("'a7'", "'A-7'")),
+    ],
+)
+def test_labels_that_find_nothing_are_told_with_where_the_ids_were_looked_for(
+    clock, caplog, codec, shown
+):
+    learner = begun(codec)
+    taken(learner, "orders", 0, {"order": {"id": "a7"}})
+    taken(learner, "frauds", 0, {"ref": "A-7", "fraud": True})
+    clock[0] += 30
+    assert said(learner, caplog) == []
+    clock[0] += 1
+    [line] = said(learner, caplog)
+    assert line == (
+        f"no label has found its features for 30 s: the first message of orders has the id "
+        f"{shown[0]}, the first message of frauds has the id {shown[1]}. Is that the same id? "
+        "[codec] and [codec.labels] say where it is"
+    )
+    assert said(learner, caplog) == []  # once
+
+
+def test_nothing_is_said_where_labels_find_their_features_or_no_features_came(clock, caplog):
+    learner = begun(SHAPE)
+    taken(learner, "frauds", 0, {"ref": "b", "fraud": True})
+    clock[0] += 99
+    assert said(learner, caplog) == []
+    taken(learner, "orders", 0, {"order": {"id": "b"}})
+    taken(learner, "orders", 1, {"order": {"id": "c"}})
+    clock[0] += 99
+    assert said(learner, caplog) == []
+    assert learner.metrics.examples == 1
+
+
+def test_no_error_is_shown_before_a_label_has_come():
+    learner = begun(SHAPE)
+    taken(learner, "orders", 0, {"order": {"id": "a"}})
+    learner.note()
+    known = learner.metrics.known()
+    assert (known["examples"], known["unlabelled"], known["pending"]) == (0, 1, 1)
+    assert not {"mistakes", "windowed_error", "join_delay_seconds"} & set(known)
+    assert "no label yet" in learner.metrics.line()
+    assert math.isnan(learner.metrics.windowed_error)
+    taken(learner, "frauds", 0, {"ref": "a", "fraud": True}, time=2005)
+    learner.note()
+    known = learner.metrics.known()
+    assert (known["mistakes"], known["windowed_error"], known["join_delay_seconds"]) == (1, 1, 2)
+    assert "no label yet" not in learner.metrics.line()
+
+
+def test_what_becomes_of_features_and_labels_is_counted():
+    given = {"max_age": 9, "grace": 1, "silence": False, "after": 5, "correct_for": 3, "pending": 3}
+    learner = begun(JsonCodec(), **given)
+
+    def features(offset, name, time):
+        taken(learner, "orders", offset, {"features": {"a": 1}, "id": name}, 1000 * time)
+
+    def label(offset, name, label, time):
+        taken(learner, "frauds", offset, {"id": name, "label": label}, 1000 * time)
+
+    for offset, name in enumerate("abcd"):  # there is room for three of them
+        features(offset, name, 10)
+    label(0, "b", True, 11)
+    label(1, "b", True, 11)
+    label(2, "nobody", True, 12)
+    features(4, "e", 14)
+    label(3, "e", False, 16)  # c and d have been silent by now
+    label(4, "c", True, 17)
+    learner.note()
+    wanted = {
+        "orphans": 1,
+        "duplicates": 1,
+        "expired": 0,
+        "evicted": 1,
+        "silent": 2,
+        "corrected": 1,
+        "pending": 0,
+    }
+    assert {name: learner.metrics.known()[name] for name in wanted} == wanted
+    assert learner.metrics.examples == 4  # b, c and d as silent ones, and e
+
+
+@pytest.mark.parametrize("by", ["orjson", "json"])
+def test_a_label_that_waits_is_in_a_checkpoint(by, monkeypatch):
+    if by == "json":
+        monkeypatch.setattr("drift.consumers.checkpoints.checkpoint._dumps", library_of_python)
+    else:
+        pytest.importorskip("orjson")
+    learner = begun(JsonCodec())
+    taken(learner, "frauds", 0, {"id": "a", "label": True})
+    data = to_bytes(Checkpoint(learner.model, learner.offsets, join=learner.join_state()()))
+    other = begun(JsonCodec())
+    other.restore(from_bytes(data))
+    taken(other, "orders", 0, {"id": "a", "features": {"b": 1}})
+    assert (other.metrics.examples, other.join.counts["learnt"]) == (1, 1)
+
+
+def library_of_python(tree):
+    return json.dumps(tree).encode()

@@ -1,0 +1,367 @@
+"""The order of several logs, against a twin that sorts them from the words of the rules alone."""
+
+import math
+from itertools import accumulate, pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from drift.consumers.options import WorkerOptions
+from drift.consumers.order import Clock, Order, Runs, sort_key
+from drift.consumers.records import Message, Position
+from drift.consumers.relearning import in_order
+from tests.consumers.twin_order import in_time, times
+
+HOUR = 3_600_000
+JUMP = 3600.0
+PLACES = [("f", 0), ("f", 1), ("l", 0), ("l", 1), ("l", 2)]
+OPTIONS = WorkerOptions(topic="f", group="g", labels="l")
+
+
+# --- logs and fetches ---------------------------------------------------------------------------
+
+
+def log(place, stamps, gaps=()):
+    """A log of these timestamps; gaps are where transactions have left their marks."""
+    offset, made = 0, []
+    for n, stamp in enumerate(stamps):
+        offset += n in gaps
+        made.append(Message(Position(*place, offset), None, b"", (), stamp))
+        offset += 1
+    return made
+
+
+#: Small steps, hours more or less, and years.
+STEPS = st.one_of(
+    st.integers(0, 5_000), st.integers(-9_000, 0), st.sampled_from([HOUR - 1, HOUR, HOUR + 1])
+)
+JUMPS = st.sampled_from([2 * HOUR, -2 * HOUR, 300_000 * HOUR, -300_000 * HOUR])
+
+
+@st.composite
+def stamps(draw, max_size=12):
+    """Timestamps that mostly grow; some are of wrong clocks, for one record or more."""
+    now, made = draw(st.integers(0, 9_000)) + 400_000 * HOUR, []
+    for _ in range(draw(st.integers(0, max_size))):
+        step = draw(STEPS)
+        wrong = draw(st.one_of(st.just(0), st.just(0), st.just(0), JUMPS))
+        made.append(max(-1, now + step + wrong))  # -1 is none
+        if draw(st.booleans()):  # else the next one is as if this had not been
+            now = made[-1]
+    return made
+
+
+@st.composite
+def logs(draw):
+    made = {}
+    for place in PLACES[: draw(st.integers(1, 5))]:
+        made[place] = log(place, draw(stamps()), draw(st.sets(st.integers(0, 12), max_size=3)))
+    return made
+
+
+def begun(places, **options):
+    order = Order("l", **options)
+    for place in places:
+        order.begin(place, Clock())
+    return order
+
+
+class Broker:
+    """Logs that are fetched piece by piece; a step of a test is a second."""
+
+    def __init__(self, logs):
+        self.logs, self.at, self.now = logs, dict.fromkeys(logs, 0), 0
+        self.answered = dict.fromkeys(logs, -math.inf)
+
+    def fetch(self, order, place, count):
+        """Have an answer that brings so many records."""
+        begin = self.at[place]
+        self.at[place] = min(begin + count, len(self.logs[place]))
+        self.answered[place] = self.now
+        order.add(place, self.logs[place][begin : self.at[place]], self.now)
+
+    def ended_at(self, place):
+        at_end = self.at[place] == len(self.logs[place])
+        return self.answered[place] if at_end else -math.inf
+
+
+def all_of(given_logs):
+    """An order that has all records of these logs, and knows that there are no others."""
+    order, broker = begun(given_logs), Broker(given_logs)
+    for place in given_logs:
+        broker.fetch(order, place, 100)
+    return [*order.take(broker.ended_at)]
+
+
+# --- the order ----------------------------------------------------------------------------------
+
+
+@given(logs(), st.data())
+def test_logs_that_are_there_are_sorted_whatever_the_fetches(given_logs, data):
+    order, broker = begun(given_logs, max_idle=1e9), Broker(given_logs)
+    found = [*order.take(broker.ended_at)]
+    fetches = st.lists(st.tuples(st.sampled_from([*given_logs]), st.integers(0, 4)), max_size=40)
+    for place, count in [*data.draw(fetches), *((place, 100) for place in [*given_logs] * 2)]:
+        broker.now += 1
+        broker.fetch(order, place, count)
+        order.idle(1.0)
+        found += order.take(broker.ended_at)
+    broker.now += 1
+    for place in given_logs:  # the last answers: nothing is there that was not known
+        broker.fetch(order, place, 1)
+    found += order.take(broker.ended_at)
+    assert found == in_time(given_logs)
+    assert (order.forced, bool(order)) == (0, False)
+
+
+class Waiting:
+    """Who may be taken, by lists, from the words of the rules."""
+
+    def __init__(self, places, max_idle):
+        self.rest = {place: [] for place in places}  # (key, time of the fetch, message)
+        self.waited, self.ended, self.max_idle, self.forced = {}, {}, max_idle, set()
+        self.steps = 0
+
+    def step(self, broker, brought, seconds):
+        """A poll of so many seconds: what it brings by partition; return who is taken."""
+        self.steps += 1
+        self.waited = {place: waited + seconds for place, waited in self.waited.items()}
+        for place, rows in brought.items():
+            self.rest[place] += rows
+            later = broker.ended_at(place) > self.ended.get(place, -math.inf)
+            if rows or (later and not self.rest[place]):
+                self.waited.pop(place, None)
+        taken = []
+        while True:
+            for place, rows in self.rest.items():
+                if not rows:
+                    self.ended[place] = broker.ended_at(place)
+            heads = [(rows[0], place) for place, rows in self.rest.items() if rows]
+            if not heads:
+                return taken
+            (_, read_at, message), first = min(heads)
+            holding = [
+                place
+                for place, rows in self.rest.items()
+                if not rows and self.ended[place] < read_at
+            ]
+            late = {place for place in holding if self.waited.get(place, -1) >= self.max_idle}
+            if late != {*holding}:
+                for place in holding:
+                    self.waited.setdefault(place, 0.0)
+                return taken
+            taken.append(message)
+            self.rest[first].pop(0)
+
+
+@given(logs(), st.data())
+def test_nobody_is_taken_while_a_partition_has_to_be_waited_for(given_logs, data):
+    order, broker = begun(given_logs, max_idle=1.0), Broker(given_logs)
+    rows = {
+        place: [(time, place[0] == "l", *place, n) for n, time in enumerate(times(own))]
+        for place, own in ((p, [m.time for m in log]) for p, log in given_logs.items())
+    }
+    lists = Waiting(given_logs, 1.0)
+    fetched = st.dictionaries(st.sampled_from([*given_logs]), st.integers(0, 3))
+    polls = st.tuples(fetched, st.sampled_from([0.3, 0.6]))
+    for fetches, seconds in data.draw(st.lists(polls, max_size=30)):
+        broker.now += 1
+        brought = {}
+        for place, count in fetches.items():
+            begin = broker.at[place]
+            broker.fetch(order, place, count)
+            brought[place] = [
+                (rows[place][n], broker.now, given_logs[place][n])
+                for n in range(begin, broker.at[place])
+            ]
+        order.idle(seconds)
+        assert [*order.take(broker.ended_at)] == lists.step(broker, brought, seconds)
+
+
+def never(_):
+    return -math.inf
+
+
+def test_a_partition_that_brings_nothing_is_waited_for():
+    order = begun(PLACES[:2], max_idle=0.5)
+    order.add(PLACES[0], log(PLACES[0], [1, 2]), 1.0)
+    order.idle(9.0)  # nobody was held back yet
+    for seconds, taken in ((0.0, 0), (0.3, 0), (0.19, 0), (0.01, 2)):
+        order.idle(seconds)
+        assert len([*order.take(never)]) == taken
+    assert order.forced == 1
+    # It is not waited for again until it brings something.
+    order.add(PLACES[0], log(PLACES[0], [3]), 2.0)
+    assert len([*order.take(never)]) == 1
+    order.add(PLACES[1], log(PLACES[1], [4]), 3.0)
+    order.add(PLACES[0], log(PLACES[0], [3, 5]), 3.0)
+    assert [message.time for message in order.take(never)] == [3, 4]
+    order.idle(0.4)
+    assert [*order.take(never)] == []
+    assert order.forced == 1
+    order.idle(0.1)
+    assert [message.time for message in order.take(never)] == [5]
+    assert order.forced == 2
+
+
+def test_an_end_holds_nobody_back_that_was_fetched_no_later():
+    order = begun(PLACES[:3], max_idle=0.5)
+    order.add(PLACES[0], log(PLACES[0], [1]), 1.0)
+    order.add(PLACES[0], log(PLACES[0], [1, 2])[1:], 2.0)
+    ends = {PLACES[0]: 2.0, PLACES[1]: 1.0, PLACES[2]: 7.0}
+    assert [message.time for message in order.take(ends.get)] == [1]
+    assert [*order.take(ends.get)] == []
+    ends[PLACES[1]] = 2.0
+    assert [message.time for message in order.take(ends.get)] == [2]
+    assert order.forced == 0
+
+
+def test_who_was_at_the_end_for_long_is_waited_for_all_the_same():
+    order, ends = begun(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 0.0)
+    for now in range(10):
+        ends = dict.fromkeys(PLACES[:2], float(now))
+        order.idle(1.0)
+        assert [*order.take(ends.get)] == []
+    order.add(PLACES[0], log(PLACES[0], [1]), 10.0)
+    for taken in (0, 0, 1):
+        assert len([*order.take(ends.get)]) == taken
+        order.idle(0.3)
+    assert order.forced == 1
+
+
+def test_a_fetch_that_says_where_the_end_is_begins_the_waiting_anew():
+    order, ends = begun(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 1.0)
+    order.add(PLACES[0], log(PLACES[0], [1]), 3.0)
+    assert [*order.take(ends.get)] == []
+    for now in (2.0, 2.5):
+        order.idle(0.6)
+        ends[PLACES[1]] = now
+        assert [*order.take(ends.get)] == []
+    assert order.forced == 0
+    order.idle(0.6)
+    assert len([*order.take(ends.get)]) == 1
+    assert order.forced == 1
+
+
+def test_where_another_one_is_waited_for_still_nothing_is_taken():
+    order = begun(PLACES[:3], max_idle=0.5)
+    order.add(PLACES[0], log(PLACES[0], [1]), 1.0)
+    assert [*order.take(never)] == []
+    order.idle(0.5)
+    order.begin(PLACES[1], Clock())  # as after it was lost and came again
+    assert [*order.take(never)] == []
+    order.idle(0.5)
+    assert len([*order.take(never)]) == 1
+    assert order.forced == 2
+
+
+def test_who_stops_amid_the_records_finds_the_others_there():
+    order = begun(PLACES[:2])
+    order.add(PLACES[0], log(PLACES[0], [1, 3, 5]), 0.0)
+    order.add(PLACES[1], log(PLACES[1], [2, 4]), 0.0)
+    found = []
+    while order:
+        for message in order.take(lambda place: 1.0):
+            found.append(message.time)
+            break
+    assert found == [1, 2, 3, 4, 5]
+    order.add(PLACES[0], log(PLACES[0], [6]), 0.0)
+    order.clear()
+    assert not order
+    assert PLACES[0] not in order
+    order.begin(PLACES[0], Clock())  # it is as new
+    order.add(PLACES[0], log(PLACES[0], [2]), 0.0)
+    assert [message.time for message in order.take(never)] == [2]
+
+
+def test_at_one_time_features_come_before_labels_and_partitions_by_their_number():
+    given_logs = {place: log(place, [7, 7]) for place in reversed(PLACES)}
+    found = [message.position[:2] for message in all_of(given_logs)]
+    assert found == [place for place in PLACES for _ in range(2)]
+
+
+@pytest.mark.parametrize("topic", ["f", "l"])
+@pytest.mark.parametrize("years", [31, -31])
+def test_a_record_of_a_wrong_clock_costs_itself_alone(topic, years):
+    odd = 400_000 * HOUR + years * 8766 * HOUR
+    clean = {place: [400_000 * HOUR + 1000 * n for n in range(20)] for place in PLACES}
+    spoilt = {place: list(stamps) for place, stamps in clean.items()}
+    spoilt[topic, 1][10] = odd
+    orders = []
+    for stamps in (clean, spoilt):
+        given_logs = {place: log(place, own) for place, own in stamps.items()}
+        orders.append([message.position for message in all_of(given_logs)])
+    without = [[one for one in order if one != (topic, 1, 10)] for order in orders]
+    assert without[0] == without[1]
+    # It has the time of the one before it, and comes right behind that.
+    assert orders[1].index((topic, 1, 10)) == orders[1].index((topic, 1, 9)) + 1
+
+
+def test_two_records_in_a_row_move_the_time():
+    far, farther = 9 * HOUR, 99 * HOUR
+    assert times([0, far, 1, far, far + 1, far + 2]) == [0, 0, 1, 1, far, far + 2]
+    for given_stamps, expected in [
+        ([0, far, 1, far, far + 1, far + 2], [0, 0, 1, 1, far, far + 2]),
+        ([0, farther, far], [0, 0, far]),
+        ([0, far, farther], [0, 0, far]),  # as far as both say so
+        ([farther, 0, far], [farther, farther, far]),
+        ([farther, far, 0], [farther, farther, far]),
+        ([far, 0, farther, 0], [far, far, far, far]),  # one ahead and one behind agree on nothing
+        ([0, HOUR, 2 * HOUR + 1], [0, HOUR, HOUR]),
+        ([HOUR, 0, -1], [HOUR, HOUR, HOUR]),
+    ]:
+        assert times(given_stamps) == expected
+        clocks = accumulate(given_stamps, lambda c, stamp: c.after(stamp, HOUR), initial=Clock())
+        assert [clock.time for clock in clocks][1:] == expected
+
+
+@given(stamps(30), st.integers(0, 30))
+@example([-1, -1, 5], 1)
+def test_a_clock_goes_on_from_where_it_was(given_stamps, at):
+    clock, found = Clock(), []
+    for n, stamp in enumerate(given_stamps):
+        if n == at:
+            clock = Clock(*[int(one) if one is not None else None for one in clock])
+        clock = clock.after(stamp, HOUR)
+        found.append(clock.time)
+    assert found == times(given_stamps)
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
+@given(logs(), st.data())
+def test_the_runs_and_the_logs_give_back_any_order(given_logs, data):
+    """That of forced steps and of logs that grow, too; in several checkpoints' worth of runs."""
+    order, broker = begun(given_logs, max_idle=0.5), Broker(given_logs)
+    clocks, runs, all_runs, found = {}, Runs(), [], []
+    steps = st.tuples(
+        st.sampled_from([*given_logs]), st.integers(0, 3), st.booleans(), st.booleans()
+    )
+    for place, count, all_at_end, save in data.draw(st.lists(steps, max_size=40)):
+        broker.fetch(order, place, count)
+        order.idle(0.2)
+        for message in order.take((lambda _: 1.0) if all_at_end else never):
+            where = message.position[:2]
+            clocks[where] = clocks.get(where, Clock()).after(message.time, HOUR)
+            runs.note(sort_key(clocks[where].time, where, "l"), where, message.position.offset)
+            found.append(message)
+        if save:
+            all_runs, runs = all_runs + runs.all(), Runs()
+    assert list(in_order(given_logs, all_runs + runs.all(), OPTIONS)) == found
+
+
+@given(logs())
+def test_what_is_in_order_is_one_run_unless_a_time_falls_back(given_logs):
+    runs, clocks = Runs(), {}
+    for message in in_time(given_logs):
+        where = message.position[:2]
+        clocks[where] = clocks.get(where, Clock()).after(message.time, HOUR)
+        runs.note(sort_key(clocks[where].time, where, "l"), where, message.position.offset)
+    falls = 0
+    for own in given_logs.values():
+        found = times([message.time for message in own])
+        falls += sum(after < before for before, after in pairwise(found))
+    assert len(runs.all()) <= 1 + falls
+    assert list(in_order(given_logs, runs.all(), OPTIONS)) == in_time(given_logs)
