@@ -181,6 +181,19 @@ def fill(broker: Broker, count: int) -> str:
         "features": [codec.encode(Example(x, id=n)) for n, (x, _) in enumerate(examples)],
         "labels": [json.dumps({"id": n, "label": y}).encode() for n, (_, y) in enumerate(examples)],
     }
+    make(broker, values)
+    return stream.name
+
+
+def fill_eight(broker: Broker, count: int) -> None:
+    """Make a topic of examples with 8 features, and one for the predictions."""
+    rows = np.random.default_rng(0).normal(size=(count, 8)).round(6).tolist()
+    examples = [Example(dict(zip("abcdefgh", row, strict=True)), sum(row) > 0) for row in rows]
+    make(broker, {"eight": [JsonCodec().encode(one) for one in examples], "out": []})
+
+
+def make(broker: Broker, values: dict[str, list[bytes]]) -> None:
+    """Make topics with these messages, in each of their partitions."""
     admin = KafkaAdminClient(bootstrap_servers=broker.address)
     for topic, sent in values.items():
         wanted = {
@@ -192,7 +205,6 @@ def fill(broker: Broker, count: int) -> str:
         for partition in range(wanted["num_partitions"]):
             produce(broker.address, topic, sent, partition)
     admin.close()
-    return stream.name
 
 
 def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A worker's examples a second beside those of version 0.1.0, in turn on one real broker.
+"""A worker's examples a second beside those of an older version, in turn on one real broker.
 
 Each round has the old worker with RBP(1000), then this drift's with the same model, with
 Tracker(300), and with labels of a second topic. A ratio is that of two workers of one round.
@@ -7,6 +7,11 @@ Tracker(300), and with labels of a second topic. A ratio is that of two workers 
 
 --old-path is a checkout with a compiled store, where that interpreter would import another drift.
 A round has 32,000 examples, and takes a minute on idle cores.
+
+    python -m benchmarks.consumer_pairs --sending --old-python python --old-path ../old --core 1
+
+has Tracker(300) on 8 features of the older version and of this one, and one that sends nothing, all
+on that core; the broker has the others. With --examples 100000 a round takes half a minute.
 """
 
 from __future__ import annotations
@@ -32,7 +37,16 @@ NEW = {
         0.45,
     ),
 }
-OLD = NEW["RBP(1000)"][0]
+PAIRS = {"0.1.0": (NEW["RBP(1000)"][0], 1.0), **NEW}
+#: What takes part where it is the sending that is compared. The first of each is the older version.
+EIGHT = {"model": "Tracker", "budget": 300, "topic": "eight"}
+SENDING = {
+    "older version": (EIGHT, 1.0),
+    "this version": (EIGHT, 2.0),
+    "this version, nothing published": (EIGHT | {"predictions": None}, 2.0),
+}
+#: Examples that are learnt before the clock starts, where there is a core of its own.
+WARM = 5000
 
 
 # --- in the process of a worker, of either version ------------------------------------------------
@@ -48,7 +62,7 @@ def worker_of(task: dict[str, Any], folder: str) -> Any:
     model = getattr(models, task["model"])(task["budget"], **seed)
     kafka = {"bootstrap_servers": task["address"]}
     group = f"group-{uuid.uuid4().hex}"
-    names: dict[str, Any] = {"start": "earliest", "predictions": "out"}
+    names: dict[str, Any] = {"start": "earliest", "predictions": task.get("predictions", "out")}
     consumer = {"heartbeat_interval_ms": 300}
     try:
         from drift.consumers import WorkerOptions  # noqa: PLC0415
@@ -62,6 +76,8 @@ def worker_of(task: dict[str, Any], folder: str) -> Any:
 
 def work(task: dict[str, Any]) -> dict[str, float]:
     """Learn so many examples; return the seconds that took, of the clock and of the processor."""
+    if task.get("core") is not None:
+        os.sched_setaffinity(0, {task["core"]})
     with tempfile.TemporaryDirectory() as folder:
         worker = worker_of(task, folder)
 
@@ -70,6 +86,8 @@ def work(task: dict[str, Any]) -> dict[str, float]:
 
         while not worker.metrics.models:  # joining the group takes seconds
             worker.step(5.0)
+        while task.get("core") is not None and taken() < WARM:
+            worker.step(1.0)
         first, started, cpu = taken(), time.perf_counter(), time.process_time()
         while taken() < task["count"]:
             worker.step(1.0)
@@ -106,30 +124,38 @@ def main() -> None:
     parser.add_argument("--old-path", help="folder of its sources, where it is not installed there")
     parser.add_argument("--examples", type=int, default=32_000, help="of a round")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--sending", action="store_true", help="compare the sending alone")
+    parser.add_argument("--core", type=int, help="that all workers run on, and the broker does not")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
         print(json.dumps(work(json.loads(given.work))))
         return
     # Not where the file runs as a worker of an older version.
-    from benchmarks.consumer import fill  # noqa: PLC0415
+    from benchmarks.consumer import fill, fill_eight  # noqa: PLC0415
     from tools.kafka.broker import Broker  # noqa: PLC0415
 
+    plan: dict[str, tuple[dict[str, Any], float]] = SENDING if given.sending else PAIRS
+    oldest = next(iter(plan))
+    if given.core is not None:
+        os.sched_setaffinity(0, os.sched_getaffinity(0) - {given.core})
     rounds: list[dict[str, dict[str, float]]] = []
     with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:
-        fill(broker, given.examples)
-        common = {"address": broker.address, "count": given.examples}
+        (fill_eight if given.sending else fill)(broker, given.examples)
+        common = {"address": broker.address, "count": given.examples, "core": given.core}
         for number in range(given.repeats + 1):  # the first warms the broker up
-            found = {"0.1.0": run(given.old_python, OLD | common, given.old_path)}
-            for name, (task, _) in NEW.items():
-                found[name] = run(sys.executable, task | common)
+            found = {}
+            for name, (task, _) in plan.items():
+                older = name == oldest
+                python = given.old_python if older else sys.executable
+                found[name] = run(python, task | common, given.old_path if older else None)
             if number:
                 rounds.append(found)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {len(rounds)} rounds")
-    print(f"{'examples/s':>10} {'CPU us':>8} {'of 0.1.0':>9} {'by CPU':>7} {'wanted':>7}")
-    for name, bar in {"0.1.0": 1.0, **{name: bar for name, (_, bar) in NEW.items()}}.items():
+    print(f"{'examples/s':>10} {'CPU us':>8} {'of older':>9} {'by CPU':>7} {'wanted':>7}")
+    for name, (_, bar) in plan.items():
         seconds, cpu = (
-            [(one["0.1.0"][key], one[name][key]) for one in rounds] for key in ("seconds", "cpu")
+            [(one[oldest][key], one[name][key]) for one in rounds] for key in ("seconds", "cpu")
         )
         ratios = [statistics.median(old / new for old, new in pairs) for pairs in (seconds, cpu)]
         rate = 1 / statistics.median(new for _, new in seconds)

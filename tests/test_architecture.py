@@ -53,7 +53,7 @@ OWNERS = {
         "drift.consumers.client",
         *(
             f"drift.consumers.client.{name}"
-            for name in ("consumer", "errors", "producer", "topics", "workarounds")
+            for name in ("batches", "consumer", "errors", "producer", "topics", "workarounds")
         ),
         "drift.testing._assignor",
         "drift.testing._clients",

@@ -81,23 +81,65 @@ def test_a_prediction_that_is_too_large_is_named(broker, outputs):
         outputs.send(prediction(3)._replace(value=b" " * (1 << 21)))
     broker.fail("Produce", TOO_LARGE)
     outputs.send(prediction(4)._replace(value=b" " * 100))
-    with pytest.raises(ConsumerError, match=r"out does not take .* 100 bytes .*max_request_size"):
+    with pytest.raises(ConsumerError, match=r"out does not take .* 112 bytes .*max_request_size"):
         outputs.flush()
 
 
-def test_of_what_is_given_up_at_once_the_largest_is_named(outputs):
-    given_up = Mock(
-        **{"succeeded.return_value": False, "get.side_effect": MessageSizeTooLargeError}
+def sent(size, **answer):
+    place = SimpleNamespace(topic="out")
+    return SimpleNamespace(
+        futures=[Mock(**answer)], max_record_size=size, topic_partition=place, record_count=1
     )
-    outputs._unanswered.extend((given_up, "out", size) for size in (1, 99, 0))
+
+
+def test_of_what_is_given_up_at_once_the_largest_is_named(outputs):
+    given_up = {"get.side_effect": MessageSizeTooLargeError}
+    outputs._unanswered.extend(sent(size, **given_up) for size in (1, 99, 0))
+    outputs._waiting = 3
     with pytest.raises(ConsumerError, match="out does not take a record of 99 bytes"):
-        outputs._settle(1)
+        outputs._settle(2)
 
 
 def test_what_is_confirmed_late_is_counted_too(outputs):
-    outputs._unanswered.append((Mock(**{"succeeded.return_value": False}), "out", 1))
-    outputs._settle(1)
+    outputs._unanswered.append(sent(1))
+    outputs._waiting = 1
+    outputs._settle(0)
     assert outputs.confirmed == 1
+
+
+def test_what_is_sent_arrives_without_a_flush(broker, outputs):
+    for number in range(3):
+        outputs.send(prediction(number))
+    assert len(consume(broker, "out", 3)) == 3
+    assert outputs.confirmed == 0  # as nobody has asked
+
+
+def test_all_of_many_batches_are_confirmed_in_order(broker, monkeypatch):
+    monkeypatch.setattr(producer, "_BATCH", 200)
+    monkeypatch.setattr(producer, "_UNANSWERED", 50)
+    with producer.Producer(broker.client_args) as outputs:
+        for number in range(300):
+            outputs.send(prediction(number))
+            assert outputs._waiting <= 50
+        outputs.flush()
+        assert (outputs.confirmed, outputs._waiting, len(outputs._unanswered)) == (300, 0, 0)
+    assert [one.key for one in consume(broker, "out", 300)] == [b"t:0:%d" % n for n in range(300)]
+
+
+def test_what_was_forgotten_takes_nothing_that_is_waited_for(broker, outputs, monkeypatch):
+    monkeypatch.setitem(outputs.producer._accumulator.config, "linger_ms", 1e6)
+    outputs.send(prediction(0))
+    outputs.forget()
+    outputs.send(prediction(1))
+    outputs.flush()
+    assert outputs.confirmed == 1
+    assert [one.key for one in consume(broker, "out", 2)] == [b"t:0:0", b"t:0:1"]
+
+
+def test_a_batch_is_no_larger_than_what_topics_take(broker):
+    for given, size in (({}, 512 << 10), ({"max_request_size": 9000}, 9000)):
+        with producer.Producer(broker.client_args | given) as outputs:
+            assert outputs.producer.config["batch_size"] == size
 
 
 @pytest.mark.parametrize(

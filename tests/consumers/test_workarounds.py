@@ -2,10 +2,11 @@
 
 import gzip
 import io
+import random
 import time
 from collections import deque
 from types import SimpleNamespace
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
@@ -16,6 +17,7 @@ import kafka
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import CorruptRecordError, KafkaTimeoutError
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuilder
 
 from drift.consumers.client import workarounds
 from drift.consumers.codec import JsonCodec
@@ -50,8 +52,8 @@ def read(records, codec=0, largest=workarounds.LARGEST):
         SimpleNamespace(next_batch=lambda: batch(records, codec)), largest
     )
     return [
-        (r.offset, r.timestamp - 1_700_000_000_000, r.key, r.value, r.headers)
-        for r in batches.next_batch()
+        (m.position.offset, m.timestamp - 1_700_000_000_000, m.key, m.value, [*m.headers])
+        for m in batches.next_batch().messages("t", 0, -1)
     ]
 
 
@@ -70,6 +72,79 @@ def test_kafka_python_calls_a_header_corrupt_whose_name_is_no_utf8():
         list(batch(records))
     [(*_, headers)] = read(records)
     assert headers == [(RawName(b"caf\xe9"), b"1")]
+
+
+@pytest.mark.parametrize("appended", [False, True])
+def test_messages_are_kafka_pythons_records(appended):
+    draw, sizes = random.Random(2), [0, 1, 63, 64, 9000]
+    for headed in (1.0, 0.01, 0.0):  # from one that has headers on they are kafka-python's own
+        records = [
+            (
+                *(draw.choice([None, b"x" * draw.choice(sizes)]) for _ in "kv"),
+                [("h", draw.choice([None, b"1"]))] if draw.random() < headed else [],
+            )
+            for _ in range(300)
+        ]
+        plain, ours = (batch(records) for _ in range(2))
+        for one in (plain, ours):
+            one._header_data = (700, *one._header_data[1:5], 8 * appended, *one._header_data[6:])
+        found = workarounds._Batches(SimpleNamespace(next_batch=lambda: ours), 1)  # noqa: B023
+        assert [
+            m._replace(headers=[*m.headers]) for m in found.next_batch().messages("t", 3, 5)
+        ] == [
+            Message(Position("t", 3, r.offset), r.key, r.value, r.headers, r.timestamp, 5, appended)
+            for r in plain
+        ]
+
+
+def test_what_is_damaged_is_refused_as_kafka_python_does():
+    draw = random.Random(3)
+    for _ in range(500):
+        made = bytearray(batch([(b"k", b"v" * 9, [])] * 3)._buffer)
+        place = draw.randrange(61, len(made))
+        # Attributes are one byte, of which kafka-python makes a number of any length.
+        made[place] = draw.randrange(128 if made[place] == 0 else 256)
+        results = []
+        for read_all in (list, lambda b: list(b.messages("t", 0, -1))):
+            one = DefaultRecordBatch(bytes(made))
+            if read_all is not list:
+                one = workarounds._Batch(one, 1 << 20)
+            try:
+                results.append([(r.key, r.value) for r in read_all(one)])
+            except CorruptRecordError:
+                results.append("corrupt")
+        assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("codec", [0, *CODECS.values()])
+def test_a_fetch_amid_a_batch_begins_where_it_was_asked_to(codec):
+    consumer = MagicMock(_coordinator=None)
+    consumer._subscription.position.return_value.leader_epoch = -1
+    workarounds.mend(consumer)
+    left = [batch([(None, b"%d" % n, []) for n in range(9)], codec), None]
+    records = SimpleNamespace(next_batch=lambda: left.pop(0))
+    part = consumer._fetcher.PartitionRecords(4, TopicPartition("t", 0), records)
+    taken = []
+    for count, following in ((2, 6), (2, 8), (9, 9)):
+        taken += part.take(count)
+        assert part.next_fetch_offset == following
+    assert [(m.position, m.value) for m in taken] == [(("t", 0, n), b"%d" % n) for n in range(4, 9)]
+    assert (part.records_read, bool(part)) == (9, False)
+    assert part.bytes_read > 0
+
+
+def test_records_of_older_formats_are_messages():
+    consumer = MagicMock(_coordinator=None)
+    consumer._subscription.position.return_value.leader_epoch = 3
+    workarounds.mend(consumer)
+    builder = LegacyRecordBatchBuilder(1, 0, 1 << 20)
+    builder.append(0, 17, b"k", b"v")
+    left = [*LegacyRecordBatch(builder.build(), 1)]
+    old = MagicMock(magic=1, **{"__iter__.return_value": iter(left)})
+    batches = [old, None]
+    records = SimpleNamespace(next_batch=lambda: batches.pop(0))
+    part = consumer._fetcher.PartitionRecords(0, TopicPartition("t", 0), records)
+    assert part.take(9) == [Message(Position("t", 0, 0), b"k", b"v", [], 17, 3, appended=False)]
 
 
 def test_kafka_python_takes_batches_apart_whole(monkeypatch):
@@ -122,7 +197,7 @@ def test_a_bomb_takes_no_memory_and_becomes_a_dead_letter():
     tracemalloc.start()
     try:
         records = SimpleNamespace(next_batch=lambda: packed)
-        [record] = workarounds._Batches(records, 1 << 20).next_batch()
+        [record] = workarounds._Batches(records, 1 << 20).next_batch().messages("t", 0, -1)
         assert tracemalloc.get_traced_memory()[1] < 40 << 20
     finally:
         tracemalloc.stop()
@@ -139,8 +214,9 @@ def test_a_batch_that_ends_within_a_record_is_corrupt(monkeypatch):
     made = batch([(None, b"x" * 2_000_000, [])], CODECS["gzip"])
     short = gzip.decompress(bytes(made._buffer[made._pos :]))[:-1]
     made._buffer[made._pos :] = gzip.compress(short)
+    mended = workarounds._Batch(made, 1 << 20)
     with pytest.raises(CorruptRecordError, match="ends within a record"):
-        list(workarounds._Batches(SimpleNamespace(next_batch=lambda: made), 1 << 20).next_batch())
+        list(mended.messages("t", 0, -1))
 
 
 def test_other_lz4_libraries_are_read_as_a_whole(monkeypatch):

@@ -24,13 +24,14 @@ from kafka.structs import OffsetAndMetadata
 
 from drift.consumers.client import workarounds
 from drift.consumers.client.errors import GONE, UNREADABLE, KafkaError, asking, making_clients
-from drift.consumers.records import Gap, Message, Position
+from drift.consumers.records import Gap
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from drift.consumers.assignment import Assignment
+    from drift.consumers.records import Message
 
 __all__ = ["GroupConsumer", "LeadAssignor", "connect", "read"]
 
@@ -67,23 +68,9 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
 
 
 def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
-    """Wait for messages; by partition, in the order of their offsets."""
-    for place, records in consumer.poll(timeout_ms=int(1000 * seconds)).items():
-        yield (
-            tuple(place),
-            [
-                Message(
-                    Position(r.topic, r.partition, r.offset),
-                    r.key,
-                    r.value,
-                    r.headers,
-                    r.timestamp,
-                    r.leader_epoch,
-                    r.timestamp_type == 1,
-                )
-                for r in records
-            ],
-        )
+    """Wait for messages of what `connect` returned; by partition, in the order of their offsets."""
+    for place, messages in consumer.poll(timeout_ms=int(1000 * seconds)).items():
+        yield tuple(place), messages
 
 
 class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]

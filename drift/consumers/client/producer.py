@@ -12,6 +12,7 @@ import kafka
 from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, RecordListTooLargeError
 
 from drift.consumers.client import workarounds
+from drift.consumers.client.batches import Batches
 from drift.consumers.client.errors import KafkaError, asking, making_clients
 from drift.consumers.dead_letters import shortened
 from drift.errors import ConsumerError, UnavailableError
@@ -19,14 +20,17 @@ from drift.errors import ConsumerError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from drift.consumers.client.batches import Batch
     from drift.consumers.records import Outgoing
 
 __all__ = ["Producer", "UnsentError"]
 
 log = logging.getLogger("drift.consumers")
 
-#: Sends that wait for an answer of the broker; more of them wait for the oldest.
-_UNANSWERED = 2000
+#: Records that wait for an answer of the broker; more of them wait for the oldest.
+_UNANSWERED = 10_000
+#: Bytes of a batch: half of what topics take by default.
+_BATCH = 512 << 10
 #: Seconds to wait for the broker's answers, and while the worker is told to stop.
 _PATIENCE, _HURRY = 60.0, 5.0
 #: Seconds to wait for a topic that the broker may have to make.
@@ -57,7 +61,8 @@ class Producer:
         self, options: Mapping[str, Any], hurry: Callable[[], bool] = lambda: False
     ) -> None:
         self._hurry = hurry
-        self._unanswered: deque[tuple[Any, str, int]] = deque()  # with topics and sizes
+        self._unanswered: deque[Batch] = deque()
+        self._waiting = 0  # records in them
         self._counts: dict[str, int] = {}  # partitions by topic
         self.confirmed = 0
         with making_clients(options):
@@ -66,11 +71,12 @@ class Producer:
                     "acks": "all",
                     "linger_ms": 20,
                     # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
-                    "batch_size": 128 << 10,
+                    "batch_size": min(_BATCH, options.get("max_request_size", _BATCH)),
                     **workarounds.PRODUCER,
                     **options,
                 }
             )
+        self._batches = Batches(self.producer)
 
     def __enter__(self) -> Self:
         return self
@@ -115,15 +121,15 @@ class Producer:
 
     def send(self, outgoing: Outgoing) -> None:
         """Send a record some time before the next `flush` returns; UnsentError where it cannot."""
-        if len(self._unanswered) >= _UNANSWERED:
+        if self._waiting >= _UNANSWERED:
             self._settle(_UNANSWERED // 2)
         topic, key, value, headers, lane = outgoing
         if topic not in self._counts:
             self.check([topic])
         try:
             # Hashing a key in Python takes as long as a score.
-            partition = lane % self._counts[topic]
-            future = self.producer.send(topic, value, key=key, headers=headers, partition=partition)
+            place = topic, lane % self._counts[topic]
+            begun = self._batches.add(place, key, value, headers)
         except MessageSizeTooLargeError as error:  # for the producer, which is told of the limit
             self._send_shorter(outgoing, error)
         except KafkaTimeoutError as error:
@@ -133,7 +139,9 @@ class Producer:
             self._counts.pop(topic)
             raise UnsentError(f"{topic} has other partitions than it had") from None
         else:
-            self._unanswered.append((future, topic, len(value or b"")))
+            self._waiting += 1
+            if begun is not None:
+                self._unanswered.append(begun)
 
     def flush(self) -> None:
         """Wait until the broker has all that was sent.
@@ -147,11 +155,13 @@ class Producer:
         """
         if self._unanswered:
             self._wait()
-            self._settle(len(self._unanswered))
+            self._settle(0)
 
     def forget(self) -> None:
         """Wait for no answer any more: what was sent will be sent again."""
         self._unanswered.clear()
+        self._batches.forget()
+        self._waiting = 0
 
     def close(self) -> None:
         """Close the producer; an outage is no error any more."""
@@ -172,14 +182,15 @@ class Producer:
             else:
                 return
 
-    def _settle(self, count: int) -> None:
-        """Wait for the broker's answers to the oldest sends."""
-        for _ in range(count):
-            future = self._unanswered[0][0]
-            if not future.succeeded():  # a look costs a tenth of a wait for what is there
+    def _settle(self, left: int) -> None:
+        """Wait for the broker's answers to the oldest batches until so many records are left."""
+        while self._waiting > left:
+            batch = self._unanswered[0]
+            for future in batch.futures:  # more come only before the first is answered
                 self._wait_for(future)
             self._unanswered.popleft()
-            self.confirmed += 1
+            self._waiting -= batch.record_count
+            self.confirmed += batch.record_count
 
     def _wait_for(self, future: Any) -> None:
         try:
@@ -187,7 +198,9 @@ class Producer:
                 future.get(timeout=_PATIENCE)
         except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
             # With it kafka-python gives up all that is on its way: one of these is the culprit.
-            size, topic = max((size, topic) for _, topic, size in self._unanswered)
+            size, topic = max(
+                (batch.max_record_size, batch.topic_partition.topic) for batch in self._unanswered
+            )
             raise ConsumerError(
                 f"{topic} does not take a record of {size} bytes ({error}): set the producer's "
                 "max_request_size to the topic's max.message.bytes, or raise that"
