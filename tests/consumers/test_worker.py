@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from concurrent.futures import wait
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -22,23 +22,20 @@ from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, instal
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Outgoing, Position
+from drift.consumers.relearning import in_order, relearn
 from drift.consumers.replay import Replay
-from drift.errors import (
-    CheckpointError,
-    ConsumerError,
-    FencedError,
-    ParameterError,
-    UnavailableError,
-)
+from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
 from drift.models import LBP, RBP
-from drift.testing import Abort, Aborted, produce
+from drift.testing import Abort, Aborted, patient_assignor, produce
 from tests.consumers.stepping import close, run, until
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
+from kafka import KafkaProducer
 from kafka.errors import KafkaTimeoutError
 
+from drift.consumers.client.consumer import LeadAssignor
 from drift.consumers.client.producer import (  # after the check that there is a client
     Producer,
     UnsentError,
@@ -50,8 +47,9 @@ from tests.consumers.test_workarounds import Latin
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
 #: machine needs, and has whoever comes into a group after somebody else wait as long.
 SESSION, SHORT = 8000, 2000
-#: What the one model learns.
-ALL = ("t", None)
+#: The time of the first message, in milliseconds.
+BEGUN = 1_790_000_000_000
+ENDS = {("t", 0): 200, ("t", 1): 200}
 POISON = {7: b"{", 40: b'{"features": {"a": "Rome"}}', 41: None, 90: b'{"features": 1}'}
 
 
@@ -65,33 +63,55 @@ def values(n=200, seed=0):
 
 
 def loop(model, messages):
-    """What a plain loop over messages learns; its predictions by position."""
+    """What a plain loop over messages learns, by partition and offset."""
     codec = JsonCodec()
     predictions = {}
-    for message in messages:
-        if message.value in POISON.values():
+    for (_, *where), value in messages:
+        if where[1] in POISON:
             continue
-        example = codec.decode(message.value)
-        predictions[str(message.position)] = model.predict_one(example.features)
+        example = codec.decode(value)
+        predictions[tuple(where)] = model.predict_one(example.features)
         model.learn_one(example.features, example.label)
     return predictions
 
 
-def in_turn(broker):
-    """The messages of the topic in the order of their times, as they were there from the first."""
-    with Reader("t", broker.client_args) as reader:
-        messages = list(reader.read(reader.ends()))
-    latest = {}
-    keyed = []
-    for message in sorted(messages, key=lambda one: one.position):
+def fill(broker, begin=0, end=200):
+    """Append messages to both partitions, whose times alternate, stand still and fall back."""
+    producer = KafkaProducer(**broker.client_args, linger_ms=60_000)
+    for partition in range(2):
+        for offset, value in list(enumerate(values(seed=partition)))[begin:end]:
+            stamp = BEGUN + 10 * (offset // 3) + 7 * partition - 25 * (offset % 11 == 5)
+            producer.send("t", value, key=b"", partition=partition, timestamp_ms=stamp)
+    producer.flush()
+    producer.close()
+
+
+def by_time(messages):
+    """Sort messages of all partitions by their times, which in a partition never fall."""
+    keyed, latest = [], {}
+    for message in messages:
         _, partition, offset = message.position
         latest[partition] = max(latest.get(partition, 0), message.timestamp)
-        keyed.append((latest[partition], partition, offset, message))
-    return [message for *_, message in sorted(keyed)]
+        keyed.append(((latest[partition], partition, offset), message))
+    return [message for _, message in sorted(keyed, key=lambda one: one[0])]
 
 
-def worker(broker, folder, group="g", session=SESSION, **options):
+def learnt(broker, folder):
+    """The messages in the order of the journal: in each run by their times."""
+    checkpoints = CheckpointFolder(folder)
+    runs = read_order(checkpoints.folder(("t", None)), checkpoints.newest(("t", None)).id)
+    rest, found = by_time(everything(broker, "t")), []
+    for part in runs:
+        is_part = [m.position.offset < part.get(m.position[:2], 0) for m in rest]
+        found += [message for message, is_in in zip(rest, is_part, strict=True) if is_in]
+        rest = [message for message, is_in in zip(rest, is_part, strict=True) if not is_in]
+    return found
+
+
+def worker(broker, folder, group="g", session=SESSION, few=None, **options):
     options = {"start": "earliest", "predictions": "out", "dead_letters": "dead"} | options
+    # What is in the logs is in time, however slow the machine is.
+    options = {"max_idle": 30.0} | options
     checkpoints = CheckpointFolder(folder, keep=3)
     consumer = {"session_timeout_ms": session, "heartbeat_interval_ms": 200}
     consumer |= options.pop("consumer", {})
@@ -106,6 +126,8 @@ def worker(broker, folder, group="g", session=SESSION, **options):
     )
     if group == "later":  # joins at once, where "g" would wait for the session of who was killed
         one._identity = one._consumer.identity
+    if few:
+        one._consumer.consumer.config["max_poll_records"] = few
     return one
 
 
@@ -115,14 +137,13 @@ def work(one, count, limit=600):
     for _ in range(limit):
         taken += one.step(0.1)
         if taken >= count:
-            one._end_save()  # which a thread of its own writes
             return taken
     raise AssertionError(f"{taken} of {count} messages in {limit} steps")
 
 
 def finish(one):
     """Step until both partitions are learnt to their end."""
-    until(one, lambda: one._learner and [*one._learner.offsets.values()] == [200, 200])
+    until(one, lambda: one._learner is not None and one._learner.offsets == ENDS)
     close(one)
 
 
@@ -131,7 +152,20 @@ def kill(one):
     sender = one._producer.producer._sender  # to close the producer would flush it first
     sender.force_close()
     sender.join(10)
+    one._writer.shutdown()
     one._consumer.close()
+
+
+@contextmanager
+def hold_up(one):
+    """Keep a worker's thread from writing what is begun in the block until its end."""
+    assert one._end_save()
+    go_on = threading.Event()
+    one._writer.submit(go_on.wait)
+    try:
+        yield
+    finally:
+        go_on.set()
 
 
 @pytest.fixture
@@ -139,18 +173,29 @@ def topics(broker):
     broker.create_topic("t", partitions=2)
     broker.create_topic("out")
     broker.create_topic("dead")
-    for partition in range(2):
-        produce(broker, "t", values(seed=partition), partition)
+    fill(broker)
     return broker
 
 
-def assert_exact(broker, folder):
+def assert_exact(broker, folder, *, is_live=False):
+    """Each example was learnt once, in the order of time, as by a plain loop to the last bit.
+
+    What is learnt as it comes may be in another order, that of the journal.
+    """
+    messages = learnt(broker, folder)
+    places = [message.position[1:] for message in messages]
+    assert sorted(places) == [
+        (partition, offset) for partition in range(2) for offset in range(200)
+    ]
+    if not is_live:
+        assert places == [message.position[1:] for message in by_time(everything(broker, "t"))]
+        assert places != sorted(places)  # the partitions alternate
     plain = LBP(budget=9)
-    loop(plain, in_turn(broker))
-    newest = CheckpointFolder(folder).newest(ALL)
-    assert newest.offsets == {("t", 0): 200, ("t", 1): 200}
+    predictions = loop(plain, [(message.position, message.value) for message in messages])
+    newest = CheckpointFolder(folder).newest(("t", None))
+    assert newest.offsets == ENDS
+    assert newest.metrics["examples"] == len(predictions) == 400 - 2 * len(POISON)
     assert encode(newest.model) == encode(plain)
-    assert newest.metrics["examples"] == 400 - 2 * len(POISON)
 
 
 def everything(broker, topic):
@@ -163,29 +208,48 @@ def everything(broker, topic):
     return records
 
 
-def assert_published(broker):
+def assert_published(broker, folder):
     """Each prediction of a plain loop was sent, whether once or again, and each dead letter."""
     got = {(r.key.decode(), json.loads(r.value)["predicted"]) for r in everything(broker, "out")}
-    assert got == set(loop(LBP(budget=9), in_turn(broker)).items())
+    messages = [(message.position, message.value) for message in learnt(broker, folder)]
+    predictions = loop(LBP(budget=9), messages)
+    assert got == {(f"t:{p}:{offset}", said) for (p, offset), said in predictions.items()}
     letters = [(dict(letter.headers), letter.value) for letter in everything(broker, "dead")]
     assert {(int(h["drift.partition"]), int(h["drift.offset"]), v) for h, v in letters} == {
         (partition, offset, value) for partition in range(2) for offset, value in POISON.items()
     }
 
 
-def test_a_topic_is_learnt_as_by_a_plain_loop(topics, tmp_path):
+def test_all_partitions_are_learnt_in_the_order_of_time_as_by_a_plain_loop(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
     [metrics] = one.metrics.models
     assert (metrics.examples, metrics.lag) == (400 - 2 * len(POISON), 0)
     close(one)
     assert_exact(topics, tmp_path)
-    assert_published(topics)
+    assert_published(topics, tmp_path)
+    assert one.metrics.forced_steps() == 0
+
+
+def test_what_the_journal_says_gives_the_model_back(topics, tmp_path):
+    one = worker(topics, tmp_path, few=60, checkpoint_every=30)
+    finish(one)
+    checkpoints = CheckpointFolder(tmp_path)
+    newest = checkpoints.newest(("t", None))
+    runs = read_order(checkpoints.folder(("t", None)), newest.id)
+    logs = {place: [] for place in ENDS}
+    for message in everything(topics, "t"):
+        logs[message.position[:2]].append(message)
+    assert [m.position for m in in_order(logs, runs, one.options)] == [
+        message.position for message in learnt(topics, tmp_path)
+    ]
+    learner, _ = relearn(LBP(budget=9), logs, runs, one.options)
+    assert encode(learner.model) == encode(newest.model)
+    assert learner.offsets == newest.offsets == ENDS
 
 
 def test_a_worker_goes_on_where_the_checkpoint_ends(topics, tmp_path):
-    one = worker(topics, tmp_path, checkpoint_every=30)
-    one._consumer.consumer.config["max_poll_records"] = 60
+    one = worker(topics, tmp_path, checkpoint_every=30, few=60)
     work(one, 120)
     close(one)
     other = worker(topics, tmp_path, "later", start=None)
@@ -205,14 +269,13 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     slow = {"linger_ms": 60_000}
     # At the first checkpoint it counts that there is no offset in the group yet.
     same = ("g", SHORT) if point in CHECKPOINT_POINTS and count == 1 else None
-    one = worker(topics, tmp_path, *(same or ()), checkpoint_every=50, producer=slow)
-    one._consumer.consumer.config["max_poll_records"] = 60
+    one = worker(topics, tmp_path, *(same or ()), few=60, checkpoint_every=50, producer=slow)
     with Abort(point, count=count), pytest.raises(Aborted):
         work(one, 400)
     kill(one)
     finish(worker(topics, tmp_path, *(same or ("later",))))
     assert_exact(topics, tmp_path)
-    assert_published(topics)
+    assert_published(topics, tmp_path)
 
 
 def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_path):
@@ -228,9 +291,8 @@ def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_pa
     work(one, 3)
     close(one)
     plain = LBP(budget=9)
-    for example in map(JsonCodec().decode, (first, second)):
-        plain.learn_one(example.features, example.label)
-    assert encode(CheckpointFolder(tmp_path).newest(ALL).model) == encode(plain)
+    loop(plain, [(("t", 0, 0), first), (("t", 0, 2), second)])
+    assert encode(CheckpointFolder(tmp_path).newest(("t", None)).model) == encode(plain)
     with Reader("dead", broker.client_args) as dead, Reader("t", broker.client_args) as topic:
         [(letter, replayed)] = Replay(dead, topic)
     assert (letter.key, letter.value) == (b"key", first)
@@ -242,13 +304,12 @@ def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_pa
 
 
 def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path, caplog):
-    one = worker(topics, tmp_path, session=SHORT, checkpoint_every=50)
-    one._consumer.consumer.config["max_poll_records"] = 60
+    one = worker(topics, tmp_path, session=SHORT, checkpoint_every=50, few=60)
     work(one, 400)
     close(one)  # which commits the last offsets to Kafka
     *_, newest = sorted((tmp_path / "t-all").glob("checkpoint-*"))
     newest.write_bytes(newest.read_bytes()[:-1])
-    assert sum(CheckpointFolder(tmp_path).newest(ALL).offsets.values()) < 400
+    assert sum(CheckpointFolder(tmp_path).newest(("t", None)).offsets.values()) < 400
     finish(worker(topics, tmp_path, session=SHORT))
     assert_exact(topics, tmp_path)
     assert "; going back to " in caplog.text
@@ -268,34 +329,6 @@ def test_a_message_that_comes_again_is_passed_over():
     assert (learner.offsets, learner.since_checkpoint) == ({("t", 0): 2}, 2)
 
 
-def test_one_partition_is_learnt_alone(topics, tmp_path):
-    one = worker(topics, tmp_path, partition=1)
-    work(one, 200)
-    close(one)
-    newest = CheckpointFolder(tmp_path).newest(("t", 1))
-    assert newest.offsets == {("t", 1): 200}
-    assert newest.metrics["examples"] == 200 - len(POISON)
-    assert [folder.name for folder in tmp_path.iterdir()] == ["t-1"]
-
-
-def test_a_partition_that_is_not_there_is_refused(topics, tmp_path):
-    one = worker(topics, tmp_path, partition=2)
-    with pytest.raises(ConsumerError, match="t has no partition 2, it has 2: give one below"):
-        work(one, 1)
-    one._close()
-
-
-def test_models_of_single_partitions_are_refused(topics, tmp_path):
-    folder = CheckpointFolder(tmp_path)
-    epoch, _ = folder.claim(("t", 1))
-    folder.save(("t", 1), epoch, LBP(budget=9), {("t", 1): 7})
-    one = worker(topics, tmp_path)
-    with pytest.raises(CheckpointError, match="models of single partitions, t-1, and one learns"):
-        work(one, 1)
-    one._close()
-    assert folder.newest(("t", 1)).offsets == {("t", 1): 7}
-
-
 def test_a_first_start_has_to_say_where(topics, tmp_path):
     one = worker(topics, tmp_path, start=None)
     with pytest.raises(ConsumerError, match="or --from latest, in Python start='earliest' or"):
@@ -310,10 +343,9 @@ def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path
         "there is no topic t, or this user may not see it: waiting for it"
     ]
     broker.create_topic("t", partitions=2)
-    for partition in range(2):
-        produce(broker, "t", values(seed=partition), partition)
+    fill(broker)
     finish(one)
-    assert CheckpointFolder(tmp_path).newest(ALL).metrics["examples"] == 400 - 2 * len(POISON)
+    assert_exact(broker, tmp_path, is_live=True)
 
 
 def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
@@ -326,19 +358,19 @@ def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
     other._close()
 
 
-@pytest.mark.parametrize("start", [None, "latest", "earliest"])
-def test_a_partition_that_is_added_begins_at_its_beginning(topics, tmp_path, start):
+def test_a_model_goes_back_to_before_a_partition_came(topics, tmp_path):
+    one = worker(topics, tmp_path, session=SHORT)
+    work(one, 400)
+    close(one)
     folder = CheckpointFolder(tmp_path)
-    epoch, _ = folder.claim(ALL)
-    folder.save(ALL, epoch, LBP(budget=9), {("t", 0): 200})
-    one = worker(topics, tmp_path, start=start)
-    finish(one)
-    newest = folder.newest(ALL)
-    assert newest.offsets == {("t", 0): 200, ("t", 1): 200}
-    assert newest.metrics["examples"] == 200 - len(POISON)
+    epoch, _ = folder.claim(("t", None))
+    folder.save(("t", None), epoch, LBP(budget=9), {("t", 0): 0})
+    other = worker(topics, tmp_path, session=SHORT, start=None)
+    finish(other)
+    assert_exact(topics, tmp_path)
 
 
-def test_one_model_knows_all_its_partitions_from_its_first_checkpoint(topics, tmp_path):
+def test_a_model_knows_all_its_partitions_from_its_first_checkpoint(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 1)
     first = min((tmp_path / "t-all").glob("checkpoint-*"))
@@ -361,7 +393,7 @@ def test_any_river_model_is_learnt(topics, tmp_path):
     one = Worker(RBP(5, seed=1), checkpoints, clients, options)
     until(one, lambda: one.metrics.partitions == 2)
     close(one)
-    assert CheckpointFolder(tmp_path).newest(ALL).offsets == {("t", 0): 200, ("t", 1): 200}
+    assert CheckpointFolder(tmp_path).newest(("t", None)).offsets == ENDS
 
 
 def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
@@ -377,7 +409,7 @@ def test_what_an_error_interrupts_is_not_saved(topics, tmp_path, monkeypatch):
     monkeypatch.setattr(one._producer, "send", fail)
     with pytest.raises(RuntimeError, match="broken"):
         run(one)
-    assert CheckpointFolder(tmp_path).newest(ALL).offsets == {("t", 0): 0, ("t", 1): 0}
+    assert CheckpointFolder(tmp_path).newest(("t", None)).offsets == dict.fromkeys(ENDS, 0)
     finish(worker(topics, tmp_path, "later"))
     assert_exact(topics, tmp_path)
 
@@ -387,7 +419,7 @@ def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_
     poll = one._consumer.poll
 
     def fail(seconds):
-        if one._learner and sum(one._learner.offsets.values()) == 400:
+        if one._learner is not None and one._learner.offsets == ENDS:
             raise ConsumerError("kafka-python cannot read a message")
         return poll(seconds)
 
@@ -395,14 +427,14 @@ def test_what_was_learnt_before_messages_could_not_be_read_is_saved(topics, tmp_
     with pytest.raises(ConsumerError, match="cannot read a message"):
         run(one)
     assert_exact(topics, tmp_path)
-    assert_published(topics)
+    assert_published(topics, tmp_path)
 
 
 @pytest.mark.parametrize("failing", [{1}, {2}, {3, 4}])
 def test_what_the_broker_never_answered_is_sent_again(
     topics, tmp_path, monkeypatch, caplog, failing
 ):
-    one = worker(topics, tmp_path, checkpoint_every=100)
+    one = worker(topics, tmp_path, few=60, checkpoint_every=100)
     flush, calls = one._producer.flush, []
 
     def fail():
@@ -415,7 +447,7 @@ def test_what_the_broker_never_answered_is_sent_again(
     finish(one)
     assert caplog.text.count("going back to the checkpoint") == len(failing)
     assert_exact(topics, tmp_path)
-    assert_published(topics)
+    assert_published(topics, tmp_path)
 
 
 def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
@@ -430,7 +462,7 @@ def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
     assert "what was learnt since the checkpoint is learnt again" in caplog.text
     finish(worker(topics, tmp_path, session=SHORT))
     assert_exact(topics, tmp_path)
-    assert_published(topics)
+    assert_published(topics, tmp_path)
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -466,9 +498,10 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     work(other, 350)
     close(other)
     assert "t:1: 50 messages are gone, going on at 250" in caplog.text
-    newest = CheckpointFolder(tmp_path).newest(ALL)
+    newest = CheckpointFolder(tmp_path).newest(("t", None))
     assert newest.offsets == {("t", 0): 400, ("t", 1): 400}
-    assert newest.metrics["examples"] == 750 - 3 * len(POISON) - sum(o >= 50 for o in POISON)
+    poison = 3 * len(POISON) + sum(offset >= 50 for offset in POISON)
+    assert newest.metrics["examples"] == 400 + 350 - poison
 
 
 @pytest.mark.parametrize(
@@ -500,29 +533,34 @@ def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
 def test_lag_is_that_of_all_partitions(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
-    metrics = one._learner.metrics
-    assert metrics.lag == 0
+    learner = one._learner
+    assert learner.metrics.lag == 0
     for partition, count in ((0, 3), (1, 4)):
         produce(topics, "t", values(count), partition)
     one._consumer.consumer.config["max_poll_records"] = 1
     work(one, 1)
-    assert 0 < metrics.lag <= 6
+    assert 0 < learner.metrics.lag <= 6
     close(one)
 
 
-def test_the_model_is_saved_every_so_many_seconds_or_messages(topics, tmp_path, monkeypatch):
-    one = worker(topics, tmp_path, checkpoint_every=30, checkpoint_seconds=60)
-    work(one, 400)
-    close_to, saves = one._saved, []
+@pytest.mark.parametrize(
+    ("taken", "saved"), [(0, []), (1, [61, 122]), (29, [61, 122]), (30, [30, 59, 61, 90, 122])]
+)
+def test_a_checkpoint_is_due_after_so_many_messages_or_seconds(
+    broker, tmp_path, monkeypatch, taken, saved
+):
+    one = worker(broker, tmp_path, checkpoint_every=30, checkpoint_seconds=60)
+    begun, saves = one._saved, []
     with monkeypatch.context() as patch:
-        patch.setattr(one, "_begin_save", lambda: saves.append(one._learner.since_checkpoint))
-        for seconds, taken in ((30, 29), (30, 30), (59, 1), (61, 0), (62, 1), (121, 29), (122, 1)):
-            one._learner.since_checkpoint = taken
-            clock = SimpleNamespace(monotonic=lambda now=close_to + seconds: now)
+        patch.setattr(one._consumer, "refresh", lambda: None)
+        patch.setattr(one, "_learner", SimpleNamespace(since_checkpoint=taken))
+        for seconds in (30, 59, 61, 90, 122):
+            clock = SimpleNamespace(monotonic=lambda now=begun + seconds: now)
             patch.setattr("drift.consumers.worker.time", clock)
+            patch.setattr(one, "_begin_save", lambda now=seconds: saves.append(now))
             one._save_due()
-    assert saves == [30, 29]
-    close(one)
+    assert saves == saved
+    one._close()
 
 
 def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
@@ -530,37 +568,31 @@ def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
     work(one, 400)
     monkeypatch.setattr(one._consumer, "position", lambda place: (203, 0))
     one.step(0.1)
-    one._end_save()
     monkeypatch.undo()
-    newest = CheckpointFolder(tmp_path).newest(ALL)
+    assert one._end_save()
+    newest = CheckpointFolder(tmp_path).newest(("t", None))
     assert newest.offsets == {("t", 0): 203, ("t", 1): 203}
     assert newest.metrics["examples"] == 400 - 2 * len(POISON)
     kill(one)
 
 
-def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path):
-    one = worker(topics, tmp_path, checkpoint_every=30)
-    one._consumer.consumer.config["max_poll_records"] = 60
+@pytest.mark.parametrize("is_writing", [True, False])
+def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path, caplog, is_writing):
+    one = worker(topics, tmp_path, checkpoint_every=30, few=60)
     work(one, 120)
-    CheckpointFolder(tmp_path).claim(ALL)
-    finish(one)
-    assert_exact(topics, tmp_path)
-
-
-def test_a_worker_goes_on_whose_checkpoint_is_refused_while_it_learns(topics, tmp_path):
-    one = worker(topics, tmp_path, checkpoint_every=30)
-    one._consumer.consumer.config["max_poll_records"] = 60
-    work(one, 60)
-    install("checkpoint.half-written", lambda: CheckpointFolder(tmp_path).claim(ALL))
-    try:
-        while one._saving is None:
-            one.step(0.1)
+    if is_writing:  # so that it is refused where a checkpoint ends, else where one begins
+        with hold_up(one):
+            assert one._begin_save()
+            CheckpointFolder(tmp_path).claim(("t", None))
         wait([one._saving.written])
-    finally:
-        remove("checkpoint.half-written")
-    assert isinstance(one._saving.written.exception(), FencedError)
+        one._learner.since_checkpoint = 30  # the next one is due at the same time
+    else:
+        assert one._end_save()
+        CheckpointFolder(tmp_path).claim(("t", None))
     finish(one)
     assert_exact(topics, tmp_path)
+    assert caplog.text.count("claimed again since, our epoch is 1") == 1
+    assert "no checkpoint, the next is tried later" not in caplog.text
 
 
 def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_path):
@@ -586,27 +618,27 @@ def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_pa
     assert (one.metrics.trouble, one.metrics.partitions) == ({}, 2)
 
 
-def test_a_full_disk_stops_no_learning_and_is_told(topics, tmp_path, monkeypatch):
-    def full(*_, **__):
+def test_a_checkpoint_that_is_refused_is_trouble_until_one_is_written(
+    topics, tmp_path, monkeypatch
+):
+    def refuse():
         raise CheckpointError("t-all: No space left on device")
 
-    one = worker(topics, tmp_path, checkpoint_seconds=0, checkpoint_every=1)
-    until(one, lambda: one.metrics.partitions == 2)
+    one = worker(topics, tmp_path, few=60, checkpoint_seconds=0)
+    work(one, 1)
+    assert one._end_save()
     with monkeypatch.context() as patch:
-        patch.setattr(PartitionFolder, "write", full)
-        work(one, 400)
-        one._end_save()
+        patch.setattr(CheckpointFolder, "prepare", lambda *_, **__: refuse)
+        taken = work(one, 60)
+        assert not one._end_save()
+        assert one._learner.since_checkpoint >= taken
+        assert one.metrics.trouble == {("t", None): "t-all: No space left on device"}
         assert one.metrics.problems() == ["no checkpoint: t-all: No space left on device"]
-    assert one._learner.since_checkpoint
-    close(one)
-    assert one.metrics.trouble == {}
+    one.step(0.1)
+    assert one._end_save()
+    assert (one.metrics.trouble, one.metrics.problems()) == ({}, [])
+    finish(one)
     assert_exact(topics, tmp_path)
-    # What was learnt meanwhile is in the order of the checkpoint that was written at last.
-    runs = read_order(tmp_path / "t-all", CheckpointFolder(tmp_path).newest(ALL).id)
-    assert {place: max(run.get(place, 0) for run in runs) for place in (("t", 0), ("t", 1))} == {
-        ("t", 0): 200,
-        ("t", 1): 200,
-    }
 
 
 def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, monkeypatch):
@@ -690,7 +722,7 @@ def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
     assert one._consumer.consumer.config["max_poll_records"] > len(messages)
     end = time.monotonic() + 60
-    while not one._learner or one._learner.offsets.get(("t", 0), 0) < len(messages):
+    while one._learner is None or one._learner.offsets["t", 0] < len(messages):
         assert one.step(0.1) <= 1
         assert time.monotonic() < end
     plain, codec = LBP(budget=9), JsonCodec()
@@ -698,6 +730,28 @@ def test_what_comes_after_the_patience_comes_again(broker, tmp_path, monkeypatch
         plain.learn_one(example.features, example.label)
     assert encode(one._learner.model) == encode(plain)
     close(one)
+
+
+def test_the_patience_is_that_of_all_partitions_and_none_is_left_behind(
+    topics, tmp_path, monkeypatch
+):
+    one, now = worker(topics, tmp_path), [0.0]
+    take = Learner.take
+
+    def slow(*given):
+        now[0] += 10.0
+        return take(*given)
+
+    monkeypatch.setattr(Learner, "take", slow)
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("drift.consumers.worker.time", clock)
+    end = time.monotonic() + 60
+    while sum(one.metrics.models[n].examples for n in range(len(one.metrics.models))) < 40:
+        assert one.step(0.1) <= 4  # of 10 s each, in 30 s
+        assert time.monotonic() < end
+    assert all(offset > 5 for offset in one._learner.offsets.values())
+    monkeypatch.undo()
+    kill(one)
 
 
 def test_the_patience_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
@@ -723,18 +777,39 @@ def test_a_broker_that_is_silent_while_partitions_are_taken_over_is_waited_for(
     assert caplog.text.count("the broker does not answer (KafkaTimeoutError: silence); tried") == 1
 
 
-def test_a_model_that_is_lost_is_not_saved_and_one_that_goes_is(topics, tmp_path):
-    for lost in (True, False):
-        folder = CheckpointFolder(tmp_path / str(lost))
-        one = worker(
-            *(topics, folder.path, f"later-{lost}"),
-            checkpoint_every=10**6,
-            checkpoint_seconds=10**6,
-        )
-        work(one, 400)
-        listener = one._consumer.consumer._subscription.rebalance_listener
-        called = listener.on_partitions_lost if lost else listener.on_partitions_revoked
-        called([("t", 0), ("t", 1)])
-        assert set(folder.newest(ALL).offsets.values()) == {0 if lost else 200}
-        assert one._learner is None
-        kill(one)
+@pytest.mark.parametrize(("what", "saved"), [("lost", 0), ("revoked", 200)])
+def test_what_is_lost_is_not_saved_and_what_goes_is(topics, tmp_path, what, saved):
+    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
+    work(one, 400)
+    listener = one._consumer.consumer._subscription.rebalance_listener
+    getattr(listener, f"on_partitions_{what}")({("t", 0), ("t", 1)})
+    newest = CheckpointFolder(tmp_path).newest(("t", None))
+    assert newest.offsets == dict.fromkeys(ENDS, saved)
+    assert one._learner is None
+    assert not one.assignment.states
+    kill(one)
+
+
+def test_one_worker_learns_all_and_another_goes_on_when_it_leaves(broker, tmp_path):
+    for topic, partitions in (("t", 2), ("out", 1), ("dead", 1)):
+        broker.create_topic(topic, partitions=partitions)
+    fill(broker, end=100)
+
+    def member():
+        strategy = [patient_assignor(1.0, of=LeadAssignor())]
+        return worker(broker, tmp_path, consumer={"partition_assignment_strategy": strategy})
+
+    one = member()
+    work(one, 200)
+    other = member()
+    end = time.monotonic() + 60
+    while one.metrics.rebalances < 4 or one.metrics.partitions < 2:  # both were given back
+        assert time.monotonic() < end
+        assert one.step(0.1) == other.step(0.1) == 0
+    assert (other.metrics.partitions, other._learner) == (0, None)
+    close(one)
+    fill(broker, 100)
+    finish(other)
+    assert other.metrics.partitions == 2
+    assert_exact(broker, tmp_path, is_live=True)
+    assert_published(broker, tmp_path)
