@@ -9,19 +9,21 @@ pytest.importorskip("kafka")
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
+# Seed 3 has producers' clocks, and features that learn their silence; 0 a Tracker, too.
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
-@pytest.mark.parametrize("form", ["each partition", "single", "late", "s3"])
-def test_faults_lose_and_double_nothing(tmp_path, form):
+@pytest.mark.parametrize(("form", "seed"), [("at once", 1), ("late", 0), ("late", 3), ("s3", 2)])
+def test_faults_lose_and_double_nothing(tmp_path, form, seed):
     if form == "s3":
         pytest.importorskip("obstore", reason="obstore is not installed")
-    how = {form: True} if form != "each partition" else {}
+    how = {form: True} if form != "at once" else {}
     with tool.Broker(tmp_path / "kafka") as broker:
-        report = run(broker, tmp_path / "run", seed=1, seconds=5, examples=6_000, **how)
+        report = run(broker, tmp_path / "run", seed=seed, seconds=10, examples=6_000, **how)
     assert report.holds, "\n".join(report.lines())
     findings = report.findings
     if form == "late":
-        assert min(findings.labels[kind] for kind in ("orphan", "duplicate", "refused")) > 50
-        assert findings.labels["learnt"] > 2_000
+        kinds = ("learnt", "duplicate", "silent") if seed % 2 else ("learnt", "duplicate")
+        assert min(findings.labels[kind] for kind in kinds) > 50
+        assert findings.examples > 2_000
     else:
         assert findings.examples > 5_000
         assert findings.examples + findings.unlabelled + findings.poison == report.messages

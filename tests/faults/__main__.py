@@ -43,7 +43,7 @@ def main() -> int:
         return 0 if _report(parser, options).holds else 1
     form = [name for name in ("late", "s3") if getattr(options, name)]
     with RunFolder(options.folder).alone() as folder:
-        runs = Runs(folder, " ".join(form) or "labelled")
+        runs = Runs(folder, " ".join(form) or "at once")
         is_due, holds = not options.total, runs.hold
         while is_due or (holds and runs.faults < options.total):
             options.seed = runs.next_seed(options.seed)

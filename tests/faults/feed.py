@@ -26,7 +26,7 @@ _SHARE, _OPEN, _SHUT = 0.15, (0.3, 4.0), (0.2, 3.0)
 _PATIENCE = 600
 #: Milliseconds by which a producer's clock is late, at most; the share of stamps that are far off,
 #: by so many hours; and of those the share that the next record of the partition confirms.
-_LATE, _FAR_SHARE, _FAR, _CONFIRMED = 300, 0.002, (-270_000, -2, 2, 270_000), 0.1
+_LATE, _FAR_SHARE, _FAR, _CONFIRMED = 300, 0.002, (-270_000, -2, 2, 270_000), 0.03
 
 
 class _Transaction:
