@@ -305,13 +305,21 @@ class Join:
         return lambda: _stored(state, ids, rows, done, early)
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any], values: bytes, options: JoinOptions) -> Join:
+    def restore(
+        cls,
+        state: Mapping[str, Any],
+        values: bytes,
+        options: JoinOptions,
+        offsets: Mapping[Place, int],
+    ) -> Join:
         """Return the join of which `snapshot` gave this, under the same options.
 
-        Of features whose values are not stored `missing` tells, until `supply` has them.
+        Of features whose values are not stored `missing` tells, until `supply` has them. `offsets`
+        are the next ones: what waits was read before them.
         """
         join = cls(options)
         _check_state(state, values)
+        _check_positions(state, offsets)
         join._time = state["time"]
         join.counts.update(state["counts"])
         join._done.update(zip(*state["done"], strict=True))
@@ -356,7 +364,7 @@ class Join:
                 del self._missing[of, offset]
                 table = self._silent if name in self._silent else self._waiting
                 self._bytes -= table.pop(name).size
-                self.counts["evicted"] += 1
+                self.counts["evicted"] += table is self._waiting
 
 
 def _stored(
@@ -398,10 +406,32 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
     times = [state["time"], *state["times"], *done, *early]
     counts = [*state["counts"].values(), state["silent"], *state["lengths"]]
     columns = [number for name in ("place", "offsets", "sizes") for number in state[name]]
+    columns += [offset for *_, ((_, _, offset), *_) in state["early"]]
     if {*map(type, [*times, *counts, *columns])} - {int}:
         raise ValueError("a number is none")
     if min([0, *counts, *columns]) < 0 or min(times) < -1:
         raise ValueError("a number is below 0")
     ids, lengths = state["ids"], state["lengths"]
-    if max(state["silent"], len(lengths), len(ids)) > len({*ids}) or sum(lengths) != len(values):
+    if max(state["silent"], len(lengths)) > len(ids) or sum(lengths) != len(values):
         raise ValueError("more or less features than there are")
+    names = [*ids, *state["done"][0], *(name for name, *_ in state["early"])]
+    if {*map(type, names)} - {str, int}:
+        raise ValueError("an id is neither a string nor an integer")
+    if len({*names}) < len(names):
+        raise ValueError("an id is there twice")
+
+
+def _check_positions(state: Mapping[str, Any], offsets: Mapping[Place, int]) -> None:
+    """Raise ValueError where something waits that was not read, or twice."""
+    places = [(topic, number) for topic, number in state["places"]]
+    early = [((topic, number), offset) for *_, ((topic, number, offset), *_) in state["early"]]
+    for place in (*places, *(place for place, _ in early)):
+        if [*map(type, place)] != [str, int] or place not in offsets:
+            raise ValueError(f"a partition that it has not learnt: {place!r}")
+    rows = zip(map(places.__getitem__, state["place"]), state["offsets"], strict=True)
+    positions = [*rows, *early]
+    if len({*positions}) < len(positions):
+        raise ValueError("an offset is there twice")
+    for place, offset in positions:
+        if offset >= offsets[place]:
+            raise ValueError(f"an offset that it has not learnt: {place!r}, {offset}")

@@ -110,16 +110,11 @@ class LateLearner(Learner):
         super().restore(checkpoint)
         state, values = checkpoint.join or ({}, b"")
         try:
-            self.join = Join.restore(state, values, self.options)
+            self.join = Join.restore(state, values, self.options, self.offsets)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as problem:
             raise CheckpointError(
                 f"checkpoint {checkpoint.id} has no state of labels: {problem!r:.80}"
             ) from problem
-        if others := self.join.missing().keys() - self.offsets.keys():
-            raise CheckpointError(
-                f"checkpoint {checkpoint.id} has features of what it has not learnt: "
-                f"{min(others)!r:.80}"
-            )
 
     def read_again(self, source: Source, folder: AnyPath) -> None:
         """Read the features that wait and that the checkpoint has not stored."""

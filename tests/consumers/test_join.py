@@ -60,10 +60,14 @@ class Log:
         assert join.missing() == {}
 
 
+#: Next offsets of the logs, which no test gets to.
+OFFSETS = {("f", 0): 1000, ("f", 1): 1000, ("l", 0): 1000}
+
+
 def restored(join):
     """The join that a checkpoint gives back, by way of its JSON."""
     state, values = join.snapshot()()
-    return Join.restore(json.loads(json.dumps(state)), values, join.options)
+    return Join.restore(json.loads(json.dumps(state)), values, join.options, OFFSETS)
 
 
 def assert_same(join, lists):
@@ -214,6 +218,18 @@ def test_what_is_gone_from_the_log_is_lost_and_counted(monkeypatch):
     assert +other.counts == Counter({"silent": 1, "evicted": 1, "learnt": 1})
 
 
+def test_what_was_learnt_by_its_silence_and_is_gone_is_no_loss(monkeypatch):
+    monkeypatch.setattr(module, "STORED", 0)
+    join = Join(JoinOptions(silence=False, after=1))
+    for n in range(2):
+        join.features(n, row(n, 1000 * n))
+    assert [*join.silent(1001)] == [row(0)]
+    other = restored(join)
+    other.lose(("f", 0), 2)
+    assert (other.pending, other._bytes, len(other._silent)) == (0, 0, 0)
+    assert +other.counts == Counter({"silent": 1, "evicted": 1})
+
+
 def some():
     """A join that has something of each kind."""
     join = Join(JoinOptions(silence=False, after=1))
@@ -223,6 +239,11 @@ def some():
     join.label(2, early(2000))
     join.label("e", early(2000))
     return join
+
+
+def at_position(*position):
+    """Forge where a label that waits was read."""
+    return lambda state: state["early"][0][4].__setitem__(0, [*position])
 
 
 @pytest.mark.parametrize(
@@ -247,21 +268,43 @@ def some():
         (lambda state: state.update(lengths=[1, 1, 2]), ValueError),
         (lambda state: state.update(headers=[[], [["n", 7]]]), AttributeError),
         (lambda state: state.update(ids=[0, 0]), ValueError),
-        (lambda state: state.update(ids=[0, []]), TypeError),
+        (lambda state: state.update(ids=[0, []]), ValueError),
         (lambda state: state.update(done=[[2]]), IndexError),
         (lambda state: state.update(done=[[2, 3], [1]]), ValueError),
         (lambda state: state.update(done=[[2], [None]]), ValueError),
         (lambda state: state.update(early=[["e", True, None, 1]]), ValueError),
         (lambda state: state.update(early=[["e", True, None, None, []]]), ValueError),
+        (lambda state: state.update(offsets=[0, 1000]), ValueError),
+        (lambda state: state.update(offsets=[0, 0]), ValueError),
+        (
+            lambda state: state.update(places=[["f", 0], ["f", 0]], place=[0, 1], offsets=[0, 0]),
+            ValueError,
+        ),
+        (lambda state: state.update(places=[["f", 7]]), ValueError),
+        (lambda state: state.update(places=[["f", False]]), ValueError),
+        (lambda state: state.update(places=[["f", 0], ["f", "1"]]), ValueError),
+        (lambda state: state.update(places=[[["f"], 0]]), ValueError),
+        (lambda state: state.update(done=[[2, 1], [2000, 1]]), ValueError),
+        (lambda state: state.update(done=[[2, 2], [2000, 1]]), ValueError),
+        (lambda state: state.update(done=[[2, "e"], [2000, 1]]), ValueError),
+        (lambda state: state.update(ids=[0, 1.0]), ValueError),
+        (lambda state: state["early"].append(state["early"][0]), ValueError),
+        (at_position("l", 0, 1000), ValueError),
+        (at_position("l", 0, -1), ValueError),
+        (at_position("l", 0, "0"), ValueError),
+        (at_position("l", 1, 0), ValueError),
+        (at_position("l", 0.0, 0), ValueError),
+        (at_position("l", 0), ValueError),
+        (at_position(None, 0, 0), ValueError),
     ],
 )
 def test_a_state_that_none_has_written_is_refused(change, errors):
     state, values = some().snapshot()()
     state = json.loads(json.dumps(state))
-    assert Join.restore(state, values, some().options).counts == some().counts
+    assert Join.restore(state, values, some().options, OFFSETS).counts == some().counts
     change(state)
     with pytest.raises(errors):
-        Join.restore(state, values, some().options)
+        Join.restore(state, values, some().options, OFFSETS)
 
 
 def test_a_snapshot_is_of_when_it_was_made():

@@ -458,7 +458,10 @@ def test_a_forged_join_is_refused(sizes, join, message):
         (lambda state: state.pop("offsets"), r"no state of labels: KeyError\('offsets'\)"),
         (lambda state: state.update(sizes=["2"]), r"no state of labels: ValueError"),
         (lambda state: state.update(counts=3), r"no state of labels: AttributeError"),
-        (lambda state: state.update(places=[["f", 7]]), r"what it has not learnt: \('f', 7\)"),
+        (lambda state: state.update(places=[["f", 7]]), r"has not learnt: \('f', 7\)"),
+        (lambda state: state.update(places=[["f", 7], [3, "f"]]), r"has not learnt: \('f', 7\)"),
+        (lambda state: state.update(offsets=[1]), r"has not learnt: \('f', 0\), 1"),
+        (lambda state: state.update(done=[[0], [0]]), "an id is there twice"),
     ],
 )
 def test_a_poisoned_join_is_refused(change, message, monkeypatch):
