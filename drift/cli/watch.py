@@ -50,7 +50,7 @@ class Watch(Client):
             predictions = stack.enter_context(self._reader(self.topic, reading))
             readers, figure = [predictions], ErrorFigure()
             if topic is not None:
-                check_codec(codec)
+                check_codec(codec, join.silence)
                 labels = stack.enter_context(self._reader(topic, reading))
                 readers, figure = [predictions, labels], LateFigure(codec, join)
             stack.enter_context(drawn(figure))

@@ -168,13 +168,20 @@ def check_model(model: Any, codec: Codec) -> None:
         )
 
 
-def check_codec(codec: Codec) -> None:
+def check_codec(codec: Codec, silence: object | None = None) -> None:
     """Refuse what cannot read labels of a topic of their own.
+
+    Parameters
+    ----------
+    codec
+        What reads them.
+    silence
+        The label of features that get none; None where they are not learnt.
 
     Raises
     ------
     ParameterError
-        If it has no method for them, or they could not be found.
+        If it has no method for them, they could not be found, or silence is none of its labels.
 
     Examples
     --------
@@ -192,3 +199,9 @@ def check_codec(codec: Codec) -> None:
         )
     if isinstance(codec, JsonCodec) and codec.label is not None and codec.id is None:
         raise ParameterError("labels find their features by the id: say where it is, id in [codec]")
+    classes = getattr(codec, "classes", None)
+    if silence is not None and classes is not None and silence not in classes:
+        raise ParameterError(
+            f"silence is {silence!r}, which is none of the codec's classes, {[*classes]!r:.80}: "
+            "give one of them, or add it to classes"
+        )

@@ -127,7 +127,7 @@ class Worker:
         self.codec = JsonCodec() if codec is None else codec
         check_model(model, self.codec)
         if options.labels:
-            check_codec(self.codec)
+            check_codec(self.codec, options.silence)
             folder.configuration = {**(folder.configuration or {}), **options.settings()}
             if getattr(model, "late", False) is None:
                 model = model.clone({"late": True})

@@ -8,6 +8,8 @@ import pytest
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.state import encode
+from drift.consumers.codec import JsonCodec
+from drift.errors import ParameterError
 from drift.models import Tracker
 from tests.consumers.stepping import close, until
 from tests.consumers.test_worker import SHORT, kill
@@ -107,3 +109,9 @@ def test_a_worker_that_is_killed_within_the_delay_learns_each_label_once(
             predicted.setdefault(message.key, json.loads(message.value)["predicted"])
     assert predicted == {one.key: json.loads(one.value)["predicted"] for one in sent}
     assert newest.metrics["unlabelled"] == PAIRS
+
+
+def test_silence_that_the_codec_would_refuse_is_refused_at_the_start(tmp_path):
+    given = options(silence="legit", after=300.0)
+    with pytest.raises(ParameterError, match="silence is 'legit', which is none of the codec's"):
+        Worker(Tracker(20), CheckpointFolder(tmp_path), {}, given, codec=JsonCodec(classes=["ok"]))

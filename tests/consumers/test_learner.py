@@ -10,7 +10,7 @@ from drift.consumers import Example, JsonCodec
 from drift.consumers import learner as module
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import WorkerOptions, check_model
+from drift.consumers.options import WorkerOptions, check_codec, check_model
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker
@@ -69,6 +69,21 @@ def test_weights_are_refused_where_they_would_not_count():
     for model in (naive_bayes.GaussianNB(), pipeline(naive_bayes.GaussianNB())):
         with pytest.raises(ParameterError, match="learns without weights: leave weight out"):
             check_model(model, weighted)
+
+
+class Plain:
+    """A codec of the user's, without classes."""
+
+    decode_label = None
+
+
+def test_silence_is_one_of_the_labels_that_there_are():
+    for silence in (None, False, 0):
+        check_codec(JsonCodec(classes=[True, False]), silence)
+    for codec in (JsonCodec(), Plain()):
+        check_codec(codec, "legit")
+    with pytest.raises(ParameterError, match=r"silence is 'legit', .* classes, \['ok', 'fraud'\]:"):
+        check_codec(JsonCodec(classes=["ok", "fraud"]), "legit")
 
 
 def test_a_weight_goes_to_the_model():
