@@ -61,7 +61,8 @@ cdef class TrackerCore:
     cdef State memory
     cdef Scale scale
     cdef readonly object tickets  # None where labels come at once
-    cdef bint auto, busy, predicted, noted
+    cdef bint auto, busy, predicted
+    cdef uint64_t key  # what the point's ticket is found by, where there are tickets
     cdef int budget, free  # slot that no support is in, once the budget is full
 
     def __init__(self, plan, scale, seed):
@@ -114,12 +115,17 @@ cdef class TrackerCore:
     cdef int take(self, x) except -1:
         """Make an example the point; FeatureError changes nothing."""
         cdef bint same
+        cdef bytes ticket
         if type(x) is Row:
             same = self.scale.take(x, None, x.rows, x.i)
         else:
             same = self.scale.take(x, x, None, 0)
         self.predicted = self.predicted and same
-        self.noted = self.noted and same
+        if self.tickets is not None:
+            self.key = self.scale.content()
+            ticket = self.tickets.asked_for(self.key)
+            if ticket is not None and not same:  # another was read since, or it was stored
+                self.look_back(ticket)
         return 0
 
     cdef int predict_point(self) noexcept:
@@ -134,7 +140,7 @@ cdef class TrackerCore:
         cdef int head[2]
         cdef int k, n = t.n_rows * t.members
         cdef float *numbers
-        if self.tickets is None or self.noted:
+        if self.tickets is None or self.tickets.asked_for(self.key) is not None:
             return 0
         head[0] = t.n_rows
         head[1] = min(t.n_context // DRIFT_BESIDE, <int>len(self.scale.names)) * DRIFT_N_HORIZONS  # new names have none
@@ -145,24 +151,26 @@ cdef class TrackerCore:
             numbers[k] = <float>t.scores[k]
         for k in range(head[1]):
             numbers[n + k] = <float>t.back[k]
-        self.tickets.put(self.scale.content(), ticket)
+        self.tickets.put(self.key, ticket)
         self.scale.note()
-        self.noted = True
+        return 0
+
+    cdef int look_back(self, bytes ticket) except -1:
+        """Read the example in the context that it was predicted in."""
+        cdef const int *head = <const int *>PyBytes_AS_STRING(ticket)
+        self.scale.look_back(<const float *>(head + 2) + head[0] * self.memory.t.members, head[1])
+        self.predicted = False
         return 0
 
     cdef int told_by(self, bytes ticket) except -1:
         """Read the example in the context that it was predicted in; return what gates and maps are told."""
-        cdef DriftTracker *t = &self.memory.t
         cdef const int *head
-        cdef const float *numbers
         if ticket is None:
             return DRIFT_SAYS if self.tickets is None or not len(self.tickets) else DRIFT_NOTHING
+        if ticket is not self.tickets.asked_for(self.key):
+            self.look_back(ticket)
         head = <const int *>PyBytes_AS_STRING(ticket)
-        numbers = <const float *>(head + 2)
-        if not self.noted:
-            self.scale.look_back(numbers + head[0] * t.members, head[1])
-            self.predicted = False
-        drift_read_said(t, numbers, head[0])
+        drift_read_said(&self.memory.t, <const float *>(head + 2), head[0])
         return DRIFT_SAID
 
     def read(self, x):
@@ -208,21 +216,19 @@ cdef class TrackerCore:
     def learn(self, x, y, double w):
         """Learn an example; return the number of the class that was predicted before."""
         cdef int number, prediction, told = DRIFT_SAYS
-        cdef uint64_t key = 0
         cdef bytes ticket = None
         self.enter()
         try:
             number = self.number_of(y)
             self.take(x)
             if self.tickets is not None:
-                key = self.scale.content()
-                ticket = self.tickets.find(key)
+                ticket = self.tickets.find(self.key)
                 told = self.told_by(ticket)
             prediction = self.predict_point()
             tickets = self.tickets
             self.change(y, number, w, told)
             if ticket is not None and self.tickets is tickets:
-                tickets.drop(key)
+                tickets.drop(self.key)
             return prediction
         finally:
             self.leave()
@@ -274,7 +280,9 @@ cdef class TrackerCore:
                 raise
         # From here on nothing fails.
         self.classes, self.numbers = classes, numbers
-        self.predicted = self.noted = False
+        self.predicted = False
+        if self.tickets is not None:
+            self.tickets.asked = None
         drift_learn(t, number, w, told)
         t.draws = draws
         if turns:
@@ -388,8 +396,6 @@ cdef class TrackerCore:
 
     cdef dict stored(self):
         cdef DriftTracker *t = &self.memory.t
-        # What is stored does not know what was asked for last: that row of the same question ends, here as there.
-        self.noted = self.scale.current = False
         names = self.scale.names
         pairs = None if t.sparse else (<Dense>self.scale).pairs
         used = {
@@ -421,7 +427,7 @@ cdef class TrackerCore:
         numbers = {label: number for number, label in enumerate(classes)}
         self.scale = Sparse(own, sizes["names"]) if state["sparse"] else Dense(own, names, state["pairs"])
         self.memory, self.free, self.auto, self.predicted = own, state["free"], state["auto"], False
-        self.classes, self.numbers, self.tickets, self.noted = classes, numbers, tickets, False
+        self.classes, self.numbers, self.tickets = classes, numbers, tickets
 
     def supports(self):
         """Return the supports, by name; those of sparse rows by hash."""

@@ -40,6 +40,7 @@ __all__ = [
     "FAMILIES",
     "Reading",
     "State",
+    "back_of",
     "new_state",
     "reading",
     "ticket_of",
@@ -399,21 +400,31 @@ class Told(NamedTuple):
     said: Array | None = None
 
 
-def told_by(s: State, ticket: bytes | None, *, waiting: bool) -> tuple[Told, Array | None]:
-    """Read a ticket: what it tells, and the deviations from means of its time.
+def told_by(s: State, ticket: bytes | None, *, waiting: bool) -> Told:
+    """Read what a ticket tells.
 
     An example without one tells nothing as long as others wait for their labels.
     """
     if ticket is None:
-        return Told(counts=not waiting), None
+        return Told(counts=not waiting)
+    said, now = _opened(s, ticket)[0], len(s.linear)
+    if len(said) == 1 < now:
+        others = np.zeros((now - 2, s.plan.n_members))
+        said = np.concatenate([-0.5 * said, 0.5 * said, others])
+    # A class that has come since had the scores of the one to come.
+    return Told(said=said[np.minimum(np.arange(now), len(said) - 1)])
+
+
+def back_of(s: State, ticket: bytes) -> Array:
+    """Return a ticket's deviations from the means of its time."""
+    return _opened(s, ticket)[1]
+
+
+def _opened(s: State, ticket: bytes) -> tuple[Array, Array]:
     rows = int(np.frombuffer(ticket, np.int32, 1)[0])
     numbers = np.frombuffer(ticket, np.float32, offset=8).astype(float)
-    n = s.plan.n_members
-    said, now = numbers[: rows * n].reshape(rows, n), len(s.linear)
-    if rows == 1 < now:
-        said = np.concatenate([-0.5 * said, 0.5 * said, np.zeros((now - 2, n))])
-    # A class that has come since had the scores of the one to come.
-    return Told(said=said[np.minimum(np.arange(now), len(said) - 1)]), numbers[rows * n :]
+    n = rows * s.plan.n_members
+    return numbers[:n].reshape(rows, -1), numbers[n:]
 
 
 def ticket_of(s: State, found: Reading) -> bytes:

@@ -16,6 +16,7 @@ from drift.models._tracker.reference import (
     FAMILIES,
     Reading,
     State,
+    back_of,
     new_state,
     reading,
     ticket_of,
@@ -57,7 +58,6 @@ class TrackerCore:
         self._state = new_state(plan, auto=scale == "auto", sparse=scale == "sparse")
         self._state.draws = seed % 2**64
         self._found: Reading | None = None  # of the example read last
-        self._noted = False  # whether it has a ticket
         self.tickets = Tickets() if plan.late else None
 
     @property
@@ -82,23 +82,21 @@ class TrackerCore:
         self.guard.run(self._read, x)
 
     def _read(self, x: Features) -> Reading:
-        before, found = self._found, reading(self._state, x)
-        same = before is not None and before.point.key == found.point.key
-        self._noted = self._noted and same
-        if self._noted:  # the running means have taken it in since
-            assert before is not None  # noqa: S101
-            found = reading(self._state, x, before.point.back.ravel())
+        found = reading(self._state, x)
+        ticket = None if self.tickets is None else self.tickets.asked_for(found.point.key)
+        if ticket is not None:  # the running means have taken it in since
+            found = reading(self._state, x, back_of(self._state, ticket))
         self._found = found
         return found
 
     def _note(self) -> None:
         """Keep a ticket of the example that was predicted, one however often it is asked for."""
-        if self.tickets is None or self._noted:
-            return
         assert self._found is not None  # noqa: S101
-        self.tickets.put(self._found.point.key, ticket_of(self._state, self._found))
+        key = self._found.point.key
+        if self.tickets is None or self.tickets.asked_for(key) is not None:
+            return
+        self.tickets.put(key, ticket_of(self._state, self._found))
         note(self._state, self._found.point)
-        self._noted = True
 
     def score(self) -> tuple[int, list[float]]:
         """Number of the class that is predicted, -1 before any was met, and all probabilities."""
@@ -128,9 +126,9 @@ class TrackerCore:
         found = self._read(x)
         key, waiting = found.point.key, bool(self.tickets)
         ticket = self.tickets.find(key) if self.tickets is not None else None
-        told, back = told_by(before, ticket, waiting=waiting)
-        if back is not None and not self._noted:
-            found = reading(before, x, back)
+        told = told_by(before, ticket, waiting=waiting)
+        if ticket is not None:
+            found = reading(before, x, back_of(before, ticket))
         try:
             after = updated(before, found, y, w, told)
         except MemoryError:
@@ -138,7 +136,9 @@ class TrackerCore:
                 raise
             size = sum(getattr(before, family.weights[0])[0].nbytes for family in FAMILIES)
             raise no_room(y, len(before.classes) + 1, size) from None
-        self._state, self._found, self._noted = after, None, False
+        self._state, self._found = after, None
+        if self.tickets is not None:
+            self.tickets.asked = None
         if before.sparse != after.sparse and self.tickets is not None:
             self.tickets = Tickets()  # those were of examples on another scale
         elif ticket is not None and self.tickets is not None:
@@ -175,8 +175,6 @@ class TrackerCore:
 
     def state(self) -> dict[str, Any]:
         """Return all that a tracker is, as plain values and arrays."""
-        # What is stored does not know what was asked for last: that row of the same question ends.
-        self._found, self._noted = None, False
         s = self._state.copy()
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
         return {
@@ -201,5 +199,5 @@ class TrackerCore:
             (supports["numbers"][slot].copy(), supports["values"][slot].astype(float))
             for slot in slots
         ]
-        self._state, self._found, self._noted = s, None, False
+        self._state, self._found = s, None
         self.tickets = Tickets.restored(state["tickets"]) if self.plan.late else None

@@ -38,6 +38,8 @@ class Tickets:
         self.number = 0  # of examples that were predicted
         self.stride = 1  # one in so many is kept
         self.oldest = 0.0  # age of the tickets that were taken, the longest of the last thousands
+        #: Key and ticket of the example that was predicted last, until one is learnt.
+        self.asked: tuple[int, bytes] | None = None
         self._held: dict[int, tuple[int, bytes]] = {}
         self._more: dict[int, list[tuple[int, bytes]]] = {}  # of keys that are held
 
@@ -46,6 +48,7 @@ class Tickets:
 
     def put(self, key: int, ticket: bytes) -> None:
         """Keep a ticket, unless it is one of those that are left out."""
+        self.asked = key, ticket
         self.number += 1
         if self.number % self.stride:
             return
@@ -57,6 +60,10 @@ class Tickets:
         self.size += len(ticket) + _BESIDE
         if self.size > self.most:
             self._thin_out()
+
+    def asked_for(self, key: int) -> bytes | None:
+        """Return the ticket of an example if it is the one that was predicted last."""
+        return self.asked[1] if self.asked is not None and self.asked[0] == key else None
 
     def find(self, key: int) -> bytes | None:
         """Return the first ticket of an example, which stays."""
@@ -113,8 +120,12 @@ class Tickets:
         numbers = np.fromiter(map(itemgetter(0), rows), np.int64, len(rows))
         order = np.argsort(numbers, kind="stable")
         ordered = [rows[i][1] for i in order.tolist()]
+        sorted_keys = np.array(keys, np.uint64)[order]
+        if self.asked is not None:  # behind the others, without a number
+            sorted_keys = np.append(sorted_keys, np.uint64(self.asked[0]))
+            ordered.append(self.asked[1])
         return {
-            "keys": np.array(keys, np.uint64)[order],
+            "keys": sorted_keys,
             "numbers": numbers[order],
             "sizes": np.fromiter(map(len, ordered), np.int64, len(ordered)),
             "tickets": np.frombuffer(b"".join(ordered), np.uint8),
@@ -132,5 +143,7 @@ class Tickets:
         ends = np.cumsum(state["sizes"]).tolist()
         tickets = [data[end - n : end] for end, n in zip(ends, sizes, strict=True)]
         keys, numbers = state["keys"].tolist(), state["numbers"].tolist()
+        if len(keys) > len(numbers):
+            own.asked = keys.pop(), tickets.pop()
         own._take(list(zip(keys, numbers, tickets, strict=True)))
         return own
