@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaProducer
 
 from benchmarks.data import stories
 from benchmarks.machine import machine, write_json
@@ -40,6 +40,9 @@ from tools.kafka.broker import Broker
 
 #: Seconds after which a process of the benchmark must have gone wrong.
 PATIENCE = 300
+#: Examples, one a millisecond, between the features and their label where that has a topic of its
+#: own: least and most.
+LATER = 625, 1875
 
 
 class Contender(NamedTuple):
@@ -186,20 +189,33 @@ def fill(broker: Broker, count: int) -> str:
 
 
 def fill_eight(broker: Broker, count: int) -> None:
-    """Make a topic of examples with 8 features, and one for the predictions."""
-    rows = np.random.default_rng(0).normal(size=(count, 8)).round(6).tolist()
+    """Make a topic of examples with 8 features, one for predictions, and two for late labels."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(count, 8)).round(6).tolist()
     examples = [Example(dict(zip("abcdefgh", row, strict=True)), sum(row) > 0) for row in rows]
     make(broker, {"eight": [JsonCodec().encode(one) for one in examples], "out": []})
+    make(broker, {"features": [], "labels": []}, stamps="CreateTime")
+    first = int(1000 * time.time()) - count
+    due = np.arange(count) + rng.integers(*LATER, size=count)
+    producer = KafkaProducer(bootstrap_servers=broker.address, linger_ms=60_000)
+    for number, example in enumerate(examples):
+        value = JsonCodec().encode(Example(example.features, id=number))
+        producer.send("features", value, partition=0, timestamp_ms=first + number)
+    for number in np.argsort(due, kind="stable").tolist():
+        value = json.dumps({"id": number, "label": examples[number].label}).encode()
+        producer.send("labels", value, partition=0, timestamp_ms=first + int(due[number]))
+    producer.flush()
+    producer.close()
 
 
-def make(broker: Broker, values: dict[str, list[bytes]]) -> None:
+def make(broker: Broker, values: dict[str, list[bytes]], stamps: str = "LogAppendTime") -> None:
     """Make topics with these messages, in each of their partitions."""
     admin = KafkaAdminClient(bootstrap_servers=broker.address)
     for topic, sent in values.items():
         wanted = {
             "num_partitions": 2 if topic in {"two", "out"} else 1,
             "replication_factor": 1,
-            "configs": {"message.timestamp.type": "LogAppendTime"},
+            "configs": {"message.timestamp.type": stamps},
         }
         admin.create_topics({topic: wanted}, wait_for_metadata=True)
         for partition in range(wanted["num_partitions"]):

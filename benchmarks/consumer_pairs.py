@@ -8,10 +8,11 @@ Tracker(300), and with labels of a second topic. A ratio is that of two workers 
 --old-path is a checkout with a compiled store, where that interpreter would import another drift.
 A round has 32,000 examples, and takes a minute on idle cores.
 
-    python -m benchmarks.consumer_pairs --sending --old-python python --old-path ../old --core 1
+    python -m benchmarks.consumer_pairs --eight --old-python python --old-path ../old --core 1
 
-has Tracker(300) on 8 features of the older version and of this one, and one that sends nothing, all
-on that core; the broker has the others. With --examples 100000 a round takes half a minute.
+has Tracker(300) on 8 features, all workers on that core and the broker on the others: labels in the
+messages or on a topic of their own, some 1,250 examples later, predictions sent or not. A ratio is
+that to the older version's worker with the same task.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 import uuid
-from typing import Any
+from typing import Any, NamedTuple
 
 #: What takes part beside the old worker: its model, topics, and share of the examples; and what
 #: its rate is to be of the old one's.
@@ -37,13 +38,14 @@ NEW = {
         0.45,
     ),
 }
-PAIRS = {"0.1.0": (NEW["RBP(1000)"][0], 1.0), **NEW}
-#: What takes part where it is the sending that is compared. The first of each is the older version.
+#: Tasks of 8 features that both versions have, and what the rate is to be of the older one's.
 EIGHT = {"model": "Tracker", "budget": 300, "topic": "eight"}
-SENDING = {
-    "older version": (EIGHT, 1.0),
-    "this version": (EIGHT, 2.0),
-    "this version, nothing published": (EIGHT | {"predictions": None}, 2.0),
+LATE = EIGHT | {"topic": "features", "labels": "labels", "timestamps": "create"}
+TASKS = {
+    "predictions sent": (EIGHT, 2.0),
+    "nothing sent": (EIGHT | {"predictions": None}, 1.0),
+    "late labels, predictions sent": (LATE, 2.0),
+    "late labels, nothing sent": (LATE | {"predictions": None}, 2.0),
 }
 #: Examples that are learnt before the clock starts, where there is a core of its own.
 WARM = 5000
@@ -70,7 +72,8 @@ def worker_of(task: dict[str, Any], folder: str) -> Any:
         return Worker(
             model, task["topic"], group, CheckpointFolder(folder), kafka, consumer=consumer, **names
         )
-    options = WorkerOptions(topic=task["topic"], group=group, labels=task.get("labels"), **names)
+    names |= {name: task[name] for name in ("labels", "timestamps") if name in task}
+    options = WorkerOptions(topic=task["topic"], group=group, **names)
     return Worker(model, CheckpointFolder(folder), kafka, options, consumer=consumer)
 
 
@@ -106,6 +109,30 @@ def work(task: dict[str, Any]) -> dict[str, float]:
 # --- in the benchmark's own ----------------------------------------------------------------------
 
 
+class Part(NamedTuple):
+    """A worker that takes part, the one of the older version that it is compared with, the bar."""
+
+    task: dict[str, Any]
+    beside: str
+    bar: float = 1.0
+
+
+def pairs() -> dict[str, Part]:
+    """Return what takes part beside one worker of the older version."""
+    old = "older version, RBP(1000)"
+    new = {name: Part(task, old, bar) for name, (task, bar) in NEW.items()}
+    return {old: Part(NEW["RBP(1000)"][0], old)} | new
+
+
+def eight() -> dict[str, Part]:
+    """Return what takes part where both versions have each task."""
+    return {
+        f"{version} version, {name}": Part(task, f"older version, {name}", bar)
+        for name, (task, wanted) in TASKS.items()
+        for version, bar in (("older", 1.0), ("this", wanted))
+    }
+
+
 def run(python: str, task: dict[str, Any], path: str | None = None) -> dict[str, float]:
     """Run a worker in a process of its own."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -124,7 +151,7 @@ def main() -> None:
     parser.add_argument("--old-path", help="folder of its sources, where it is not installed there")
     parser.add_argument("--examples", type=int, default=32_000, help="of a round")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--sending", action="store_true", help="compare the sending alone")
+    parser.add_argument("--eight", action="store_true", help="8 features, older and this version")
     parser.add_argument("--core", type=int, help="that all workers run on, and the broker does not")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -135,32 +162,32 @@ def main() -> None:
     from benchmarks.consumer import fill, fill_eight  # noqa: PLC0415
     from tools.kafka.broker import Broker  # noqa: PLC0415
 
-    plan: dict[str, tuple[dict[str, Any], float]] = SENDING if given.sending else PAIRS
-    oldest = next(iter(plan))
+    plan = eight() if given.eight else pairs()
     if given.core is not None:
         os.sched_setaffinity(0, os.sched_getaffinity(0) - {given.core})
     rounds: list[dict[str, dict[str, float]]] = []
     with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:
-        (fill_eight if given.sending else fill)(broker, given.examples)
+        (fill_eight if given.eight else fill)(broker, given.examples)
         common = {"address": broker.address, "count": given.examples, "core": given.core}
         for number in range(given.repeats + 1):  # the first warms the broker up
             found = {}
-            for name, (task, _) in plan.items():
-                older = name == oldest
+            for name, one in plan.items():
+                older = one.beside == name
                 python = given.old_python if older else sys.executable
-                found[name] = run(python, task | common, given.old_path if older else None)
+                found[name] = run(python, one.task | common, given.old_path if older else None)
             if number:
                 rounds.append(found)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {len(rounds)} rounds")
     print(f"{'examples/s':>10} {'CPU us':>8} {'of older':>9} {'by CPU':>7} {'wanted':>7}")
-    for name, (_, bar) in plan.items():
+    for name, one in plan.items():
         seconds, cpu = (
-            [(one[oldest][key], one[name][key]) for one in rounds] for key in ("seconds", "cpu")
+            [(found[one.beside][key], found[name][key]) for found in rounds]
+            for key in ("seconds", "cpu")
         )
-        ratios = [statistics.median(old / new for old, new in pairs) for pairs in (seconds, cpu)]
+        ratios = [statistics.median(old / new for old, new in both) for both in (seconds, cpu)]
         rate = 1 / statistics.median(new for _, new in seconds)
         each = 1e6 * statistics.median(new for _, new in cpu)
-        print(f"{rate:10,.0f} {each:8.1f} {ratios[0]:9.2f} {ratios[1]:7.2f} {bar:7.2f}  {name}")
+        print(f"{rate:10,.0f} {each:8.1f} {ratios[0]:9.2f} {ratios[1]:7.2f} {one.bar:7.2f}  {name}")
 
 
 if __name__ == "__main__":
