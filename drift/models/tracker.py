@@ -163,6 +163,12 @@ class Tracker(OnlineClassifier):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_core": self._core.state()}
 
+    def _moment(self) -> Tracker:
+        """Return what is stored as this one is now, on any thread, while this one goes on."""
+        taken = object.__new__(type(self))
+        vars(taken).update(vars(self) | {"_core": self._core.moment()})
+        return taken
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({name: value for name, value in state.items() if name != "_core"})
         self.budget = check_integer("budget", self.budget)

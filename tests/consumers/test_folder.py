@@ -22,6 +22,7 @@ from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.journal import read_order
+from drift.consumers.checkpoints.state import encode
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -29,7 +30,7 @@ from drift.errors import (
     FencedError,
     ParameterError,
 )
-from drift.models import LBP
+from drift.models import LBP, Tracker
 
 TP = ("news", 0)
 POINTS = [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS]
@@ -605,6 +606,21 @@ def test_what_cannot_be_stored_leaves_the_one_before(folder):
     assert newest_of(folder) == 10
 
 
+@pytest.mark.parametrize("model", [LBP(5), Tracker(5, late=True)])
+def test_a_checkpoint_is_of_the_moment_that_it_was_prepared_at(folder, model):
+    epoch, _ = folder.claim(TP)
+    model, examples = model.clone(), list(drifting_stream(60))
+    for x, y in examples[:30]:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    before, write = encode(model), folder.prepare(TP, epoch, model, {TP: 30})
+    for x, y in examples[30:]:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    write()
+    assert encode(folder.newest(TP).model) == before != encode(model)
+
+
 # --- kills -----------------------------------------------------------------------------------
 
 _CHILD = """
@@ -612,7 +628,7 @@ import sys
 from drift.consumers import CheckpointFolder
 sys.path.insert(0, {tests!r})
 from streams import drifting_stream
-from drift.models import LBP
+from drift.models import LBP, Tracker
 model, n = LBP(5), 0
 folder = CheckpointFolder(sys.argv[1], {{"budget": 5}})
 epoch, checkpoint = folder.claim(("news", 0))

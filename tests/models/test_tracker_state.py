@@ -49,6 +49,21 @@ def test_either_core_goes_on_from_the_state_of_the_other(stream, scale, on_plain
             other.learn_one(x, y)
 
 
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("late", [False, True])
+def test_a_moment_stays_as_it_was(late):
+    """It is stored as the model was when it was taken, whatever that has met since."""
+    model, examples = Tracker(5, late=late), list(islice(ALL["late classes"](), 90))
+    examples[20:24] = [examples[19]] * 4  # an example of several tickets
+    for t, (x, _) in enumerate(examples):
+        if t == 60:
+            before, moment = pickle.dumps(model), model._moment()
+        model.predict_one(x)
+        if t >= 15:
+            model.learn_one(*examples[t - 15])
+    assert pickle.dumps(moment) == before != pickle.dumps(model)
+
+
 # --- what is refused ----------------------------------------------------------------------------
 
 

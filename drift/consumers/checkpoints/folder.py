@@ -21,7 +21,7 @@ from urllib.parse import quote
 from drift.consumers.checkpoints.agreement import check_configuration, check_identity
 from drift.consumers.checkpoints.checkpoint import (
     Checkpoint,
-    encode_model,
+    encoding,
     from_bytes,
     to_bytes,
 )
@@ -350,8 +350,8 @@ class CheckpointFolder:
         files = self._files(partition)
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
-        encoded = encode_model(model, allow_pickle=self.allow_pickle)
         # What goes on changing is copied; the rest, which takes longer, is left to the thread.
+        encoded = encoding(model, allow_pickle=self.allow_pickle)
         checkpoint = Checkpoint(
             model,
             dict(offsets),
@@ -367,7 +367,7 @@ class CheckpointFolder:
 
         def write() -> Checkpoint:
             whole = checkpoint if join is None else replace(checkpoint, join=join())
-            data = to_bytes(whole, key=self.key, model=encoded)
+            data = to_bytes(whole, key=self.key, model=encoded())
             files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))
             files.write(epoch, sequence, data)
             reached("checkpoint.recorded")

@@ -161,7 +161,7 @@ class _Encoder:
     """Nodes of objects, and the binary arrays that they refer to."""
 
     def __init__(self) -> None:
-        self.blobs: list[bytes] = []
+        self.blobs: list[Any] = []  # contiguous arrays
         self._offset = 0
         # Number of completion by identity, beside the object, which must not go meanwhile.
         self._seen: dict[int, tuple[int, Any]] = {}
@@ -250,9 +250,8 @@ class _Encoder:
     def _blob(self, values: Any) -> tuple[str, int]:
         """Set numbers aside; return their type and offset there."""
         narrow = _narrowest(values)
-        blob = narrow.tobytes()
-        offset, self._offset = self._offset, self._offset + len(blob)
-        self.blobs.append(blob)
+        offset, self._offset = self._offset, self._offset + narrow.nbytes
+        self.blobs.append(narrow)
         return narrow.dtype.str, offset
 
 
@@ -270,7 +269,7 @@ def _narrowest(values: Any) -> Any:
             )
         if given.dtype.itemsize == 8 and same:
             return narrow
-    elif given.dtype.kind in "iu" and given.size:
+    elif given.dtype.kind in "iu" and given.size and given.dtype.itemsize > 1:
         low, high = int(given.min()), int(given.max())
         sign = "i" if low < 0 else "u"
         for size in (1, 2, 4):

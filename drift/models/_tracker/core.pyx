@@ -19,7 +19,7 @@ from drift.models._tracker import tables
 from drift.models._tracker.check import check_state
 from drift.models._tracker.names import hash_of
 from drift.models._tracker.room import no_room
-from drift.models._tracker.tickets import Tickets
+from drift.models._tracker.tickets import Moment, Tickets
 
 from drift.models._tracker.scales cimport Dense, Scale, Sparse
 from drift.models._tracker.state cimport DriftTracker, State
@@ -388,9 +388,13 @@ cdef class TrackerCore:
 
     def state(self):
         """Return all that a tracker is, as plain values and arrays."""
+        return self.moment().state()
+
+    def moment(self):
+        """Return what gives the state as it is now, on any thread."""
         self.guard.hold()
         try:
-            return self.stored()
+            return Moment(self.stored(), None if self.tickets is None else self.tickets.copy())
         finally:
             self.guard.release()
 
@@ -406,7 +410,6 @@ cdef class TrackerCore:
             "arrays": self.memory.stored(used), "supports": self.memory.supports(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
             "auto": self.auto, "sparse": bool(t.sparse), "draws": t.draws,
-            "tickets": None if self.tickets is None else self.tickets.state(),
         }
 
     def restore(self, state):

@@ -25,7 +25,7 @@ from drift.models._tracker.reference import (
 )
 from drift.models._tracker.reference_scales import note
 from drift.models._tracker.room import no_room
-from drift.models._tracker.tickets import Tickets
+from drift.models._tracker.tickets import Moment, Tickets
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -175,9 +175,13 @@ class TrackerCore:
 
     def state(self) -> dict[str, Any]:
         """Return all that a tracker is, as plain values and arrays."""
+        return self.moment().state()
+
+    def moment(self) -> Moment:
+        """Return what gives the state as it is now, on any thread."""
         s = self._state.copy()
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
-        return {
+        stored = {
             "arrays": {name: getattr(s, name) for name, array in c.ARRAYS.items() if array.stored},
             "supports": {
                 "sizes": np.array([len(own) for own in numbers], np.int32),
@@ -185,8 +189,8 @@ class TrackerCore:
                 "values": np.concatenate([*values, []]).astype(np.float32),
             },
             **{name: getattr(s, name) for name in _BESIDE},
-            "tickets": None if self.tickets is None else self.tickets.state(),
         }
+        return Moment(stored, None if self.tickets is None else self.tickets.copy())
 
     def restore(self, state: dict[str, Any]) -> None:
         """Be the tracker that gave `state`; ValueError if that is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from drift.models._tracker.tables import TICKETS, TICKETS_KEPT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Tickets"]
+__all__ = ["Moment", "Tickets"]
 
 #: Bytes that Python takes for a ticket beside its own.
 _BESIDE = 300
@@ -110,6 +110,13 @@ class Tickets:
 
     # --- what is stored --------------------------------------------------------------------------
 
+    def copy(self) -> Self:
+        """Return others with the same tickets."""
+        own = type(self)(self.most)
+        more = {key: [*entries] for key, entries in self._more.items()}
+        vars(own).update(vars(self), _held=self._held.copy(), _more=more)
+        return own
+
     def state(self) -> dict[str, Any]:
         """Return them as plain values and arrays."""
         # Columns rather than rows: an object for each of 100,000 takes garbage collections.
@@ -120,7 +127,7 @@ class Tickets:
         numbers = np.fromiter(map(itemgetter(0), rows), np.int64, len(rows))
         order = np.argsort(numbers, kind="stable")
         ordered = [rows[i][1] for i in order.tolist()]
-        sorted_keys = np.array(keys, np.uint64)[order]
+        sorted_keys = np.fromiter(keys, np.uint64, len(keys))[order]
         if self.asked is not None:  # behind the others, without a number
             sorted_keys = np.append(sorted_keys, np.uint64(self.asked[0]))
             ordered.append(self.asked[1])
@@ -147,3 +154,15 @@ class Tickets:
             own.asked = keys.pop(), tickets.pop()
         own._take(list(zip(keys, numbers, tickets, strict=True)))
         return own
+
+
+class Moment(NamedTuple):
+    """What a tracker is at a moment, while it goes on; the rest of `state` takes much longer."""
+
+    stored: dict[str, Any]
+    tickets: Tickets | None
+
+    def state(self) -> dict[str, Any]:
+        """Return it as plain values and arrays, on any thread."""
+        tickets = None if self.tickets is None else self.tickets.state()
+        return self.stored | {"tickets": tickets}
