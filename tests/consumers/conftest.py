@@ -17,7 +17,7 @@ def member():
     consumer = pytest.importorskip("drift.consumers.client.consumer")
     made = []
 
-    def make(options, topic="t"):
+    def make(options, topic="t", **more):
         assignment = Assignment()
         made.append(
             consumer.GroupConsumer(
@@ -26,6 +26,7 @@ def member():
                 assignment,
                 leave=lambda: None,
                 lose=assignment.lose,
+                **more,
             )
         )
         return made[-1]

@@ -3,15 +3,20 @@
 import threading
 import time
 
-__all__ = ["close", "run", "until"]
+__all__ = ["close", "offsets", "run", "until"]
 
 
 def until(worker, done, seconds=60):
     """Step a worker until `done()`, for so long at most."""
     end = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < end, worker._learner and worker._learner.offsets
+        assert time.monotonic() < end, offsets(worker)
         worker.step(0.1)
+
+
+def offsets(worker):
+    """How far a worker has learnt each partition; nothing where it has no model."""
+    return {} if worker._learner is None else worker._learner.offsets
 
 
 def close(worker):

@@ -1,11 +1,17 @@
-"""The states of a worker's partitions."""
+"""The states of a worker's partitions, and who of a group has them."""
 
+import random
+import uuid
 from types import SimpleNamespace
 
 import pytest
 
 from drift.consumers.assignment import Assignment, State, first_offset
 from drift.errors import ConsumerError
+
+pytest.importorskip("kafka")
+
+from drift.consumers.client.consumer import LeadAssignor  # after the check that there is a client
 
 PLACES = [("t", 0), ("t", 1), ("t", 2)]
 
@@ -23,14 +29,15 @@ def test_what_the_worker_does_not_have_is_not_held():
     assignment = given(1)
     assert assignment.hold(PLACES) == PLACES[:1]
     assert assignment.states == {("t", 0): State.HELD}
-    assert assignment.waiting() == [("t", 0)]
+    assert (assignment.waiting(), assignment.begun()) == ([("t", 0)], [])
 
 
-def test_what_has_begun_waits_for_nothing():
+def test_what_is_assigned_waits_until_it_is_begun():
     assignment = given(2)
-    assert (assignment.begun(), assignment.waiting()) == (PLACES[:2], [])
-    assignment.assign([("t", 2)])
-    assert (assignment.begun(), assignment.waiting()) == (PLACES[:2], [("t", 2)])
+    assignment.assign(PLACES[2:])
+    assert (assignment.begun(), assignment.waiting()) == (PLACES[:2], PLACES[2:])
+    assignment.begin(PLACES[2])
+    assert (assignment.begun(), assignment.waiting()) == (PLACES, [])
 
 
 def test_a_partition_that_is_lost_is_no_more_the_workers():
@@ -40,9 +47,8 @@ def test_a_partition_that_is_lost_is_no_more_the_workers():
 
 
 def test_where_a_partition_begins():
-    broker = SimpleNamespace(
-        committed=lambda place: None, bound=lambda place, start: {"earliest": 3, "latest": 9}[start]
-    )
+    bounds = {"earliest": 3, "latest": 9}
+    broker = SimpleNamespace(committed=lambda _: None, bound=lambda _, start: bounds[start])
     given = broker, ("t", 0)
     assert first_offset(*given, "latest", "folder", added=False) == 9
     assert first_offset(*given, "earliest", "folder", added=False) == 3
@@ -50,7 +56,84 @@ def test_where_a_partition_begins():
         assert first_offset(*given, start, "folder", added=True) == 3
     with pytest.raises(ConsumerError, match="t:0 has no checkpoint: say where to start"):
         first_offset(*given, None, "folder", added=False)
-    broker.committed = lambda place: 7
+    broker.committed = lambda _: 7
     assert first_offset(*given, None, "folder", added=True) == 3
     with pytest.raises(ConsumerError, match="t:0 has been learnt up to 7, but folder has no"):
         first_offset(*given, "earliest", "folder", added=False)
+
+
+# --- the lead -----------------------------------------------------------------------------------
+
+CLUSTER = SimpleNamespace(partitions_for_topic={"f": {0, 1}, "l": {0, 1, 2}}.get)
+
+
+class Member:
+    """A worker of a group: what it tells the leader is as kafka-python has it."""
+
+    def __init__(self, name, instance=None, partition=None):
+        self.name, self.instance = name, instance
+        self.assignor = LeadAssignor(partition)
+        self.has = []
+
+    def joined(self):
+        metadata = self.assignor.metadata(["f", "l"])
+        return SimpleNamespace(
+            member_id=self.name, group_instance_id=self.instance, metadata=metadata
+        )
+
+
+def agree(members, generation):
+    """Have the members agree, with any of them as the leader; return who has the partitions."""
+    leader = random.Random(generation).choice(members)
+    given = leader.assignor.assign(CLUSTER, [one.joined() for one in members])
+    for one in members:
+        part = given[one.name]
+        one.assignor.on_assignment(part, generation)
+        one.has = [tuple(place) for place in part.partitions()]
+    [first] = [one for one in members if one.has]
+    return first
+
+
+ALL = [("f", 0), ("f", 1), ("l", 0), ("l", 1), ("l", 2)]
+
+
+def test_one_member_has_all_partitions_of_both_topics():
+    members = [Member(name) for name in "cab"]
+    first = agree(members, 1)
+    assert (first.name, sorted(first.has)) == ("a", ALL)
+
+
+def test_a_standby_that_joins_does_not_take_the_lead_whatever_its_id():
+    rng = random.Random(0)
+
+    def member():
+        return Member(f"drift-{uuid.UUID(int=rng.getrandbits(128))}")
+
+    lead, standby, lower = Member("drift-8"), None, 0
+    agree([lead], 1)
+    for generation in range(2, 1002):
+        lower += (joins := member()).name < lead.name
+        members = [joins, lead] if standby is None else [standby, joins, lead]
+        rng.shuffle(members)
+        assert agree(members, generation) is lead
+        standby = joins
+    assert 300 < lower < 700  # half of them would have been the first by their id
+
+
+def test_who_takes_over_keeps_the_lead_when_the_other_comes_back():
+    one, other = Member("b"), Member("c")
+    assert agree([one, other], 1) is one
+    assert agree([other], 2) is other
+    assert agree([Member("a"), other], 3) is other  # with a new id, as it was started anew
+    assert agree([one, other], 4) is other  # and as it was frozen, which led in an older generation
+
+
+def test_of_members_with_names_of_their_own_the_first_by_name_begins():
+    members = [Member("a", "second"), Member("b", "first")]
+    assert agree(members, 1).instance == "first"
+    assert agree([*members, Member("c")], 2).instance == "first"
+
+
+def test_of_one_partition_it_is_that_of_both_topics():
+    members = [Member(name, partition=1) for name in "ab"]
+    assert agree(members, 1).has == [("f", 1), ("l", 1)]

@@ -20,6 +20,7 @@ from drift.cli import app
 from drift.consumers import CheckpointFolder
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes, verify
 from drift.consumers.checkpoints.file_format import describe, seal
+from drift.consumers.order import Clock
 from drift.errors import CheckpointError, DamagedCheckpointError
 from drift.models import LBP, RBP
 
@@ -43,6 +44,7 @@ def some(model=None):
         1e9,
         {"cluster_id": "c1"},
         {("news", 0): 4},
+        {("news", 0): Clock(1_700_000_000_000), ("news", 10): Clock(5, 7)},
     )
 
 
@@ -129,6 +131,10 @@ def resealed(whole, change):
         lambda header: header | {"offsets": [["news", 0]]},
         lambda header: header | {"offsets": [["news", 0, "1"]]},
         lambda header: header | {"offsets": [[[], 0, 1]]},
+        lambda header: header | {"clocks": [["news", 0, 1]]},
+        lambda header: header | {"clocks": [["news", 0, 1, "2"]]},
+        lambda header: header | {"clocks": [["news", 0, None, None]]},
+        lambda header: header | {"clocks": {}},
         lambda header: header | {"configuration": []},
         lambda header: header | {"payload": "pickle"},
         *(

@@ -1,11 +1,13 @@
 """kafka-python as the worker reads from it."""
 
+import math
 import time
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
+from drift.errors import ConsumerError
 from drift.testing import produce
 
 pytest.importorskip("kafka")
@@ -82,6 +84,39 @@ def test_what_was_held_while_its_records_waited_comes_again(broker, member):
     one.begin(held[0], 0)
     read.clear()
     poll_until(lambda: held[0] in read)
+
+
+def test_a_partition_that_a_topic_has_not_is_refused(broker, member):
+    broker.create_topic("t", partitions=2)
+    one = member(broker.client_args, partition=2)
+    with pytest.raises(ConsumerError, match="t has no partition 2, it has 2: give one below that"):
+        list(one.poll(0.1))
+
+
+def test_it_is_known_when_a_partition_was_at_its_end(broker, member):
+    broker.create_topic("t", partitions=2)
+    produce(broker, "t", [b"1", b"2"])
+    one = member(broker.client_args | {"max_poll_records": 1})
+    give_up = time.monotonic() + 60
+    first, second = ("t", 0), ("t", 1)
+    assert one.ended_at(first) == one.read_at(first) == -math.inf
+    read = []
+    while len(read) < 2:
+        assert time.monotonic() < give_up
+        for place, messages in one.poll(0.05):
+            assert 0 < one.read_at(place) <= time.monotonic()
+            read += messages
+            # The second was there, too, in the fetch that brought the first.
+            assert (one.ended_at(place) == -math.inf) == (len(read) == 1)
+        for place in one.assignment.waiting():
+            one.begin(place, 0)
+    before = one.ended_at(first)
+    while min(one.ended_at(first), one.ended_at(second)) <= before:
+        assert time.monotonic() < give_up
+        list(one.poll(0.05))
+    one.begin(first, 1)  # what is behind is not read
+    assert one.ended_at(first) == -math.inf
+    assert one.ended_at(("t", 7)) == -math.inf
 
 
 def test_partitions_that_are_added_are_looked_for_every_minute_unless_told_otherwise(

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import logging
 import os
+import re
 import resource
 import signal
 import stat
@@ -67,8 +68,9 @@ def save(folder, epoch, n):
 
 
 def names(folder, tp=TP):
-    names = (path.name for path in folder.folder(tp).iterdir())
-    return sorted(name for name in names if not name.startswith("order-"))
+    """The files of a partition, but for those of the order, which last."""
+    found = (path.name for path in folder.folder(tp).iterdir())
+    return sorted(name for name in found if not name.startswith("order-"))
 
 
 def newest_of(folder):
@@ -194,6 +196,31 @@ def test_a_checkpoint_in_another_partitions_folder_is_refused(local):
     local.folder(TP).rename(local.folder(("news", 1)))
     with pytest.raises(CheckpointError, match="it is of news:0"):
         local.claim(("news", 1))
+
+
+@pytest.mark.parametrize("topic", ["a", "a-1", ".a", "t" * 249])
+def test_models_of_single_partitions_are_refused_where_all_are_to_have_one(root, topic):
+    folder = CheckpointFolder(root)
+    for number in (3, 12):
+        epoch, _ = folder.claim((topic, number))
+        folder.save((topic, number), epoch, model(3), {(topic, number): 3})
+    folder.claim((topic, 7))  # it has no checkpoint
+    parts = ", ".join(sorted(folder.folder((topic, n)).name for n in (3, 12)))
+    message = f"models of single partitions, {re.escape(parts)}, and one learns all of {topic} now"
+    for call in (folder.claim, folder.newest):
+        with pytest.raises(CheckpointError, match=message):
+            call((topic, None))
+    assert folder.newest((topic, 3)).offsets == {(topic, 3): 3}
+    assert folder.claim((topic, 4)).checkpoint is None
+    other = "a-1-2" if topic == "a" else "a"
+    assert folder.claim((other, None)).checkpoint is None  # another topic, of a like name
+
+
+def test_who_has_a_model_of_all_partitions_may_have_others_of_single_ones(folder):
+    for key in (("a", None), ("a", 3)):
+        epoch, _ = folder.claim(key)
+        folder.save(key, epoch, model(3), {("a", 3): 3})
+    assert folder.claim(("a", None)).checkpoint.offsets == {("a", 3): 3}
 
 
 # --- another configuration -------------------------------------------------------------------
@@ -588,7 +615,7 @@ def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(loc
         at("checkpoint.recorded", lambda: steps.append("recorded")),
     ):
         save(local, epoch, 10)
-    # The first file is that of the order.
+    # The first is the line of the order, which a checkpoint has from its beginning.
     assert steps == ["file", "file", "renamed", "folder", "recorded"]
 
 

@@ -1,4 +1,4 @@
-"""A worker whose labels come later, on a topic of their own, on the broker inside the process."""
+"""Labels on a topic of their own: the worker against a twin of lists, killed at every step."""
 
 import json
 import random
@@ -6,112 +6,333 @@ import random
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn
+from drift.consumers import join as join_module
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import JsonCodec
-from drift.errors import ParameterError
-from drift.models import Tracker
-from tests.consumers.stepping import close, until
-from tests.consumers.test_worker import SHORT, kill
+from drift.consumers.crash_points import CHECKPOINT_POINTS
+from drift.consumers.late import LateLearner
+from drift.consumers.metrics import Metrics
+from drift.errors import ConfigurationError, ConsumerError, ParameterError
+from drift.models import LBP, Tracker
+from drift.testing import Abort, Aborted
+from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
+from tests.consumers.stepping import close, offsets, run, until
+from tests.consumers.twin_late import Twin
+from tests.consumers.twin_order import in_time
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka import KafkaProducer
+from drift.consumers.worker import Worker  # after the check that there is a client
+from tests.consumers.test_worker import SESSION, everything, kill, send
 
-from drift.consumers.client.topics import Reader
-from drift.consumers.worker import Worker
-
-PAIRS, LATE = 300, 40
-ALL = ("t", None)
+#: Two partitions of features, three of labels; an id and its label need not be in like ones.
+LOGS = messages(logs())
+ENDS = {place: len(log) for place, log in LOGS.items()}
+KEY = "f", None
+WEIGHTED = JsonCodec(weight="weight")
 
 
 @pytest.fixture
 def topics(broker):
-    """Features in two partitions, labels in three, 40 examples later, by keys of their own."""
-    for name, count in (("t", 2), ("labels", 3), ("out", 1)):
-        broker.create_topic(name, count)
-    rng = random.Random(0)
-    producer = KafkaProducer(**broker.client_args, linger_ms=60_000)
-    for n in range(PAIRS + LATE):
-        if n < PAIRS:
-            features = {f"x{k}": rng.gauss(0, 1) for k in range(4)}
-            value = json.dumps({"id": n, "features": features, "y": sum(features.values()) > 0})
-            producer.send("t", value.encode(), partition=rng.randrange(2), timestamp_ms=10_000 * n)
-        if n >= LATE:
-            label = {"id": n - LATE, "label": (n - LATE) * 7 % 3 == 0}
-            at = 10_000 * n + 1
-            producer.send(
-                "labels", json.dumps(label).encode(), partition=n * n % 3, timestamp_ms=at
-            )
-    producer.flush()
-    producer.close()
+    broker.create_topic("f", partitions=2)
+    broker.create_topic("l", partitions=3)
+    send(broker, [message for log in LOGS.values() for message in log])
+    for topic in ("out", "dead", "lost"):
+        broker.create_topic(topic)
     return broker
 
 
-def options(**more):
-    return WorkerOptions(
-        topic="t",
-        group="g",
-        labels="labels",
-        timestamps="create",
-        start="earliest",
-        predictions="out",
-        checkpoint_every=70,
-        **more,
-    )
-
-
-def worker(broker, folder, **more):
-    consumer = {
-        "session_timeout_ms": SHORT,
-        "heartbeat_interval_ms": 200,
-        "max_poll_records": 50,
+def worker(broker, folder, group="g", session=SESSION, **options):
+    consumer = {"session_timeout_ms": session, "heartbeat_interval_ms": 200}
+    given = {
+        "topic": "f",
+        "group": group,
+        "start": "earliest",
+        "labels": "l",
+        "orphans": "lost",
+        "predictions": "out",
+        "dead_letters": "dead",
+        "timestamps": "create",
+        "max_idle": 60,  # as busy as the machine may be, no partition is waited for in vain
+        **JOIN,
+        **options,
     }
-    folder = CheckpointFolder(folder)
-    return Worker(Tracker(20), folder, broker.client_args, options(**more), consumer=consumer)
+    consumer |= given.pop("consumer", {})
+    producer = given.pop("producer", None)
+    one = Worker(
+        given.pop("model", LBP(budget=9)),
+        CheckpointFolder(folder),
+        broker.client_args,
+        WorkerOptions(**given),
+        codec=WEIGHTED,
+        consumer=consumer,
+        producer=producer,
+    )
+    if group.startswith(
+        "later"
+    ):  # joins at once, where "g" would wait for the session of who was killed
+        one._identity = one._consumer.identity
+    return one
 
 
-def logs(broker):
-    found = {}
-    for topic in ("t", "labels"):
-        with Reader(topic, broker.client_args) as reader:
-            for message in reader.read(reader.ends()):
-                found.setdefault(message.position[:2], []).append(message)
-    return found
+#: So that a model is learnt in many steps, and no output is sent before somebody waits for it.
+SLOWLY = {
+    "checkpoint_every": 10,
+    "consumer": {"max_poll_records": 3},
+    "producer": {"linger_ms": 60_000},
+}
 
 
-def examples(one):
-    return one.metrics.models[0].examples if one.metrics.models else 0
+def finish(one):
+    """Step until all partitions are learnt to their end."""
+    until(one, lambda: offsets(one) == ENDS)
+    close(one)
+    assert one.metrics.forced_steps() == 0
 
 
-@pytest.mark.parametrize("stored", [0, 4 << 20])
-@pytest.mark.parametrize("more", [{}, {"silence": True, "after": 300.0, "correct_for": 200.0}])
-def test_a_worker_that_is_killed_within_the_delay_learns_each_label_once(
-    topics, tmp_path, monkeypatch, stored, more
-):
-    monkeypatch.setattr("drift.consumers.join.STORED", stored)
-    one = worker(topics, tmp_path, **more)
-    until(one, lambda: examples(one) > 100)
-    assert one._learner.join.pending > 10
+def twin_of(options, model=None, given_logs=LOGS, **more):
+    twin = Twin(options, model or LBP(budget=9), WEIGHTED, **more)
+    for message in in_time(given_logs):
+        twin.take(message)
+    return twin
+
+
+def newest(folder):
+    return CheckpointFolder(folder).newest(KEY)
+
+
+def assert_exact(folder, options, twin, model=None):
+    """The newest checkpoint is what the twin is, and what its order and the logs give."""
+    found = newest(folder)
+    learner = LateLearner(LBP(9), WEIGHTED, Metrics("f"), options)
+    learner.restore(found)
+    twin.assert_like(learner)
+    order = read_order(CheckpointFolder(folder).folder(KEY), found.id)
+    again, _ = relearn(model or LBP(budget=9), LOGS, order, options, WEIGHTED)
+    assert encode(again.model) == encode(found.model)
+    twin.assert_like(again)
+
+
+def assert_published(broker, twin):
+    """Each prediction, dead letter and orphan of the twin was sent, whether once or again."""
+    got = {
+        (body["topic"], body["partition"], body["offset"], body["predicted"], body["score"])
+        for body in (json.loads(record.value) for record in everything(broker, "out"))
+    }
+    assert got == {(*position, *found) for position, found in twin.predictions.items()}
+    for topic, positions in (("dead", twin.dead), ("lost", twin.orphans)):
+        headers = [dict(record.headers) for record in everything(broker, topic)]
+        assert {
+            (h["drift.topic"].decode(), int(h["drift.partition"]), int(h["drift.offset"]))
+            for h in headers
+        } == {*positions}
+
+
+@pytest.mark.parametrize("given", [JOIN, SILENCE])
+def test_labels_of_a_second_topic_are_learnt_as_by_a_loop_over_lists(topics, tmp_path, given):
+    one = worker(topics, tmp_path, **given)
+    twin = twin_of(one.options)
+    finish(one)
+    assert_exact(tmp_path, one.options, twin)
+    assert_published(topics, twin)
+
+
+#: Bytes of values that a checkpoint has: all of them, or those of a few.
+ALL, FEW = 4 << 20, 300
+#: The others are between the same two steps of the worker, and test_worker.py has each.
+SHORTLY = {
+    *(("message.taken", 3, FEW), ("message.taken", 80, ALL), ("outputs.flushed", 3, FEW)),
+    *(("checkpoint.half-written", 3, ALL), ("checkpoint.renamed", 3, FEW)),
+}
+CRASHES = [
+    pytest.param((point, count, stored), id=f"{point}-{count}-{stored}", marks=marks)
+    for point in ("message.taken", "outputs.flushed", *CHECKPOINT_POINTS)
+    for count in ((3, 80) if point == "message.taken" else (3,))
+    for stored in (ALL, FEW)
+    for marks in [() if (point, count, stored) in SHORTLY else pytest.mark.slow]
+]
+
+
+@pytest.mark.parametrize("crash", CRASHES)
+def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, monkeypatch, crash):
+    """Amid the delay, with values that were stored, and with others that are read again."""
+    point, count, stored = crash
+    monkeypatch.setattr(join_module, "STORED", stored)
+    one = worker(topics, tmp_path, **SILENCE, **SLOWLY)
+    twin = twin_of(one.options)
+    with Abort(point, count=count), pytest.raises(Aborted):
+        until(one, lambda: False)
     kill(one)
-    other = worker(topics, tmp_path, **more)
-    until(other, lambda: other._learner and sum(other._learner.offsets.values()) == 2 * PAIRS)
-    close(other)
-    newest = CheckpointFolder(tmp_path).newest(ALL)
-    assert newest.metrics["examples"] == PAIRS
-    runs = read_order(CheckpointFolder(tmp_path).folder(ALL), newest.id)
-    learner, sent = relearn(Tracker(20, late=True), logs(topics), runs, options(**more))
-    assert encode(learner.model) == encode(newest.model)
-    predicted = {}
-    with Reader("out", topics.client_args) as reader:
-        for message in reader.read(reader.ends()):
-            predicted.setdefault(message.key, json.loads(message.value)["predicted"])
-    assert predicted == {one.key: json.loads(one.value)["predicted"] for one in sent}
-    assert newest.metrics["unlabelled"] == PAIRS
+    state, values = newest(tmp_path).join
+    if count != 3 or point != "message.taken":
+        assert state["ids"]  # of features that wait
+        assert (len(state["lengths"]) < len(state["ids"])) == (stored == FEW)
+        assert sum(state["lengths"]) == len(values) <= stored
+    other = worker(topics, tmp_path, "later", **SILENCE)
+    finish(other)
+    assert_exact(tmp_path, other.options, twin)
+    assert_published(topics, twin)
 
 
-def test_silence_that_the_codec_would_refuse_is_refused_at_the_start(tmp_path):
-    given = options(silence="legit", after=300.0)
-    with pytest.raises(ParameterError, match="silence is 'legit', which is none of the codec's"):
-        Worker(Tracker(20), CheckpointFolder(tmp_path), {}, given, codec=JsonCodec(classes=["ok"]))
+@pytest.mark.parametrize("point", [None, "checkpoint.renamed"])
+def test_a_tracker_goes_on_amid_the_delay_across_a_crash_too(topics, tmp_path, point):
+    given = {**SLOWLY, "predictions": None}
+    one = worker(topics, tmp_path, model=Tracker(9), **given)
+    plain = Tracker(9, late=True)
+    twin = twin_of(one.options, plain, with_scores=False)
+    if point is None:
+        finish(one)
+    else:
+        with Abort(point, count=3), pytest.raises(Aborted):
+            until(one, lambda: False)
+        kill(one)
+        finish(worker(topics, tmp_path, "later", model=Tracker(9), **given))
+    assert newest(tmp_path).model.late is True
+    assert_exact(tmp_path, one.options, twin, Tracker(9, late=True))
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_a_tracker_says_of_its_labels_counts(topics, tmp_path, late):
+    one = worker(topics, tmp_path, model=Tracker(9, late=late))
+    assert one.model.late is late
+    one._close()
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_one_partition_of_both_topics_is_learnt_alone(topics, tmp_path, partition):
+    own = {place: log for place, log in LOGS.items() if place[1] == partition}
+    one = worker(topics, tmp_path, partition=partition)
+    until(one, lambda: offsets(one) == {place: len(log) for place, log in own.items()})
+    close(one)
+    twin = twin_of(one.options, given_logs=own)
+    found = CheckpointFolder(tmp_path).newest(("f", partition))
+    learner = LateLearner(LBP(9), WEIGHTED, Metrics("f", partition), one.options)
+    learner.restore(found)
+    twin.assert_like(learner)
+    assert_published(topics, twin)
+
+
+def test_a_partition_that_the_labels_have_not_is_refused(broker, tmp_path):
+    broker.create_topic("f", partitions=3)
+    broker.create_topic("l", partitions=2)
+    none = dict.fromkeys(("predictions", "dead_letters", "orphans"))
+    one = worker(broker, tmp_path, partition=2, **none)
+    with pytest.raises(ConsumerError, match="l has no partition 2, it has 2: give one below"):
+        run(one)
+
+
+def test_what_comes_live_is_learnt_as_it_comes_and_can_be_learnt_once_more(broker, tmp_path):
+    """The order is that of arrival, back and forth in time: what was written down gives it back."""
+    broker.create_topic("f", partitions=2)
+    broker.create_topic("l", partitions=3)
+    none = dict.fromkeys(("predictions", "dead_letters", "orphans"))
+    one, rng = worker(broker, tmp_path, checkpoint_every=20, **none), random.Random(3)
+    until(one, lambda: len(offsets(one)) == 5)
+    at = dict.fromkeys(LOGS, 0)
+    twin = Twin(one.options, LBP(budget=9), WEIGHTED)
+    while at != ENDS:
+        place = rng.choice([place for place in LOGS if at[place] < ENDS[place]])
+        new = LOGS[place][at[place] : at[place] + 14]
+        at[place] += len(new)
+        send(broker, new)
+        until(one, lambda: offsets(one) == at)
+        for message in new:
+            twin.take(message)
+    close(one)
+    assert len(read_order(CheckpointFolder(tmp_path).folder(KEY), newest(tmp_path).id)) > 5
+    assert_exact(tmp_path, one.options, twin)
+
+
+# --- gaps ---------------------------------------------------------------------------------------
+
+
+def test_labels_that_were_deleted_are_missed_by_name(topics, tmp_path):
+    finish(worker(topics, tmp_path))
+    end = ENDS["l", 1]
+    label = LOGS["l", 1][-1]
+    send(topics, [label] * 50)
+    topics.delete_records("l", 1, before=end + 40)
+    with pytest.raises(ConsumerError, match=rf"l:1 begins at {end + 40}, behind {end}"):
+        run(worker(topics, tmp_path, "later"))
+
+
+def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path, monkeypatch):
+    monkeypatch.setattr(join_module, "STORED", 0)
+    given = {"max_age": 10**6, "pending": 1000, "pending_bytes": 10**6}
+    finish(worker(topics, tmp_path, **given))
+    state, _ = newest(tmp_path).join
+    first = min(
+        offset
+        for place, offset in zip(state["place"], state["offsets"], strict=True)
+        if state["places"][place] == ["f", 1]
+    )
+    topics.delete_records("f", 1, before=20)
+    with pytest.raises(ConsumerError, match=rf"f:1 begins at 20, behind {first}, where"):
+        run(worker(topics, tmp_path, "later", **given))
+    for n in range(2):  # the second has nothing to ask for any more
+        one = worker(topics, tmp_path, f"later-{n}", on_gap="skip", **given)
+        until(one, lambda one=one: one.metrics.partitions == 2)
+        close(one)
+        one_by_one = zip(state["place"], state["offsets"], strict=True)
+        gone = [o for place, o in one_by_one if state["places"][place] == ["f", 1] and o < 20]
+        after = newest(tmp_path).join[0]
+        assert len(after["ids"]) == len(state["ids"]) - len(gone)
+        assert after["counts"]["evicted"] == len(gone) > 0
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def test_times_of_producers_are_refused_unless_asked_for(topics, tmp_path):
+    one = worker(topics, tmp_path, timestamps="log")
+    with pytest.raises(
+        ConsumerError, match=r"[fl]:\d:0 has the time of its producer.*--timestamps"
+    ):
+        run(one)
+
+
+def test_other_settings_are_refused_by_name(broker, tmp_path):
+    for topic in ("f", "l", "out", "dead", "lost"):
+        broker.create_topic(topic)
+    one = worker(broker, tmp_path)
+    until(one, lambda: one.metrics.partitions)
+    close(one)
+    for n, (options, message) in enumerate(
+        [
+            (SILENCE | {"pending": 40}, "labels.after: null in the checkpoint, 8 now"),
+            ({"labels": None}, "learnt with labels from a topic of their own"),
+            ({"labels": "dead", "dead_letters": None}, 'labels: "l" in the checkpoint, "dead" now'),
+        ]
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            run(worker(broker, tmp_path, f"later-{n}", **options))
+
+
+@pytest.mark.parametrize(
+    ("options", "codec", "message"),
+    [
+        ({"labels": "f"}, JsonCodec(), "f, f, out, dead, lost: .* need a topic each"),
+        ({"max_idle": -1}, JsonCodec(), "max_idle must be at least 0"),
+        ({"partition": -1}, JsonCodec(), "partition must be at least 0, not -1"),
+        ({"silence": True}, JsonCodec(), "silence and after belong together"),
+        ({}, JsonCodec(label="y"), "labels find their features by the id: say where"),
+        ({}, object(), "object has no decode_label"),
+        (
+            {"silence": "legit", "after": 9},
+            JsonCodec(classes=["ok", "fraud"]),
+            r"silence is 'legit', which is none of the codec's classes, \['ok', 'fraud'\]",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_at_the_start(tmp_path, options, codec, message):
+    given = {"topic": "f", "group": "g", "labels": "l", "predictions": "out", **options}
+    with pytest.raises(ParameterError, match=message):
+        Worker(
+            LBP(budget=9),
+            CheckpointFolder(tmp_path),
+            {},
+            WorkerOptions(dead_letters="dead", orphans="lost", **given),
+            codec=codec,
+        )
