@@ -43,6 +43,8 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]
 
 #: Characters of a label, id or timestamp, and bits of one that is a number.
 LONGEST = 1000
+#: Of these `plain` changes nothing.
+_PLAIN = {bool, float, str, NoneType}
 _KINDS = {
     NoneType: "null",
     bool: "a bool",
@@ -126,6 +128,8 @@ def plain(value: Any) -> Any:
     >>> plain(2**64), plain(3), plain("3")
     (1.8446744073709552e+19, 3, '3')
     """
+    if type(value) in _PLAIN:
+        return value
     if hasattr(value, "dtype") and not getattr(value, "ndim", 0):
         value = value.item()
     if type(value) is int and not -(2**63) <= value < 2**64:
@@ -193,7 +197,8 @@ def is_unsayable(value: Any) -> bool:
 
 def check_kind(value: Any, field: str | None, types: tuple[type, ...], what: str) -> None:
     """Refuse a value that is of none of some types, or too long."""
-    if type(value) not in types or is_unsayable(value):
+    kind = type(value)
+    if kind not in types or (kind is float and is_unsayable(value)):
         raise MessageError(str(field), f"is {kind_of(value)}: send {what}, or leave it out")
     if is_long(value):
         raise MessageError(str(field), f"is longer than {LONGEST}: send {what} that is shorter")
@@ -201,9 +206,8 @@ def check_kind(value: Any, field: str | None, types: tuple[type, ...], what: str
 
 def is_long(value: Any) -> bool:
     """Whether a text or a number is too long to go into every prediction and dead letter."""
-    return (type(value) is str and len(value) > LONGEST) or (
-        type(value) is int and value.bit_length() > LONGEST
-    )
+    kind = type(value)
+    return (kind is str and len(value) > LONGEST) or (kind is int and value.bit_length() > LONGEST)
 
 
 def is_text(value: str) -> bool:

@@ -73,6 +73,7 @@ __all__ = ["Codec", "Example", "JsonCodec"]
 
 MAX_DEPTH = 64
 _NUMBERS = {float, int, bool}
+_LABELS = {bool, int, str}
 _RAW = {*_NUMBERS, str, NoneType}
 #: From here on, floats do not tell neighbouring integers apart.
 _WHOLE = 2.0**53
@@ -381,20 +382,17 @@ class JsonCodec:
                 "examples, not one that is compacted by key"
             )  # fmt: skip
         self._refuse_size(len(value))
-        tree = self._parse(value)
-        if type(tree) is not dict:
-            raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
-        return tree
-
-    def _parse(self, value: bytes) -> Any:
-        # The libraries stop at depths of their own.
-        if is_deeper(value, MAX_DEPTH):
+        # The libraries stop at depths of their own. Each bracket is a byte.
+        if len(value) > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
             raise MessageError("value", f"is nested deeper than {MAX_DEPTH}: {self._shape()}")
         try:
-            return self._loads(value)
+            tree = self._loads(value)
         except ValueError as problem:
             what = f"is no JSON ({diagnosis(value, problem)}): {self._shape()}"
             raise MessageError("value", what) from None
+        if type(tree) is not dict:
+            raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
+        return tree
 
     def _refuse_size(self, size: int) -> None:
         if not size:
@@ -437,9 +435,9 @@ class JsonCodec:
             return None
         if type(label) is float and label.is_integer() and abs(label) < _WHOLE:
             label = int(label)
-        if is_long(label):
+        if type(label) is not bool and is_long(label):
             raise MessageError(name, f"is longer than {LONGEST}: send a short name")
-        if type(label) not in {bool, int, str}:
+        if type(label) not in _LABELS:
             raise MessageError(
                 name,
                 f"is {kind_of(label)}: send a string, true, false or an integer; to have a message "

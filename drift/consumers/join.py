@@ -177,6 +177,7 @@ class Join:
     def __init__(self, options: JoinOptions) -> None:
         self.options = options
         self.counts: Counter[str] = Counter()
+        self._patience, self._memory = options.patience, options.memory
         # Each in the order in which they came.
         self._waiting: OrderedDict[Id, Waiting] = OrderedDict()
         self._silent: OrderedDict[Id, Waiting] = OrderedDict()
@@ -243,8 +244,8 @@ class Join:
 
     # --- what becomes too old ------------------------------------------------------------------
 
-    def orphans(self, time: int | None = None) -> Iterator[Early]:
-        """Yield labels that have waited for too long, or for which there is no room.
+    def orphans(self, time: int | None = None) -> list[Early]:
+        """Return labels that have waited for too long, or for which there is no room.
 
         Parameters
         ----------
@@ -253,14 +254,16 @@ class Join:
         """
         if time is not None:
             self._time = time
-        latest = self._time - 1000 * self.options.grace
+        found = []
         while self._early:
             name, early = next(iter(self._early.items()))
+            latest = self._time - 1000 * self.options.grace
             if early.time >= latest and len(self._early) <= self.options.pending:
-                return
+                break
             del self._early[name]
             self.counts["orphan"] += 1
-            yield early
+            found.append(early)
+        return found
 
     def silent(self, time: int) -> Iterator[Waiting]:
         """Yield the features whose silence is their label once one of this time comes.
@@ -268,7 +271,7 @@ class Join:
         What else is too old by then is forgotten.
         """
         options = self.options
-        oldest = time - options.patience
+        oldest = time - self._patience
         while self._waiting and (found := next(iter(self._waiting.values()))).time < oldest:
             name, _ = self._waiting.popitem(last=False)
             if options.silence is None:
@@ -281,7 +284,7 @@ class Join:
         oldest -= 1000 * options.correct_for
         while self._silent and next(iter(self._silent.values())).time < oldest:
             self._bytes -= self._silent.popitem(last=False)[1].size
-        oldest = time - options.memory
+        oldest = time - self._memory
         while self._done and (
             len(self._done) > options.pending or next(iter(self._done.values())) < oldest
         ):

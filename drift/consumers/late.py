@@ -56,6 +56,8 @@ def labelled(decode: Callable[..., Example], message: Message) -> Example:
         raise MessageError("label", "holds half of a surrogate pair: mend the text")
     if weight is not None:
         check_kind(weight, "weight", (int, float), "a number")
+    if label is example.label and weight is example.weight:
+        return example
     return example._replace(label=label, weight=weight)
 
 
@@ -213,9 +215,7 @@ class LateLearner(Learner):
 
     def _orphans(self, time: int | None = None) -> list[Outgoing]:
         found = self.join.orphans(time)
-        if self.options.orphans is None:
-            for _ in found:
-                pass
+        if not found or self.options.orphans is None:
             return []
         why = f"no features have it within {self.options.grace:g} s"
         return [

@@ -143,7 +143,10 @@ class Message(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of its value and its headers."""
-        return len(self.value or b"") + sum(len(n) + len(v or b"") for n, v in self.headers)
+        size = len(self.value or b"")
+        if self.headers:
+            size += sum(len(name) + len(value or b"") for name, value in self.headers)
+        return size
 
 
 def headers_as_json(headers: Headers) -> list[list[str | None]]:

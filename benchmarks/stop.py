@@ -1,0 +1,89 @@
+"""How long a checkpoint stops a worker of late labels, and what the thread beside it takes.
+
+A learner, a Tracker(300), has so many features that wait for their label, and as many ids that had
+theirs; between checkpoints it learns on. No broker takes part: what is timed is what the worker
+does before it goes on, and what it leaves to the thread that writes.
+
+    python -m benchmarks.stop
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections import deque
+from itertools import count, islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.late import LateLearner
+from drift.consumers.metrics import Metrics
+from drift.consumers.records import Message, Position
+from drift.models import Tracker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY = "features", None
+#: Messages between two checkpoints.
+BETWEEN = 20_000
+
+
+def messages(waiting: int) -> Iterator[Message]:
+    """Yield features, each followed by the label of those so many before it."""
+    rng, codec, labels = np.random.default_rng(0), JsonCodec(), deque()
+    for number in count():
+        row = rng.normal(size=8).round(6).tolist()
+        value = codec.encode(Example(dict(zip("abcdefgh", row, strict=True)), id=number))
+        yield Message(Position("features", 0, number), None, value, timestamp=number)
+        labels.append(sum(row) > 0)
+        if (of := number - waiting) >= 0:
+            value = json.dumps({"id": of, "label": labels.popleft()}).encode()
+            yield Message(Position("labels", 0, of), None, value, timestamp=number)
+
+
+def now() -> np.ndarray:
+    """Return milliseconds of the clock and of the processor."""
+    return 1000 * np.array([time.perf_counter(), time.process_time()])
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ids", type=int, default=100_000, help="that wait, and that are done")
+    parser.add_argument("--repeats", type=int, default=9)
+    given = parser.parse_args()
+    options = WorkerOptions(topic="features", labels="labels", group="g", timestamps="create")
+    learner = LateLearner(Tracker(300, late=True), JsonCodec(), Metrics(*KEY), options)
+    rest = messages(given.ids)
+    for message in islice(rest, 3 * given.ids):
+        learner.take(message)
+    steps: dict[str, list[np.ndarray]] = {"stop": [], "thread": []}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = CheckpointFolder(scratch)
+        epoch, _ = folder.claim(KEY)
+        for _ in range(given.repeats):
+            for message in islice(rest, BETWEEN):
+                learner.take(message)
+            began = now()
+            write = folder.prepare(
+                KEY, epoch, learner.model, learner.offsets, join=learner.join_state()
+            )
+            went_on = now()
+            write()
+            steps["stop"].append(went_on - began)
+            steps["thread"].append(now() - went_on)
+    print(f"{learner.join.pending} wait; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for name, found in steps.items():
+        for kind, values in zip(("wall", "CPU"), np.transpose(found), strict=True):
+            print(f"{name:>8} {kind:>5}: {np.median(values):6.1f} ms, most {max(values):6.1f}")
+
+
+if __name__ == "__main__":
+    main()
