@@ -7,8 +7,8 @@ import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.checkpoints.state import encode
 from drift.models import Tracker
+from drift.models._state.codec import encode
 from tests.consumers.stepping import close, until
 from tests.consumers.test_worker import SHORT, kill
 

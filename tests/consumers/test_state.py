@@ -13,8 +13,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from streams import degenerate_stream, drifting_stream, huge_stream
 
-from drift.consumers.checkpoints import storable
-from drift.consumers.checkpoints.state import decode, encode
 from drift.errors import CheckpointError
 from drift.models import (
     LBP,
@@ -32,9 +30,11 @@ from drift.models import (
     ProjectronPlusPlus,
     Tracker,
 )
+from drift.models._state import kinds
+from drift.models._state.codec import decode, encode
 from drift.models._store import plain, supports
 
-storable.register(Laplace)
+kinds.register(Laplace)
 
 
 class Unknown(Perceptron):
@@ -429,9 +429,9 @@ def test_a_store_that_does_not_hold_together_is_refused(change):
 
 
 def test_every_model_has_a_name_to_be_stored_by():
-    assert all(storable.class_of(storable.name_of(model)) is model for model in MODELS.values())
+    assert all(kinds.class_of(kinds.name_of(model)) is model for model in MODELS.values())
     with pytest.raises(CheckpointError):
-        storable.name_of(KernelClassifier)
+        kinds.name_of(KernelClassifier)
 
 
 def test_a_model_without_one_of_its_attributes_is_refused_when_it_is_read():

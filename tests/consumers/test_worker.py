@@ -16,7 +16,6 @@ from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers.learner import Learner
@@ -26,6 +25,7 @@ from drift.consumers.relearning import in_order, relearn
 from drift.consumers.replay import Replay
 from drift.errors import CheckpointError, ConsumerError, ParameterError, UnavailableError
 from drift.models import LBP, RBP
+from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted, patient_assignor, produce
 from tests.consumers.stepping import close, run, until
 

@@ -39,14 +39,15 @@ from array import array
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._json import is_text
-from drift.consumers.checkpoints import storable
+from drift import _format
+from drift._checks import is_text
 from drift.errors import CheckpointError
+from drift.models._state import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["decode", "encode"]
+__all__ = ["decode", "encode", "from_bytes", "to_bytes"]
 
 _HEAD = struct.Struct("<Q")
 _WORD = 2**63
@@ -112,7 +113,49 @@ def decode(payload: bytes) -> Any:
     except CheckpointError:
         raise
     except Exception as problem:  # a forged tree can make any constructor fail
-        raise storable.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
+        raise kinds.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
+
+
+def to_bytes(model: Any) -> bytes:
+    """Return the frame around a model; see `OnlineClassifier.to_bytes`."""
+    return _format.seal(b"", [encode(model)])
+
+
+def from_bytes(data: bytes) -> Any:
+    """Build the model, of whatever class, that gave its bytes by `to_bytes`.
+
+    Parameters
+    ----------
+    data
+        The bytes, or anything: nothing that is in them is ever run.
+
+    Returns
+    -------
+    model
+        It goes on exactly as the original would.
+
+    Raises
+    ------
+    DamagedCheckpointError
+        If these are not the bytes that were written.
+    CheckpointError
+        If they are in the format of another version of drift, no model's, or forged.
+
+    Examples
+    --------
+    >>> from drift.models import LBP, from_bytes
+    >>> from_bytes(LBP(budget=10).to_bytes())
+    LBP (
+      budget=10
+      kernel=None
+    )
+    """
+    frame = _format.unseal("model", data)
+    if frame.header:
+        raise CheckpointError(
+            "it is a checkpoint, not a model's bytes: load it with drift.consumers.CheckpointFolder"
+        )
+    return decode(frame.payload)
 
 
 def _decoded(payload: bytes) -> Any:
@@ -122,15 +165,13 @@ def _decoded(payload: bytes) -> Any:
     decoder = _Decoder(blobs)
     model = decoder.node(tree)
     if decoder.used != len(blobs):
-        raise storable.refusal("more numbers than it has")
-    from drift.models._storable import check_model  # noqa: PLC0415  (imports the store)
-
-    check_model(model, decoder.objects)
+        raise kinds.refusal("more numbers than it has")
+    kinds.check_model(model, decoder.objects)
     return model
 
 
 def _no_constant(name: str) -> None:
-    raise storable.refusal(name)
+    raise kinds.refusal(name)
 
 
 # --- from a model to nodes ---------------------------------------------------------------------
@@ -196,9 +237,9 @@ class _Encoder:
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.generic):
             return self._scalar(value)
-        if storable.is_value(kind):
+        if kinds.is_value(kind):
             state = {f.name: self.node(getattr(value, f.name)) for f in fields(value)}
-            return ["k", storable.name_of(kind), state]
+            return ["k", kinds.name_of(kind), state]
         known = self._seen.get(id(value))
         if known is not None:
             return ["r", known[0]]
@@ -221,7 +262,7 @@ class _Encoder:
         return sorted(map(self.node, value), key=json.dumps)
 
     def _object(self, value: Any) -> Any:
-        name = storable.name_of(type(value))
+        name = kinds.name_of(type(value))
         state = value.__getstate__() or {}
         return ["o", name, {attribute: self.node(part) for attribute, part in state.items()}]
 
@@ -230,19 +271,19 @@ class _Encoder:
         return ["m", version, self.node(gauss), *self._blob(array("I", numbers)), len(numbers)]
 
     def _array(self, value: array[Any]) -> Any:
-        if value.typecode not in storable.ARRAYS:
+        if value.typecode not in kinds.ARRAYS:
             raise CheckpointError(f"arrays of type {value.typecode!r} cannot be stored")
         return ["a", value.typecode, *self._blob(value), len(value)]
 
     def _ndarray(self, value: Any) -> Any:
         kind = value.dtype.newbyteorder("<").str
-        if kind not in storable.DTYPES:
+        if kind not in kinds.DTYPES:
             raise CheckpointError(f"numpy arrays of type {value.dtype} cannot be stored")
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
         return ["n", kind, order, list(value.shape), *self._blob(value.ravel(order))]
 
     def _scalar(self, value: Any) -> Any:
-        if value.dtype.kind not in storable.SCALAR_KINDS:
+        if value.dtype.kind not in kinds.SCALAR_KINDS:
             raise CheckpointError(f"numpy scalars of type {value.dtype} cannot be stored")
         kind = value.dtype.newbyteorder("<")
         return ["g", kind.str, value.astype(kind).tobytes().hex()]
@@ -300,7 +341,7 @@ class _Decoder:
             "z": lambda *items: frozenset(map(self.node, items)),
             "g": self._scalar,
             "k": self._value,
-            "r": lambda number: self.objects[storable.whole(number)],
+            "r": lambda number: self.objects[kinds.whole(number)],
         }
         self._shared_by_tag: dict[str, Callable[..., Any]] = {
             "p": _plain,
@@ -317,7 +358,7 @@ class _Decoder:
         """Object of any node."""
         if not isinstance(node, list):
             if isinstance(node, dict):
-                raise storable.refusal("an object without tag")
+                raise kinds.refusal("an object without tag")
             return node
         tag, *rest = node
         make = self._by_tag.get(tag)
@@ -335,25 +376,25 @@ class _Decoder:
     def _numbers(self, stored: str, offset: int, count: int) -> Any:
         import numpy as np  # noqa: PLC0415
 
-        if stored not in storable.DTYPES or offset != self.used or storable.whole(count) < 0:
-            raise storable.refusal("an array out of place")
+        if stored not in kinds.DTYPES or offset != self.used or kinds.whole(count) < 0:
+            raise kinds.refusal("an array out of place")
         stop = offset + count * np.dtype(stored).itemsize
         if stop > len(self._blobs):
-            raise storable.refusal("an array beyond the end")
+            raise kinds.refusal("an array beyond the end")
         self.used = stop
         return np.frombuffer(self._blobs[offset:stop], dtype=stored)
 
     def _array(self, typecode: str, stored: str, offset: int, count: int) -> array[Any]:
-        if typecode not in storable.ARRAYS:
-            raise storable.refusal(f"type {typecode!r:.20}")
+        if typecode not in kinds.ARRAYS:
+            raise kinds.refusal(f"type {typecode!r:.20}")
         values: array[Any] = array(typecode)
         values.frombytes(self._numbers(stored, offset, count).astype(typecode).tobytes())
         return values
 
     def _ndarray(self, kind: str, order: Any, shape: list[int], stored: str, offset: int) -> Any:
-        if kind not in storable.DTYPES:
-            raise storable.refusal(f"type {kind!r:.20}")
-        count = math.prod(map(storable.whole, shape))
+        if kind not in kinds.DTYPES:
+            raise kinds.refusal(f"type {kind!r:.20}")
+        count = math.prod(map(kinds.whole, shape))
         import numpy as np  # noqa: PLC0415
 
         values = self._numbers(stored, offset, count).astype(np.dtype(kind).newbyteorder("="))
@@ -363,8 +404,8 @@ class _Decoder:
         import numpy as np  # noqa: PLC0415
 
         dtype = np.dtype(kind)
-        if dtype.kind not in storable.SCALAR_KINDS:
-            raise storable.refusal(f"type {kind!r:.20}")
+        if dtype.kind not in kinds.SCALAR_KINDS:
+            raise kinds.refusal(f"type {kind!r:.20}")
         [value] = np.frombuffer(bytes.fromhex(text), dtype=dtype)
         return value
 
@@ -376,20 +417,20 @@ class _Decoder:
 
     def _state(self, state: dict[str, Any]) -> dict[str, Any]:
         if any(not name.isidentifier() or name.startswith("__") for name in state):
-            raise storable.refusal("no name of an attribute")
+            raise kinds.refusal("no name of an attribute")
         return {sys.intern(name): self.node(part) for name, part in state.items()}
 
     def _value(self, name: str, state: dict[str, Any]) -> Any:
-        kind = storable.class_of(name)
-        if not storable.is_value(kind):
-            raise storable.refusal(f"{name} has no fields")
+        kind = kinds.class_of(name)
+        if not kinds.is_value(kind):
+            raise kinds.refusal(f"{name} has no fields")
         value = kind(**self._state(state))  # its own checks are made
         return self._values.setdefault(json.dumps([name, state]), value)
 
     def _object(self, name: str, state: dict[str, Any]) -> Any:
-        kind = storable.class_of(name)
-        if storable.is_value(kind):
-            raise storable.refusal(f"{name} has fields")
+        kind = kinds.class_of(name)
+        if kinds.is_value(kind):
+            raise kinds.refusal(f"{name} has fields")
         value: Any = object.__new__(kind)
         parts = self._state(state)
         if hasattr(kind, "__setstate__"):
@@ -401,5 +442,5 @@ class _Decoder:
 
 def _plain(values: list[Any]) -> list[Any]:
     if type(values) is not list or not set(map(type, values)) <= _SCALARS:
-        raise storable.refusal("no list of scalars")
+        raise kinds.refusal("no list of scalars")
     return values
