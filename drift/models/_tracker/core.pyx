@@ -73,7 +73,7 @@ cdef class TrackerCore:
         self.scale = Sparse(self.memory, 0) if scale == "sparse" else Dense(self.memory, [])
         self.memory.t.sparse = scale == "sparse"
         self.memory.t.draws = seed % 2**64
-        arrays = self.memory.arrays
+        arrays = self.memory.arrays()
         arrays["gates"][:] = 1.0 / plan.n_members
         arrays["covariances"][:] = (tables.LATE_PRIOR if plan.late else tables.GATE_PRIOR) * np.eye(plan.n_members)
         arrays["maps"][:] = 1.0 / len(arrays["maps"])
@@ -83,13 +83,14 @@ cdef class TrackerCore:
     cdef State new_state(self, dict room):
         """Memory of a tracker with these parameters that knows nothing."""
         plan = self.plan
-        least = {"rows": 1, "classes": 2, "slots": 0, "inputs": 64} | tables.sizes_of(0, pairs=False, sparse=False)
+        least = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0} | tables.sizes_of(0, pairs=False, sparse=False)
         own = {"members": plan.n_members, "experts": plan.n_experts, "kernels": len(plan.kernels)}
         state = State(least | room | own)
-        state.arrays["widths"][:] = plan.kernels
-        state.arrays["rates"][:] = np.tile(plan.rates, len(plan.kernels))
-        state.arrays["kept"][:] = 1.0 - np.tile(plan.lost, len(plan.kernels))
-        state.arrays["walks"][:] = tables.LATE_WALKS if plan.late else tables.GATE_WALKS
+        arrays = state.arrays()
+        arrays["widths"][:] = plan.kernels
+        arrays["rates"][:] = np.tile(plan.rates, len(plan.kernels))
+        arrays["kept"][:] = 1.0 - np.tile(plan.lost, len(plan.kernels))
+        arrays["walks"][:] = tables.LATE_WALKS if plan.late else tables.GATE_WALKS
         return state
 
     def __sizeof__(self):
@@ -295,7 +296,7 @@ cdef class TrackerCore:
         try:
             self.memory.reserve({"rows": rows, "classes": max(rows, 2)})
         except MemoryError:
-            held = [a for name, a in self.memory.arrays.items() if tables.ARRAYS[name].shape[0] == "rows"]
+            held = [a for name, a in self.memory.arrays().items() if tables.ARRAYS[name].shape[0] == "rows"]
             raise no_room(y, n, sum([a.nbytes // len(a) for a in held])) from None
         return 0
 
@@ -343,9 +344,10 @@ cdef class TrackerCore:
         common = dict(sorted(common.items()))
         state = self.new_state({"rows": t.rows, "classes": t.classes, "slots": t.slots, "cells": 1 + DRIFT_SLOTS, "names": len(common)})
         state.reserve_slots(t.supports.capacity)
-        state.arrays["common"][:] = list(common)
-        state.arrays["features"][:] = self.memory.arrays["features"][list(common.values())]
-        state.arrays["factors"][:] = 1.0
+        arrays = state.arrays()
+        arrays["common"][:] = list(common)
+        arrays["features"][:] = self.memory.arrays()["features"][list(common.values())]
+        arrays["factors"][:] = 1.0
         state.t.sparse = True
         return state
 
@@ -374,7 +376,7 @@ cdef class TrackerCore:
 
     def record(self):
         """Return what the members did so far: the gate's weights, their mistakes and losses."""
-        arrays, sums = self.memory.arrays, self.memory.t.sums
+        arrays, sums = self.memory.arrays(), self.memory.t.sums
         found = {name: arrays[name].copy() for name in ("gates", "maps", "errors", "losses")}
         return found | {"total": sums.total, "sparse": bool(self.memory.t.sparse)}
 
@@ -410,8 +412,9 @@ cdef class TrackerCore:
         cdef int known = <int>len(state["classes"])
         arrays = state["arrays"]
         sizes = {d: n for name, a in arrays.items() for d, n in zip(tables.ARRAYS[name].shape, a.shape) if isinstance(d, str)}
+        sizes |= tables.sizes_of(sizes["names"], pairs=bool(state["pairs"]), sparse=state["sparse"])
         sizes["classes"] = max(sizes["rows"], 2)
-        sizes["inputs"] = 64 + max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
+        sizes["inputs"] = max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
         tickets = Tickets.restored(state["tickets"]) if self.plan.late else None
         own = self.new_state(sizes | {"slots": 0})
         own.restore_supports(state["supports"])

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["allocated", "check_room", "no_room"]
+__all__ = ["allocated", "arrays_in", "check_room", "no_room", "places"]
 
-#: Bytes of a cache line.
-LINE = 64
+#: Bytes of a cache line, of what begins on one, and to which all others are aligned.
+LINE, LARGE, WORD = 64, 512, 8
 
 
 @cache
@@ -46,39 +46,56 @@ def check_room(size: float) -> None:
         raise MemoryError(f"no room for arrays of {size} bytes")
 
 
-def allocated(room: dict[str, int], before: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `tables.py` with so much room, zeros behind what they had.
+def places(room: dict[str, int]) -> list[int]:
+    """Return where each array of `tables.py` begins in a block, and at last the block's size.
+
+    Large ones begin on a cache line.
+    """
+    found, end = [], 0
+    for array in ARRAYS.values():
+        size = math.prod(array.sized(room)) * np.dtype(array.type).itemsize
+        step = LINE if size >= LARGE else WORD
+        start = -(-end // step) * step
+        found.append(start)
+        end = start + size
+    return [*found, end]
+
+
+def arrays_in(block: NDArray[Any], room: dict[str, int]) -> dict[str, NDArray[Any]]:
+    """Return the arrays that are in a block, by name."""
+    return {
+        name: np.ndarray(array.sized(room), array.type, block.data, start)
+        for (name, array), start in zip(ARRAYS.items(), places(room), strict=False)
+    }
+
+
+def allocated(
+    room: dict[str, int], before: NDArray[Any] | None, room_before: dict[str, int]
+) -> NDArray[Any]:
+    """Return a block for all arrays: one object, as each would take as much as a small array.
 
     Parameters
     ----------
     room
         Size of each dimension.
-    before
-        The arrays so far; those whose room does not change are taken over.
+    before, room_before
+        The block so far, whose arrays are taken over, with zeros behind; None where there is none.
 
     Raises
     ------
     MemoryError
-        If there is no memory for them beside the present ones.
+        If there is no memory for it beside the present one.
     """
-    shapes = {name: array.sized(room) for name, array in ARRAYS.items()}
-    fresh = [name for name in ARRAYS if name not in before or before[name].shape != shapes[name]]
-    size = sum(math.prod(shapes[name]) * np.dtype(ARRAYS[name].type).itemsize for name in fresh)
-    check_room(size + sum(array.nbytes for array in before.values()))
-    arrays = before.copy()
-    for name in fresh:
-        arrays[name] = _aligned(shapes[name], ARRAYS[name].type)
-        if name in before:
-            arrays[name][tuple(slice(n) for n in before[name].shape)] = before[name]
-    return arrays
-
-
-def _aligned(shape: tuple[int, ...], kind: str) -> NDArray[Any]:
-    """Return zeros that begin on a cache line."""
-    size = math.prod(shape) * np.dtype(kind).itemsize
-    block = np.zeros(size + LINE, np.uint8)
-    start = -block.ctypes.data % LINE
-    return block[start : start + size].view(kind).reshape(shape)
+    size = places(room)[-1]
+    check_room(size + (0 if before is None else before.nbytes))
+    padded = np.zeros(size + LINE, np.uint8)
+    start = -padded.ctypes.data % LINE
+    block = padded[start : start + size]
+    if before is not None:
+        arrays = arrays_in(block, room)
+        for name, array in arrays_in(before, room_before).items():
+            arrays[name][tuple(map(slice, array.shape))] = array
+    return block
 
 
 def no_room(y: Label, n_classes: int, size: int) -> LabelError:

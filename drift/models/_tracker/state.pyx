@@ -10,7 +10,7 @@ import numpy as np
 
 from drift.models._store.features import LANES
 from drift.models._tracker.tables import ARRAYS, DIMENSIONS
-from drift.models._tracker.room import allocated
+from drift.models._tracker.room import allocated, arrays_in, places
 
 cdef extern from "core.h":
     void drift_supports_clear(DriftSupports *) nogil
@@ -31,7 +31,7 @@ cdef void *address(array) except NULL:
 
 @cython.no_gc  # nothing in it leads back; and whoever counts what refers to what counts it once, by the core
 cdef class State:
-    """Arrays by name, and pointers to them.
+    """A block of memory with the arrays, and pointers to them.
 
     Parameters
     ----------
@@ -40,8 +40,7 @@ cdef class State:
     """
 
     def __init__(self, dict room):
-        self.arrays, self.room = {}, {}
-        self.take(room, allocated(room, {}))
+        self.take(room, allocated(room, None, {}))
         self.t.inserted = self.t.evicted = self.t.nearest = -1
         self.t.n_rows = 1
 
@@ -50,25 +49,37 @@ cdef class State:
 
     cdef size_t size(self):
         """Bytes of the arrays and of the supports."""
-        return sum([a.nbytes for a in self.arrays.values()]) + drift_supports_bytes(&self.t.supports)
+        return sizeof(DriftTracker) + self.block.nbytes + drift_supports_bytes(&self.t.supports)
+
+    cdef dict room(self):
+        """Size of each dimension: the struct has them behind the arrays, in the order of their names."""
+        cdef int *sizes = <int *>(<void **>&self.t + DRIFT_N_ARRAYS)
+        return {name: sizes[i] for i, name in enumerate(DIMENSIONS)}
+
+    def arrays(self):
+        """Return the arrays by name."""
+        return arrays_in(self.block, self.room())
 
     cpdef int reserve(self, dict room) except -1:
         """Make room for so much in each dimension; MemoryError changes nothing."""
-        if all([self.room[name] >= size for name, size in room.items()]):
+        before = self.room()
+        if all([before[name] >= size for name, size in room.items()]):
             return 0
-        room = {name: max(size, room.get(name, 0)) for name, size in self.room.items()}
-        return self.take(room, allocated(room, self.arrays))
+        room = {name: max(size, room.get(name, 0)) for name, size in before.items()}
+        return self.take(room, allocated(room, self.block, before))
 
-    cdef int take(self, dict room, dict arrays) except -1:
+    cdef int take(self, dict room, block) except -1:
         cdef void *found[DRIFT_N_ARRAYS]
         cdef int sizes[DRIFT_N_DIMENSIONS]
+        cdef char *first = <char *>address(block)
         cdef int i
-        for i, name in enumerate(ARRAYS):
-            found[i] = address(arrays[name])
+        cdef list starts = places(room)
+        for i in range(DRIFT_N_ARRAYS):
+            found[i] = first + <size_t>starts[i]
         for i, name in enumerate(DIMENSIONS):
             sizes[i] = room[name]
         # From here on nothing fails. The struct begins with the arrays, in their order, and the dimensions, in theirs.
-        self.arrays, self.room = arrays, room
+        self.block = block
         memcpy(&self.t, found, sizeof(found))
         memcpy(<char *>&self.t + sizeof(found), sizes, sizeof(sizes))
         return 0
@@ -85,16 +96,18 @@ cdef class State:
 
     def stored(self, dict used):
         """Return copies of the arrays that are kept, of the sizes in use."""
+        arrays = self.arrays()
         return {
-            name: self.arrays[name][tuple([slice(used.get(d, d)) for d in array.shape])].copy()
+            name: arrays[name][tuple([slice(used.get(d, d)) for d in array.shape])].copy()
             for name, array in ARRAYS.items()
             if array.stored
         }
 
     def restore(self, dict arrays):
         """Take over arrays that were checked, for which there is room."""
+        own = self.arrays()
         for name, array in arrays.items():
-            self.arrays[name][tuple([slice(size) for size in array.shape])] = array
+            own[name][tuple([slice(size) for size in array.shape])] = array
 
     def supports(self):
         """Return the supports by slot: sizes, features and values of each after the other."""
