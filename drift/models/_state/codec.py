@@ -17,6 +17,9 @@ i     an int beyond 64 bits, in hexadecimal
 b s   bytes, a str that is no valid Unicode: in hexadecimal
 a     array.array: typecode, stored type, offset, count
 n     numpy array: type, C or F order, shape, stored type, offset
+y     the same of float64 in C order whose last two axes mirror each other but for rounding: shape,
+      stored type and offset of the numbers from the diagonal on, by rows, and of by how many last
+      places those before it are above their images
 g     numpy scalar: type, its bytes in hexadecimal
 m     random.Random: version, Gaussian left over, stored type, offset and count of its numbers
 k     kernel, or another frozen dataclass of registered kind: name, fields; equal ones become one
@@ -24,8 +27,10 @@ o     other object of registered kind: name, state by attribute
 r     the list, set, dict, array or object that was completed as number so-and-so, shared
 ====  ============================================================================================
 
-Numbers are stored in the narrowest type that gives back the same bits. What a model is, is equal to
-its bytes here: two models that would go on in the same way have the same bytes.
+Numbers are stored in the narrowest type that gives back the same bits. Where many are 0, a stored
+type begins with z: a bit for each number says whether it is another one, and those follow. What a
+model is, is equal to its bytes here: two models that would go on in the same way have the same
+bytes.
 """
 
 from __future__ import annotations
@@ -280,6 +285,10 @@ class _Encoder:
         if kind not in kinds.DTYPES:
             raise CheckpointError(f"numpy arrays of type {value.dtype} cannot be stored")
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+        if kind == "<f8" and order == "C" and value.ndim > 1 and value.shape[-2] == value.shape[-1]:
+            half, apart = _halves(value)
+            if _narrowest(half).nbytes + _narrowest(apart).nbytes < value.nbytes:
+                return ["y", list(value.shape), *self._blob(half), *self._blob(apart)]
         return ["n", kind, order, list(value.shape), *self._blob(value.ravel(order))]
 
     def _scalar(self, value: Any) -> Any:
@@ -291,10 +300,14 @@ class _Encoder:
     def _blob(self, values: Any) -> tuple[str, int]:
         """Set numbers aside; return their type and offset there."""
         narrow = _narrowest(values)
-        blob = narrow.tobytes()
+        stored, blob = narrow.dtype.str, _without_zeros(narrow)
+        if blob is None:
+            blob = narrow.tobytes()
+        else:
+            stored = f"z{stored}"
         offset, self._offset = self._offset, self._offset + len(blob)
         self.blobs.append(blob)
-        return narrow.dtype.str, offset
+        return stored, offset
 
 
 def _narrowest(values: Any) -> Any:
@@ -319,6 +332,28 @@ def _narrowest(values: Any) -> Any:
             if size < given.dtype.itemsize and limits.min <= low and high <= limits.max:
                 return given.astype(f"<{sign}{size}" if size > 1 else f"|{sign}1")
     return given.astype(given.dtype.newbyteorder("<"), copy=False)
+
+
+def _without_zeros(values: Any) -> bytes | None:
+    """Return a bit for each number, whether it is not 0, and those that are not; None if more."""
+    import numpy as np  # noqa: PLC0415
+
+    flat = values.ravel()
+    others = flat.view(f"u{flat.itemsize}") != 0  # -0.0 is another number
+    zeros = flat.size - np.count_nonzero(others)
+    if 8 * zeros * flat.itemsize <= flat.size + 7:
+        return None
+    return bytes(np.packbits(others).tobytes() + flat[others].tobytes())
+
+
+def _halves(matrices: Any) -> tuple[Any, Any]:
+    """Return what is up to the diagonal, and how many last places the rest is above its image."""
+    import numpy as np  # noqa: PLC0415
+
+    upper = np.triu(np.ones(matrices.shape[-2:], bool))
+    images = np.ascontiguousarray(matrices.swapaxes(-1, -2)).view(np.int64)
+    apart = np.ascontiguousarray(matrices).view(np.int64) - images
+    return matrices[..., upper].ravel(), apart[..., ~upper].ravel()
 
 
 # --- and back ----------------------------------------------------------------------------------
@@ -350,6 +385,7 @@ class _Decoder:
             "e": lambda *items: set(map(self.node, items)),
             "a": self._array,
             "n": self._ndarray,
+            "y": self._mirrored,
             "m": self._random,
             "o": self._object,
         }
@@ -376,13 +412,26 @@ class _Decoder:
     def _numbers(self, stored: str, offset: int, count: int) -> Any:
         import numpy as np  # noqa: PLC0415
 
-        if stored not in kinds.DTYPES or offset != self.used or kinds.whole(count) < 0:
+        kind = stored.removeprefix("z")
+        if kind not in kinds.DTYPES or offset != self.used:
             raise kinds.refusal("an array out of place")
-        stop = offset + count * np.dtype(stored).itemsize
-        if stop > len(self._blobs):
+        n_others = kinds.whole(count)
+        if kind != stored:
+            bits = np.frombuffer(self._next((count + 7) // 8), np.uint8)
+            others = np.unpackbits(bits, count=count).astype(bool)
+            n_others = int(others.sum())
+        numbers = np.frombuffer(self._next(n_others * np.dtype(kind).itemsize), kind)
+        if kind == stored:
+            return numbers
+        values = np.zeros(count, kind)
+        values[others] = numbers
+        return values
+
+    def _next(self, size: int) -> memoryview:
+        first, self.used = self.used, self.used + size
+        if self.used > len(self._blobs):
             raise kinds.refusal("an array beyond the end")
-        self.used = stop
-        return np.frombuffer(self._blobs[offset:stop], dtype=stored)
+        return self._blobs[first : self.used]
 
     def _array(self, typecode: str, stored: str, offset: int, count: int) -> array[Any]:
         if typecode not in kinds.ARRAYS:
@@ -399,6 +448,24 @@ class _Decoder:
 
         values = self._numbers(stored, offset, count).astype(np.dtype(kind).newbyteorder("="))
         return values.reshape(shape, order=order)
+
+    def _mirrored(
+        self, shape: list[int], stored: str, offset: int, apart_stored: str, apart_offset: int
+    ) -> Any:
+        import numpy as np  # noqa: PLC0415
+
+        *stack, n, same = map(kinds.whole, shape)
+        if n != same or 0 in stack:  # a matrix of no number may have any size
+            raise kinds.refusal("no matrices that mirror themselves")
+        half = math.prod(stack) * n * (n - 1) // 2
+        numbers = self._numbers(stored, offset, half + math.prod(stack) * n).astype(np.float64)
+        apart = self._numbers(apart_stored, apart_offset, half).astype(np.int64)
+        upper = np.triu(np.ones((n, n), bool))
+        values = np.empty(shape)
+        values[..., upper] = numbers.reshape((*stack, -1))
+        images = np.ascontiguousarray(values.swapaxes(-1, -2)).view(np.int64)[..., ~upper]
+        values.view(np.int64)[..., ~upper] = images + apart.reshape(images.shape)
+        return values
 
     def _scalar(self, kind: str, text: str) -> Any:
         import numpy as np  # noqa: PLC0415

@@ -160,9 +160,9 @@ SUMS = (
 #: `rows` of scores, one of two classes, else one for each and one for the next; `classes`, as many
 #: but at least two; `slots` of the supports; `cells` of the linear experts, the bias and one for
 #: each name or hash; `knots` of the splines, the bias included; `names` of features, in sparse rows
-#: those that are standardised, whose hashes are `common`; `inputs` of an example, and names, in
-#: sparse rows `hashed` as many; `sides` of a point on the splines; `context`, the features that have
-#: one, whose members have `context_cells`, `context_knots` and `context_sides`.
+#: those that are standardised, whose hashes are `common`; `inputs` of an example, and names, and
+#: `hashed` as many in sparse rows; `sides` of a point on the splines; `context`, the features that
+#: have one, whose members have `context_cells`, `context_knots` and `context_sides`.
 ARRAYS = {
     "coefficients": Array("float32", ("rows", "experts", "slots")),
     "factors": Array("float64", ("experts",)),
