@@ -9,20 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drift.errors import LabelError
-from drift.models._tracker.tables import ARRAYS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from drift.types import Label
 
-__all__ = ["allocated", "arrays_in", "check_room", "no_room", "places"]
-
-#: Bytes of a cache line, of what begins on one, and to which all others are aligned.
-LINE, LARGE, WORD = 64, 512, 8
+__all__ = ["check_room", "no_room"]
 
 
 @cache
@@ -44,58 +36,6 @@ def check_room(size: float) -> None:
     """
     if size > memory():
         raise MemoryError(f"no room for arrays of {size} bytes")
-
-
-def places(room: dict[str, int]) -> list[int]:
-    """Return where each array of `tables.py` begins in a block, and at last the block's size.
-
-    Large ones begin on a cache line.
-    """
-    found, end = [], 0
-    for array in ARRAYS.values():
-        size = math.prod(array.sized(room)) * np.dtype(array.type).itemsize
-        step = LINE if size >= LARGE else WORD
-        start = -(-end // step) * step
-        found.append(start)
-        end = start + size
-    return [*found, end]
-
-
-def arrays_in(block: NDArray[Any], room: dict[str, int]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that are in a block, by name."""
-    return {
-        name: np.ndarray(array.sized(room), array.type, block.data, start)
-        for (name, array), start in zip(ARRAYS.items(), places(room), strict=False)
-    }
-
-
-def allocated(
-    room: dict[str, int], before: NDArray[Any] | None, room_before: dict[str, int]
-) -> NDArray[Any]:
-    """Return a block for all arrays: one object, as each would take as much as a small array.
-
-    Parameters
-    ----------
-    room
-        Size of each dimension.
-    before, room_before
-        The block so far, whose arrays are taken over, with zeros behind; None where there is none.
-
-    Raises
-    ------
-    MemoryError
-        If there is no memory for it beside the present one.
-    """
-    size = places(room)[-1]
-    check_room(size + (0 if before is None else before.nbytes))
-    padded = np.zeros(size + LINE, np.uint8)
-    start = -padded.ctypes.data % LINE
-    block = padded[start : start + size]
-    if before is not None:
-        arrays = arrays_in(block, room)
-        for name, array in arrays_in(before, room_before).items():
-            arrays[name][tuple(map(slice, array.shape))] = array
-    return block
 
 
 def no_room(y: Label, n_classes: int, size: int) -> LabelError:

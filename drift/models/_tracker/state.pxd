@@ -54,9 +54,9 @@ cdef extern from "core.h":
 
 cdef class State:
     cdef DriftTracker t
-    cdef object block
-    cdef dict room(self)
+    cdef list blocks
+    cdef void **pointers(self) noexcept
+    cdef int *room(self) noexcept
     cpdef int reserve(self, dict room) except -1
-    cdef int take(self, dict room, block) except -1
     cdef size_t size(self)
     cdef int reserve_slots(self, int n) except -1
