@@ -30,13 +30,13 @@ from kafka import KafkaAdminClient
 
 from benchmarks.machine import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.state import encode
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.records import Outgoing
 from drift.consumers.worker import Worker
 from drift.models import RBP
+from drift.models._state.codec import encode
 from tools.kafka.broker import Broker
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ __all__ = [
     "check_seed",
     "counted",
     "in_order",
+    "is_text",
     "suggest",
     "weight_of",
 ]
@@ -249,3 +250,14 @@ def check_seed(seed: Any) -> int | None:
         return None if seed is None else operator.index(seed)
     except TypeError:
         raise ParameterError(f"seed must be an integer or None, not {seed!r:.80}") from None
+
+
+def is_text(value: str) -> bool:
+    """Whether JSON gives a text back: two halves of surrogate pairs come back as one character."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -204,9 +204,9 @@ class _Show:
         """Whether the newest checkpoint's model is that of a loop which nobody killed."""
         from drift.consumers import CheckpointFolder, relearn  # noqa: PLC0415
         from drift.consumers.checkpoints.journal import read_order  # noqa: PLC0415
-        from drift.consumers.checkpoints.state import encode  # noqa: PLC0415
         from drift.consumers.client.topics import Reader  # noqa: PLC0415
         from drift.models import LBP  # noqa: PLC0415
+        from drift.models._state.codec import encode  # noqa: PLC0415
 
         folder, place = CheckpointFolder(self.folder), (_TOPIC, None)
         newest = folder.newest(place)

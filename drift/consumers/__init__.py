@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
-from drift.consumers.checkpoints.storable import register
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.consumers.options import WorkerOptions
 from drift.consumers.relearning import relearn
+from drift.models._state.kinds import register
 
 if TYPE_CHECKING:
     from drift.consumers.worker import Worker

@@ -28,7 +28,6 @@ __all__ = [
     "is_deeper",
     "is_long",
     "is_plain",
-    "is_text",
     "kind_of",
     "library",
     "made_plain",
@@ -208,17 +207,6 @@ def is_long(value: Any) -> bool:
     """Whether a text or a number is too long to go into every prediction and dead letter."""
     kind = type(value)
     return (kind is str and len(value) > LONGEST) or (kind is int and value.bit_length() > LONGEST)
-
-
-def is_text(value: str) -> bool:
-    """Whether JSON gives a text back: two halves of surrogate pairs come back as one character."""
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def is_plain(features: Features) -> bool:

@@ -7,7 +7,8 @@ import math
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._json import check_kind, is_text, plain
+from drift._checks import is_text
+from drift.consumers._json import check_kind, plain
 from drift.consumers.assignment import offset_behind_gap
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Early, Join, Waiting

@@ -11,12 +11,14 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from drift.models._state import kinds
 from drift.models._store.supports import column_type
 from drift.models.registry import ENTRIES
 
 # For type checkers, which do not run what is below: an import a family.
 if TYPE_CHECKING:
     # ruff: isort: off
+    from drift.models._state.codec import from_bytes as from_bytes
     from drift.models._template.binary import KernelClassifier as KernelClassifier
     from drift.models._template.multiclass import (
         MulticlassKernelClassifier as MulticlassKernelClassifier,
@@ -48,19 +50,27 @@ if TYPE_CHECKING:
 #: Module of each name: imported when it is asked for, as few programs need more than one.
 _HOMES = {entry.name: entry.home for entry in ENTRIES} | {
     "Averaged": "averaged",
+    "OneVsRest": "one_vs_rest",
+    "Tracker": "tracker",
+}
+_PARTS = {"Prototypes": "_template.prototypes"}
+kinds.HOMES.update({name: f"{__name__}.{home}" for name, home in (_HOMES | _PARTS).items()})
+_HOMES |= {
     "KernelClassifier": "_template.binary",
     "MODELS": "registry",
     "MulticlassKernelClassifier": "_template.multiclass",
-    "OneVsRest": "one_vs_rest",
     "StructuredProjectron": "structured",
-    "Tracker": "tracker",
     "compiled": "_tracker.built",  # which imports numpy
+    "from_bytes": "_state.codec",
 }
 
 __all__ = [  # noqa: PLE0604 - all are strings
-    *sorted(_HOMES.keys() - {"compiled"}, key=lambda name: (not name.isupper(), name)),
+    *sorted(
+        _HOMES.keys() - {"compiled", "from_bytes"}, key=lambda name: (not name.isupper(), name)
+    ),
     "column_type",
     "compiled",
+    "from_bytes",
 ]
 
 

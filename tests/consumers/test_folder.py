@@ -23,7 +23,7 @@ from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.checkpoints.state import encode
+from drift.models._state.codec import encode
 from drift.errors import (
     CheckpointError,
     ConfigurationError,

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec
 from drift.errors import CheckpointError, ConsumerError
 from drift.models import LBP
+from drift.models._state.codec import encode
 from drift.testing import produce
 from tests.consumers.stepping import close, run, until
 from tools.kafka import broker as tool

@@ -8,13 +8,13 @@ import pytest
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn
 from drift.consumers import join as join_module
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
 from drift.models import LBP, Tracker
+from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
 from tests.consumers.stepping import close, offsets, run, until

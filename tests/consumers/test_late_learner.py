@@ -14,7 +14,6 @@ from drift.consumers import join as join_module
 from drift.consumers.checkpoints import adoption
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
-from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.exporter import Exporter
 from drift.consumers.late import LateLearner
@@ -24,6 +23,7 @@ from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Gap, Message, Position
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP, Tracker
+from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_order import in_time

@@ -15,7 +15,6 @@ from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
 from drift.consumers.learner import Learner
@@ -30,6 +29,7 @@ from drift.errors import (
     UnavailableError,
 )
 from drift.models import LBP, RBP
+from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted, Pause, patient_assignor
 from tests.consumers.stepping import close, offsets, run, until
 from tests.consumers.twin_order import in_time

@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 
-from drift.consumers.checkpoints.state import encode
 from drift.consumers.codec import JsonCodec
 from drift.errors import MessageError
+from drift.models._state.codec import encode
 from tests.consumers.twin_order import times
 
 __all__ = ["Lists", "Twin", "learn"]

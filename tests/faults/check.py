@@ -7,7 +7,7 @@ import time
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.checkpoints.state import encode
+from drift.models._state.codec import encode
 from tests.faults.twin import Order, Twin, read_order
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from test_batches import FORMS, loop
 from test_multiclass import clusters
 from tracker_streams import paired
 
-from drift.consumers.checkpoints.state import decode, encode
 from drift.models import Tracker, compiled
+from drift.models._state.codec import decode, encode
 from drift.models._tracker import tables
 
 # --- no look-ahead ------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from streams import random_stream
 from test_tracker_twin import said, same_state, slots
 from tracker_streams import ALL
 
-from drift.consumers.checkpoints.state import decode, encode
 from drift.models import Tracker, compiled
+from drift.models._state.codec import decode, encode
 from drift.models._tracker import tickets
 from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tickets import Tickets

@@ -238,15 +238,14 @@ def test_what_splines_learn_of_an_example():
     for a, b, w in ((1.0, 3.0, NOTHING), (3.0, 1.0, NOTHING), (2.0 + r, 2.0 - r, 1.0)):
         model.learn_one({"a": a, "b": 2.0, "c": b}, "only", w)
     third = 1 / math.sqrt(3)  # three curves and three surfaces
-    room = 1 + c.KNOTS * c.PAIRED
-    ab, ac, bc = room, room + 25, room + 50
-    values = {0: 1.0} | dict.fromkeys((1 + 5, 1 + 9 + 4, 1 + 18 + 3), third)
+    a, b, ab, cs, ac, bc = 1, 1 + 9, 1 + 18, 1 + 43, 1 + 52, 1 + 77
+    values = {0: 1.0} | dict.fromkeys((a + 5, b + 4, cs + 3), third)
     values |= dict.fromkeys((ab + 10 + 2, ab + 10 + 3, bc + 5 + 2, bc + 10 + 2), third / 2)
     values |= dict.fromkeys((ac + 5 + 2, ac + 5 + 3, ac + 10 + 2, ac + 10 + 3), third / 4)
     # Their squares are 1 + 1 + 5/12; p (1 - p) is 1/4, the gradient -1/2.
     total = 1 + c.PRIOR * (29 / 12) / 4
     [[weights, reduced]] = arrays(model)["splines"]
-    expected = np.zeros((2, room + 75, 2))
+    expected = np.zeros((2, 1 + 102, 2))
     for cell, v in values.items():
         near = v if cell == 0 else v / third
         gain = c.PRIOR**2 * v * v / 4 / total

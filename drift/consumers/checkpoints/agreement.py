@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.checkpoints import storable
 from drift.errors import CheckpointError, ConfigurationError
+from drift.models._state import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +92,7 @@ def _with_later(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, 
     later = {}
     for name in now.keys() - before.keys():
         owner, _, parameter = name.rpartition(".")
-        kind = storable.known(str(before.get(owner)))
+        kind = kinds.known(str(before.get(owner)))
         if hasattr(kind, parameter):
             later[name] = getattr(kind, parameter)
     return {**before, **later}

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from drift import __version__
 from drift.consumers._json import library
-from drift.consumers.checkpoints import state
 from drift.consumers.checkpoints.file_format import (
     Description,
     check_signature,
@@ -24,6 +23,7 @@ from drift.consumers.checkpoints.file_format import (
 )
 from drift.consumers.order import Clock
 from drift.errors import CheckpointError
+from drift.models._state import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -169,7 +169,7 @@ def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
 def encode_model(model: Any, *, allow_pickle: bool = False) -> tuple[bytes, str]:
     """Return the bytes of a model, and how it is stored; CheckpointError if it cannot be."""
     try:
-        return state.encode(model), "drift"
+        return codec.encode(model), "drift"
     except CheckpointError as problem:
         if not allow_pickle:
             raise
@@ -223,7 +223,7 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
     check_signature(description, key)
     payload, _ = _parts(description)
     if description.header["payload"] == "drift":
-        state.decode(payload)
+        codec.decode(payload)
     return description
 
 
@@ -293,7 +293,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
 def _model(description: Description, payload: bytes, *, allow_pickle: bool) -> Any:
     kind = description.header["payload"]
     if kind == "drift":
-        return state.decode(payload)
+        return codec.decode(payload)
     if kind != "pickle":
         raise CheckpointError(f"the model is stored as {kind!r:.40}, which drift does not know")
     if not allow_pickle:

@@ -1,32 +1,21 @@
-r"""The file of a checkpoint, whatever the model in it.
+"""The file of a checkpoint, whatever the model in it: a frame of `drift._format`.
 
-::
-
-    8 bytes   \x89drift\r\n                what the file is; a transfer as text shows
-    u32       version of this format and of the models' states, drift._format.FORMAT
-    u32, u64  sizes of the header and of the payload, little-endian
-    header    JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
-    payload   the model: of drift.consumers.checkpoints.state, or a pickle; behind it, of so many
-              bytes as "join" of the header says, the state of labels that come later, as JSON, and
-              the values of features that wait
-    32 bytes  HMAC-SHA256 of everything before, if the header says that it is signed
-    32 bytes  SHA-256 of everything before
-
-The first 12 bytes and the last 32 mean the same in every version.
+Its header is JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
+Its payload is the model, as `drift.models._state.codec` has it or as a pickle; behind it, of so
+many bytes as "join" of the header says, the state of labels that come later, as JSON, and the
+values of features that wait.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import hmac
 import json
-import struct
 from contextlib import contextmanager
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift._format import FORMAT, check_format
+from drift import _format
 from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, DamagedCheckpointError
 
@@ -45,12 +34,8 @@ __all__ = [
     "seal",
 ]
 
-_MAGIC = b"\x89drift\r\n"
-_SIZES = struct.Struct("<8sIIQ")
-_DIGEST = 32
 #: Seconds since 1970 at the end of what a calendar has.
 _END = 253_402_300_800
-_NOT_ONE = "no checkpoint of drift"
 
 
 class Description(NamedTuple):
@@ -83,11 +68,7 @@ def seal(header: dict[str, Any], payload: Sequence[bytes], key: bytes | None) ->
         text = json.dumps(header | {"signed": key is not None}).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise CheckpointError(f"configuration and metrics must be JSON: {problem}") from problem
-    sizes = _SIZES.pack(_MAGIC, FORMAT, len(text), sum(map(len, payload)))
-    data = b"".join([sizes, text, *payload])
-    if key is not None:
-        data += hmac.digest(key, data, "sha256")
-    return data + hashlib.sha256(data).digest()
+    return _format.seal(text, payload, key)
 
 
 def describe(data: bytes) -> Description:
@@ -110,23 +91,8 @@ def describe(data: bytes) -> Description:
     CheckpointError
         If they are in the format of another version of drift.
     """
-    if len(data) < _SIZES.size:
-        raise DamagedCheckpointError(f"{_NOT_ONE}: {len(data)} bytes")
-    magic, version, header_size, payload_size = _SIZES.unpack_from(data)
-    if magic != _MAGIC:
-        raise DamagedCheckpointError(f"{_NOT_ONE}: it starts with {data[:8]!r}")
-    whole = hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]
-    if whole:
-        check_format("the checkpoint", version)
-    body = _SIZES.size + header_size + payload_size
-    if len(data) not in {body + _DIGEST, body + 2 * _DIGEST}:
-        raise DamagedCheckpointError(f"cut short or damaged: {len(data)} bytes")
-    if not whole:
-        raise DamagedCheckpointError("damaged: the checksum is wrong")
-    signature = data[body:-_DIGEST] or None
-    header = _header(data[_SIZES.size : _SIZES.size + header_size])
-    payload = data[_SIZES.size + header_size : body]
-    return Description(version, header, payload, signature, data[:body])
+    frame = _format.unseal("checkpoint", data)
+    return Description(**frame._asdict() | {"header": _header(frame.header)})
 
 
 #: What a header holds, and of what type.

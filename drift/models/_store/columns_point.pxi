@@ -64,7 +64,7 @@ cdef class Point(Supports):
     cdef unsigned long reader  # thread of the point
 
     def __cinit__(self):
-        self.reserve_point(64)
+        self.reserve_point(8)
 
     def __dealloc__(self):
         free(self.own_names); free(self.read_names); free(self.read_values); free(self.hashes)

@@ -339,11 +339,11 @@ cdef class Supports:
         return j
 
     cdef int append_column(self) except -1:
-        cdef int j = self.n_columns
+        cdef int j = self.n_columns, room = max(8, 2 * j)
         if j == self.column_room:
-            reserve(&self.free_columns, max(64, 2 * j))
-            self.columns = <DriftColumn *>grown(self.columns, max(64, 2 * j) * sizeof(DriftColumn))
-            self.column_room = max(64, 2 * j)
+            reserve(&self.free_columns, room)
+            self.columns = <DriftColumn *>grown(self.columns, room * sizeof(DriftColumn))
+            self.column_room = room
         if j == len(self.names):  # none is left of an update that was taken back
             self.names.append(None)
         memset(&self.columns[j], 0, sizeof(DriftColumn))

@@ -110,7 +110,7 @@ static int drift_vocabulary_resize(DriftVocabulary *v, size_t places) {
 /* Enter a name that is not there. Returns -1 without memory. */
 static int drift_vocabulary_enter(DriftVocabulary *v, PyObject *name, Py_hash_t hash, int32_t column) {
     if ((!v->entries || 2 * (v->size + 1) > v->mask + 1) &&
-        drift_vocabulary_resize(v, v->entries ? 2 * (v->mask + 1) : 64))
+        drift_vocabulary_resize(v, v->entries ? 2 * (v->mask + 1) : 16))
         return -1;
     uint32_t folded = drift_fold(hash);
     size_t i = drift_home(folded, v->mask);

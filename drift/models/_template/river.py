@@ -15,7 +15,8 @@ from river import base
 
 from drift._checks import counted, weight_of
 from drift._format import FORMAT, check_format
-from drift.errors import DriftError, ParameterError
+from drift.errors import CheckpointError, DriftError, ParameterError
+from drift.models._state import codec
 from drift.models._store import supports
 from drift.models._store.class_labels import UNSEEN
 from drift.models._store.guard import alone
@@ -214,6 +215,62 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
                 f"here {new_params!r:.80}, or include_attributes"
             )
         return copy.deepcopy(self)  # River's clone would copy apart what attributes share
+
+    def to_bytes(self) -> bytes:
+        """Return all that the model is, in the format of checkpoints, without pickle.
+
+        Returns
+        -------
+        bytes
+            Equal for models that would go on in the same way. They begin with the version of the
+            format and end with a checksum.
+
+        Raises
+        ------
+        CheckpointError
+            If it has a part of a class that is neither drift's nor registered with
+            `drift.consumers.register`; the message names it.
+
+        Examples
+        --------
+        >>> from drift.models import LBP
+        >>> model = LBP(budget=10)
+        >>> model.learn_one({"rain": 1.0}, True)
+        >>> LBP.from_bytes(model.to_bytes()).predict_one({"rain": 2.0})
+        True
+        """
+        return codec.to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Build the model that gave its bytes by `to_bytes`.
+
+        `drift.models.from_bytes` does so whatever its class.
+
+        Parameters
+        ----------
+        data
+            The bytes, or anything: nothing that is in them is ever run.
+
+        Returns
+        -------
+        OnlineClassifier
+            It goes on exactly as the original would.
+
+        Raises
+        ------
+        DamagedCheckpointError
+            If these are not the bytes that were written.
+        CheckpointError
+            If they are in the format of another version of drift, of another class, or forged.
+        """
+        model = codec.from_bytes(data)
+        if not isinstance(model, cls):
+            own = type(model).__name__
+            raise CheckpointError(
+                f"these are the bytes of {own}, not of {cls.__name__}: use {own}.from_bytes"
+            )
+        return model
 
     # --- one example ---------------------------------------------------------------------------
 

@@ -74,23 +74,25 @@ cdef class TrackerCore:
         self.scale = Sparse(self.memory, 0) if scale == "sparse" else Dense(self.memory, [])
         self.memory.t.sparse = scale == "sparse"
         self.memory.t.draws = seed % 2**64
-        arrays = self.memory.arrays
-        arrays["gates"][:] = 1.0 / plan.n_members
-        arrays["covariances"][:] = (tables.LATE_PRIOR if plan.late else tables.GATE_PRIOR) * np.eye(plan.n_members)
-        arrays["maps"][:] = 1.0 / len(arrays["maps"])
-        arrays["factors"][:] = 1.0
+        prior = tables.LATE_PRIOR if plan.late else tables.GATE_PRIOR
+        self.memory.array("gates")[:] = 1.0 / plan.n_members
+        for covariance in self.memory.array("covariances"):
+            np.fill_diagonal(covariance, prior)
+        self.memory.array("maps")[:] = 1.0 / DRIFT_N_MAPS
+        self.memory.array("factors")[:] = 1.0
         self.memory.t.sums.mean_loss, self.memory.t.sums.mean_weight = 0.7, 1.0
 
     cdef State new_state(self, dict room):
         """Memory of a tracker with these parameters that knows nothing."""
         plan = self.plan
-        least = {"rows": 1, "classes": 2, "slots": 0, "inputs": 64} | tables.sizes_of(0, pairs=False, sparse=False)
+        least = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0} | tables.sizes_of(0, pairs=False, sparse=False)
         own = {"members": plan.n_members, "experts": plan.n_experts, "kernels": len(plan.kernels)}
         state = State(least | room | own)
-        state.arrays["widths"][:] = plan.kernels
-        state.arrays["rates"][:] = np.tile(plan.rates, len(plan.kernels))
-        state.arrays["kept"][:] = 1.0 - np.tile(plan.lost, len(plan.kernels))
-        state.arrays["walks"][:] = tables.LATE_WALKS if plan.late else tables.GATE_WALKS
+        state.array("widths")[:] = plan.kernels
+        state.array("rates").reshape(-1, len(plan.rates))[:] = plan.rates
+        state.array("kept").reshape(-1, len(plan.lost))[:] = plan.lost
+        state.array("kept")[:] = 1.0 - state.array("kept")
+        state.array("walks")[:] = tables.LATE_WALKS if plan.late else tables.GATE_WALKS
         return state
 
     def __sizeof__(self):
@@ -303,7 +305,7 @@ cdef class TrackerCore:
         try:
             self.memory.reserve({"rows": rows, "classes": max(rows, 2)})
         except MemoryError:
-            held = [a for name, a in self.memory.arrays.items() if tables.ARRAYS[name].shape[0] == "rows"]
+            held = [self.memory.array(name) for name, a in tables.ARRAYS.items() if a.shape[0] == "rows"]
             raise no_room(y, n, sum([a.nbytes // len(a) for a in held])) from None
         return 0
 
@@ -351,9 +353,9 @@ cdef class TrackerCore:
         common = dict(sorted(common.items()))
         state = self.new_state({"rows": t.rows, "classes": t.classes, "slots": t.slots, "cells": 1 + DRIFT_SLOTS, "names": len(common)})
         state.reserve_slots(t.supports.capacity)
-        state.arrays["common"][:] = list(common)
-        state.arrays["features"][:] = self.memory.arrays["features"][list(common.values())]
-        state.arrays["factors"][:] = 1.0
+        state.array("common")[:] = list(common)
+        state.array("features")[:] = self.memory.array("features")[list(common.values())]
+        state.array("factors")[:] = 1.0
         state.t.sparse = True
         return state
 
@@ -382,8 +384,8 @@ cdef class TrackerCore:
 
     def record(self):
         """Return what the members did so far: the gate's weights, their mistakes and losses."""
-        arrays, sums = self.memory.arrays, self.memory.t.sums
-        found = {name: arrays[name].copy() for name in ("gates", "maps", "errors", "losses")}
+        sums = self.memory.t.sums
+        found = {name: self.memory.array(name).copy() for name in ("gates", "maps", "errors", "losses")}
         return found | {"total": sums.total, "sparse": bool(self.memory.t.sparse)}
 
     def state(self):
@@ -419,8 +421,9 @@ cdef class TrackerCore:
         cdef int known = <int>len(state["classes"])
         arrays = state["arrays"]
         sizes = {d: n for name, a in arrays.items() for d, n in zip(tables.ARRAYS[name].shape, a.shape) if isinstance(d, str)}
+        sizes |= tables.sizes_of(sizes["names"], pairs=bool(state["pairs"]), sparse=state["sparse"])
         sizes["classes"] = max(sizes["rows"], 2)
-        sizes["inputs"] = 64 + max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
+        sizes["inputs"] = max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
         tickets = Tickets.restored(state["tickets"]) if self.plan.late else None
         own = self.new_state(sizes | {"slots": 0})
         own.restore_supports(state["supports"])

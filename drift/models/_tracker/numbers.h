@@ -50,7 +50,7 @@ static int drift_numbers_resize(DriftNumbers *n, const int32_t *number_of, size_
 /* Enter a column, whose number is not there. Returns -1 without memory. */
 static int drift_numbers_enter(DriftNumbers *n, const int32_t *number_of, int32_t column) {
     if ((!n->places || 2 * (n->size + 1) > n->mask + 1) &&
-        drift_numbers_resize(n, number_of, n->places ? 2 * (n->mask + 1) : 64))
+        drift_numbers_resize(n, number_of, n->places ? 2 * (n->mask + 1) : 16))
         return -1;
     drift_numbers_put(n, number_of, column);
     n->size++;

@@ -291,18 +291,17 @@ def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]
     """Return knots around the values of these features, how near each is, and its scale."""
     number = number[number < c.SPLINED]
     below, left, right = _knots(z[number], c.KNOTS)
-    surfaces = c.PAIR_KNOTS**2 * c.PAIRED * (c.PAIRED - 1) // 2
-    first = c.KNOTS * number + surfaces * (pairs & (number >= c.PAIRED))
-    knots = np.add.outer(first + below, [0, 1]).ravel()
+    firsts = np.array([c.n_knots(j, pairs=pairs) - 1 for j in number.tolist()], int)
+    knots = np.add.outer(firsts + below, [0, 1]).ravel()
     near = np.stack([left, right], axis=1).ravel()
     scales = np.full(len(near), 1.0 / math.sqrt(max(len(number), 1)))
     number = number[number < c.PAIRED]
     if pairs and len(number) > 1:
         below, left, right = _knots(z[number], c.PAIR_KNOTS)
         j, i = np.tril_indices(len(number), -1)
-        pair = number[j] * (number[j] - 1) // 2 + number[i]
-        first = c.PAIR_KNOTS * (c.PAIR_KNOTS * pair + below[j]) + below[i]
-        corners = np.add.outer(c.KNOTS * c.PAIRED + first, [0, 1, c.PAIR_KNOTS, c.PAIR_KNOTS + 1])
+        first = firsts[j] + c.KNOTS  # of feature j's surfaces, which follow its curve
+        first += c.PAIR_KNOTS * (c.PAIR_KNOTS * number[i] + below[j]) + below[i]
+        corners = np.add.outer(first, [0, 1, c.PAIR_KNOTS, c.PAIR_KNOTS + 1])
         sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
         knots, near = np.append(knots, corners), np.append(near, np.stack(sides, axis=1))
         scales = np.append(scales, np.full(corners.size, 1.0 / math.sqrt(len(i))))

@@ -9,20 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drift.errors import LabelError
-from drift.models._tracker.tables import ARRAYS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from drift.types import Label
 
-__all__ = ["allocated", "check_room", "no_room"]
-
-#: Bytes of a cache line.
-LINE = 64
+__all__ = ["check_room", "no_room"]
 
 
 @cache
@@ -44,41 +36,6 @@ def check_room(size: float) -> None:
     """
     if size > memory():
         raise MemoryError(f"no room for arrays of {size} bytes")
-
-
-def allocated(room: dict[str, int], before: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `tables.py` with so much room, zeros behind what they had.
-
-    Parameters
-    ----------
-    room
-        Size of each dimension.
-    before
-        The arrays so far; those whose room does not change are taken over.
-
-    Raises
-    ------
-    MemoryError
-        If there is no memory for them beside the present ones.
-    """
-    shapes = {name: array.sized(room) for name, array in ARRAYS.items()}
-    fresh = [name for name in ARRAYS if name not in before or before[name].shape != shapes[name]]
-    size = sum(math.prod(shapes[name]) * np.dtype(ARRAYS[name].type).itemsize for name in fresh)
-    check_room(size + sum(array.nbytes for array in before.values()))
-    arrays = before.copy()
-    for name in fresh:
-        arrays[name] = _aligned(shapes[name], ARRAYS[name].type)
-        if name in before:
-            arrays[name][tuple(slice(n) for n in before[name].shape)] = before[name]
-    return arrays
-
-
-def _aligned(shape: tuple[int, ...], kind: str) -> NDArray[Any]:
-    """Return zeros that begin on a cache line."""
-    size = math.prod(shape) * np.dtype(kind).itemsize
-    block = np.zeros(size + LINE, np.uint8)
-    start = -block.ctypes.data % LINE
-    return block[start : start + size].view(kind).reshape(shape)
 
 
 def no_room(y: Label, n_classes: int, size: int) -> LabelError:

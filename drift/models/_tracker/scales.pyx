@@ -34,7 +34,7 @@ cdef extern from "core.h":
     uint64_t drift_hash_bytes(const char *, size_t) nogil
     const uint64_t drift_step
     void drift_sort_numbers(uint64_t *, uint64_t *, int) nogil
-    void drift_hats(DriftHats *, const double *, int, int) nogil
+    void drift_hats(DriftHats *, int32_t *, float *, const double *, int, int) nogil
     int drift_n_knots(int, int) nogil
     double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
     void drift_look_back(DriftTracker *) nogil
@@ -140,17 +140,21 @@ cdef class Dense(Scale):
         """Make room for so many names."""
         cdef DriftTracker *t = &self.state.t
         if n > t.inputs or n > t.names or n + 1 > t.cells:
-            n += n // 4
+            if t.names:  # those of the first example are all that most have
+                n += n // 4
             sizes = sizes_of(n, pairs=False, sparse=False)
-            del sizes["knots"]  # for which `reserve_knots` makes room
-            self.state.reserve(sizes | {"inputs": max(n + 8, DRIFT_BESIDE * sizes["context"])})
+            del sizes["knots"], sizes["sides"]  # for which `reserve_knots` makes room
+            self.state.reserve(sizes | {"inputs": max(n, DRIFT_BESIDE * sizes["context"])})
         return 0
 
     cdef int reserve_knots(self) except -1:
-        cdef int n = <int>len(self.names) + <int>len(self.fresh), knots
-        knots = 1 + drift_n_knots(n, bool(self.next_pairs))
-        if knots > self.state.t.knots:
-            self.state.reserve({"knots": knots if self.next_pairs and n <= DRIFT_PAIRED else knots + knots // 4})
+        cdef int n = <int>len(self.names) + <int>len(self.fresh)
+        cdef bint pairs = bool(self.next_pairs)
+        if 1 + drift_n_knots(n, pairs) > self.state.t.knots:
+            if self.names and not (pairs and n <= DRIFT_PAIRED):
+                n += n // 4
+            sizes = sizes_of(n, pairs=pairs, sparse=False)
+            self.state.reserve({"knots": sizes["knots"], "sides": sizes["sides"]})
         return 0
 
     cdef bint read(self, dict features, rows, int i) except -1:
@@ -243,7 +247,7 @@ cdef class Dense(Scale):
         self.next_pairs = self.n_present <= DRIFT_PAIRED if self.pairs is None else self.pairs
         self.reserve_knots()
         squares = t.sums.squares + drift_features_read(t.features, t.raw, t.standardised, t.curves, d, n, False)
-        drift_hats(&t.hats, t.curves, d, self.next_pairs)
+        drift_hats(&t.hats, t.hat_knots, t.hat_heights, t.curves, d, self.next_pairs)
         scale = sqrt(squares / n + 1e-9)
         t.own = 0.0
         t.n_values = 0
@@ -274,7 +278,7 @@ cdef class Dense(Scale):
         for j in range(t.n_context):
             t.context_values[j] = <float>(t.beside[j] / scale)
             t.input_cells[j] = j
-        drift_hats(&t.context_hats, t.context_curves, t.n_context, False)
+        drift_hats(&t.context_hats, t.context_hat_knots, t.context_hat_heights, t.context_curves, t.n_context, False)
         return 0
 
     cdef int enter(self) except -1:
@@ -345,8 +349,8 @@ cdef class Sparse(Scale):
         super().__init__(state)
         self.common, self.n_last = common, -1
         state.reserve({"cells": 1 + DRIFT_SLOTS})
-        drift_hats(&state.t.hats, NULL, 0, False)
-        drift_hats(&state.t.context_hats, NULL, 0, False)
+        drift_hats(&state.t.hats, state.t.hat_knots, state.t.hat_heights, NULL, 0, False)
+        drift_hats(&state.t.context_hats, state.t.context_hat_knots, state.t.context_hat_heights, NULL, 0, False)
 
     cdef bint read(self, dict features, rows, int i) except -1:
         cdef DriftTracker *t = &self.state.t
@@ -388,8 +392,8 @@ cdef class Sparse(Scale):
 
     cdef int reserve(self, int n) except -1:
         """Make room for so many values."""
-        if n >= self.state.t.inputs:
-            self.state.reserve({"inputs": n + n // 4 + 8})
+        if n >= self.state.t.hashed:
+            self.state.reserve(dict.fromkeys(("inputs", "hashed"), n + n // 4 + 8))
         return 0
 
     cdef bint end_read(self, int n, dict features) except -1:

@@ -11,13 +11,16 @@ typedef struct {
     float *weights;
     size_t size; /* numbers of a row's weights, and of their variances behind these */
     const DriftHats *hats;
+    const int32_t *knots;
+    const float *heights;
 } DriftCurves;
 
 static inline DriftCurves drift_splines_of(const DriftTracker *t) {
-    return (DriftCurves){t->splines, (size_t)t->knots * DRIFT_SPLINES, &t->hats};
+    return (DriftCurves){t->splines, (size_t)t->knots * DRIFT_SPLINES, &t->hats, t->hat_knots, t->hat_heights};
 }
 static inline DriftCurves drift_context_splines_of(const DriftTracker *t) {
-    return (DriftCurves){t->context_splines, (size_t)t->context_knots * DRIFT_SPLINES, &t->context_hats};
+    return (DriftCurves){t->context_splines, (size_t)t->context_knots * DRIFT_SPLINES, &t->context_hats,
+                         t->context_hat_knots, t->context_hat_heights};
 }
 
 static void drift_part_splines(DriftCurves own) { drift_part(own.weights, 2 * own.size, 2 * own.size, own.size); }
@@ -33,15 +36,16 @@ static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__re
 }
 
 /* Scores of the splines under the weights of a row, bias first. */
-DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats) {
+DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats,
+                                          const int32_t *__restrict knots, const float *__restrict heights) {
     float found[DRIFT_SIDE * DRIFT_SIDES];
     for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
     for (int part = 0; part < 2; part++) {
         size_t first = hats->first[part], last = hats->last[part];
         double sum[DRIFT_LANES] = {0};
-        drift_gather(found, weights, hats->knots, first, last);
+        drift_gather(found, weights, knots, first, last);
         for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
-            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)found[i + lane] * (double)hats->heights[i + lane];
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)found[i + lane] * (double)heights[i + lane];
         for (int lane = DRIFT_SPLINES; lane < DRIFT_LANES; lane++) sum[lane % DRIFT_SPLINES] += sum[lane];
         for (int c = 0; c < DRIFT_SPLINES; c++) out[c] += hats->scale[part] * sum[c];
     }
@@ -50,18 +54,18 @@ DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict 
 /* One step of each: minus the gradient of the loss in its score, and its curvature. Variances grow with how
    near a value is to a knot, so that it does not matter on which side of one rounding leaves it. */
 DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__restrict reduced, const DriftHats *__restrict hats,
-                                           const double *gradient, const double *curvature) {
+                                           const int32_t *__restrict knots, const float *__restrict heights, const double *gradient,
+                                           const double *curvature) {
     float w[DRIFT_SIDE * DRIFT_SIDES], t[DRIFT_SIDE * DRIFT_SIDES], share[DRIFT_SIDE * DRIFT_SIDES];
     float step[DRIFT_LANES], gain[DRIFT_LANES], walk[DRIFT_LANES];
-    const float *__restrict heights = hats->heights;
     double spread[DRIFT_SPLINES];
     for (int c = 0; c < DRIFT_SPLINES; c++) spread[c] = (double)((float)DRIFT_PRIOR - reduced[c]);
     for (int part = 0; part < 2; part++) {
         size_t first = hats->first[part], last = hats->last[part];
         float scale = (float)hats->scale[part];
         double sum[DRIFT_LANES] = {0};
-        drift_gather(w, weights, hats->knots, first, last);
-        drift_gather(t, reduced, hats->knots, first, last);
+        drift_gather(w, weights, knots, first, last);
+        drift_gather(t, reduced, knots, first, last);
         for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
             DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
                 float value = heights[i + lane] * scale;
@@ -91,7 +95,7 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__
                 t[i + lane] = now > 0.0f ? now : 0.0f;
             }
         for (size_t i = first; i < last; i++) {
-            size_t knot = DRIFT_SPLINES * (1 + (size_t)hats->knots[i]);
+            size_t knot = DRIFT_SPLINES * (1 + (size_t)knots[i]);
             memcpy(weights + knot, w + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *w);
             memcpy(reduced + knot, t + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *t);
         }
@@ -99,7 +103,7 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__
 }
 
 static void drift_score_splines(DriftTracker *t, DriftCurves own, double *scores) {
-    for (int r = 0; r < t->n_rows; r++) drift_spline_sums(scores + (size_t)r * t->members, own.weights + 2 * r * own.size, own.hats);
+    for (int r = 0; r < t->n_rows; r++) drift_spline_sums(scores + (size_t)r * t->members, own.weights + 2 * r * own.size, own.hats, own.knots, own.heights);
 }
 static void drift_splines_scores(DriftTracker *t, double *scores) { drift_score_splines(t, drift_splines_of(t), scores); }
 static void drift_context_splines_scores(DriftTracker *t, double *scores) { drift_score_splines(t, drift_context_splines_of(t), scores); }
@@ -112,7 +116,7 @@ static void drift_learn_splines(DriftTracker *t, DriftCurves own, int first, int
             gradient[c] = w * drift_gradient(t, first + c, r, number);
             curvature[c] = w * drift_curvature(t, first + c, r);
         }
-        drift_spline_steps(weights, weights + own.size, own.hats, gradient, curvature);
+        drift_spline_steps(weights, weights + own.size, own.hats, own.knots, own.heights, gradient, curvature);
     }
 }
 static void drift_splines_learn(DriftTracker *t, int first, int number, double w, double loss) {

@@ -35,12 +35,16 @@ cdef extern from "core.h":
         double *beside
         double *context_curves
         float *context_values
+        int32_t *hat_knots
+        float *hat_heights
+        int32_t *context_hat_knots
+        float *context_hat_heights
         double *gates
         double *covariances
         double *maps
         double *errors
         double *losses
-        int cells, classes, context, experts, inputs, kernels, knots, members, names, rows, slots
+        int cells, classes, context, experts, hashed, inputs, kernels, knots, members, names, rows, slots
         DriftSupports supports
         DriftHats hats, context_hats
         int n_values, n_cells, n_context, sparse, known, n_rows, n_used, inserted, evicted, nearest, prediction
@@ -50,8 +54,9 @@ cdef extern from "core.h":
 
 cdef class State:
     cdef DriftTracker t
-    cdef readonly dict arrays, room
+    cdef list blocks
+    cdef void **pointers(self) noexcept
+    cdef int *room(self) noexcept
     cpdef int reserve(self, dict room) except -1
-    cdef int take(self, dict room, dict arrays) except -1
     cdef size_t size(self)
     cdef int reserve_slots(self, int n) except -1

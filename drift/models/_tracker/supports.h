@@ -41,7 +41,7 @@ static int32_t drift_supports_column(DriftSupports *s, int32_t number) {
     int32_t column = drift_numbers_find(&s->numbers, s->number_of, number);
     if (column >= 0) return column;
     if (!s->n_free && s->n_columns == s->column_room) {
-        int room = s->column_room ? 2 * s->column_room : 64;
+        int room = s->column_room ? 2 * s->column_room : 8;
         DriftColumn *columns = (DriftColumn *)realloc(s->columns, (size_t)room * sizeof *columns);
         if (columns) s->columns = columns;
         int32_t *number_of = (int32_t *)realloc(s->number_of, (size_t)room * sizeof *number_of);

@@ -49,6 +49,8 @@ SPLINE_WALKS = (1e-4, 1e-2)
 KNOTS, SPLINED = 9, 256
 #: Knots along a side of a surface, a deviation apart, and the features whose pairs have one.
 PAIR_KNOTS, PAIRED = 5, 16
+#: Sides behind those of an example: a vector may be filled up with them, and one is zeros.
+SPARE_SIDES = 8
 
 # --- context -------------------------------------------------------------------------------------
 
@@ -158,8 +160,9 @@ SUMS = (
 #: `rows` of scores, one of two classes, else one for each and one for the next; `classes`, as many
 #: but at least two; `slots` of the supports; `cells` of the linear experts, the bias and one for
 #: each name or hash; `knots` of the splines, the bias included; `names` of features, in sparse rows
-#: those that are standardised, whose hashes are `common`; `inputs` of an example, and names;
-#: `context`, the features that have one, whose members have `context_cells` and `context_knots`.
+#: those that are standardised, whose hashes are `common`; `inputs` of an example, and names, and
+#: `hashed` as many in sparse rows; `sides` of a point on the splines; `context`, the features that
+#: have one, whose members have `context_cells`, `context_knots` and `context_sides`.
 ARRAYS = {
     "coefficients": Array("float32", ("rows", "experts", "slots")),
     "factors": Array("float64", ("experts",)),
@@ -204,7 +207,7 @@ ARRAYS = {
     "raw": Array("float64", ("inputs",), stored=False),
     "last_raw": Array("float64", ("inputs",), stored=False),
     "raw_numbers": Array("int32", ("inputs",), stored=False),
-    "last_numbers": Array("int32", ("inputs",), stored=False),
+    "last_numbers": Array("int32", ("hashed",), stored=False),
     "standardised": Array("float64", ("inputs",), stored=False),
     "curves": Array("float64", ("inputs",), stored=False),
     # Deviations from the running means; values beside their context, standardised, as inputs of the
@@ -213,9 +216,14 @@ ARRAYS = {
     "beside": Array("float64", ("context", BESIDE), stored=False),
     "context_values": Array("float32", ("context", BESIDE), stored=False),
     "context_curves": Array("float64", ("context", BESIDE), stored=False),
+    # Where the example is on the curves and surfaces; see hats.h.
+    "hat_knots": Array("int32", ("sides",), stored=False),
+    "hat_heights": Array("float32", ("sides", 2 * len(_SPLINES)), stored=False),
+    "context_hat_knots": Array("int32", ("context_sides",), stored=False),
+    "context_hat_heights": Array("float32", ("context_sides", 2 * len(_SPLINES)), stored=False),
     "hashes": Array("uint64", ("names",), stored=False),
-    "keys": Array("uint64", ("inputs",), stored=False),
-    "spare_keys": Array("uint64", ("inputs",), stored=False),
+    "keys": Array("uint64", ("hashed",), stored=False),
+    "spare_keys": Array("uint64", ("hashed",), stored=False),
 }
 
 #: Names of the dimensions.
@@ -227,26 +235,35 @@ _TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "uint64":
 def sizes_of(names: int, *, pairs: bool, sparse: bool) -> dict[str, int]:
     """Return the dimensions that follow from the number of names."""
     context = 0 if sparse else min(names, CONTEXT)
+    curves = 0 if sparse else names
     return {
         "cells": 1 + (SLOTS if sparse else names),
-        "knots": 1 if sparse else n_knots(names, pairs=pairs),
+        "knots": n_knots(curves, pairs=pairs),
+        "sides": _n_sides(curves, pairs=pairs),
         "names": names,
         "context": context,
         "context_cells": 1 + BESIDE * context,
-        "context_knots": 1 + KNOTS * BESIDE * context,
+        "context_knots": n_knots(BESIDE * context, pairs=False),
+        "context_sides": _n_sides(BESIDE * context, pairs=False),
     }
 
 
 def n_knots(names: int, *, pairs: bool) -> int:
-    """Return the number of a spline's weights, bias included, over so many dense features.
+    """Return the number of a spline's weights over so many dense features.
 
-    Surfaces are behind room for the curves of the features that have them, and before the other
-    curves, so that nothing moves as names join.
+    First is the bias. A feature's curve is followed by its surfaces with the features before it, so
+    that nothing moves as names join.
     """
-    curves, paired = min(names, SPLINED), min(names, PAIRED)
-    if not pairs or not names:
-        return 1 + KNOTS * curves
-    return 1 + KNOTS * max(curves, PAIRED) + PAIR_KNOTS**2 * (paired * (paired - 1) // 2)
+    return 1 + KNOTS * min(names, SPLINED) + pairs * PAIR_KNOTS**2 * _n_pairs(names)
+
+
+def _n_sides(names: int, *, pairs: bool) -> int:
+    return min(names, SPLINED) + pairs * 2 * _n_pairs(names) + SPARE_SIDES
+
+
+def _n_pairs(names: int) -> int:
+    paired = min(names, PAIRED)
+    return paired * (paired - 1) // 2
 
 
 def header() -> str:

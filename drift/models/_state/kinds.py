@@ -1,16 +1,26 @@
-"""What a checkpoint may hold: numbers of some types, objects of drift's and registered classes."""
+"""What a stored model is built of: numbers of some types, drift's and registered classes.
+
+Column stores check their own state. What is not checked can make a forged model fail with an
+exception or predict nonsense, no more.
+"""
 
 from __future__ import annotations
 
 from dataclasses import is_dataclass
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from drift.models._store.shared_supports import SharedSupports
 
 __all__ = [
     "ARRAYS",
     "DTYPES",
+    "HOMES",
     "SCALAR_KINDS",
+    "check_model",
     "class_of",
     "is_value",
     "known",
@@ -29,13 +39,29 @@ DTYPES = frozenset(
 )
 SCALAR_KINDS = frozenset("biufUSMm")
 
+#: Module of each class of drift's, imported when a model has it. These are parts of models;
+#: `drift.models`, without which none can be imported, adds the models.
+HOMES = {
+    "ClassProjector": "drift.models._linalg.span",
+    "GramFactor": "drift.models._linalg.gram",
+    "InverseGram": "drift.models._linalg.gram",
+    "LeaveOneOutScores": "drift.models._linalg.leave_one_out",
+    "Linear": "drift.kernels",
+    "Polynomial": "drift.kernels",
+    "Projector": "drift.models._linalg.span",
+    "RBF": "drift.kernels",
+    "SharedStore": "drift.models._store.shared_supports",
+    "SharedSupports": "drift.models._store.shared_supports",
+    "SupportSet": "drift.models._store.supports",
+}
+
 _registered: dict[str, type] = {}
 
 _MOST = 2**31 - 1
 
 
 def register(kind: _Class) -> _Class:
-    """Let a class of one's own into checkpoints: a kernel, or an algorithm on drift's template.
+    """Let a class of one's own into checkpoints and `to_bytes`: a kernel, or an algorithm.
 
     A frozen dataclass is stored by its fields and built from them, another class by its attributes.
     It has to be registered before a checkpoint with it is read, too.
@@ -89,10 +115,10 @@ def class_of(name: str) -> type:
 
 
 def known(name: str) -> type | None:
-    """Return the class of drift with this name, if there is one."""
-    from drift.models import _storable  # noqa: PLC0415  (imports the store)
-
-    return _storable.known(name)
+    """Return the class of drift with this name, if models may have one."""
+    home = HOMES.get(name)
+    found: type | None = getattr(import_module(home), name) if home else None
+    return found
 
 
 def is_value(kind: type) -> bool:
@@ -110,3 +136,32 @@ def whole(number: Any, most: int = _MOST) -> int:
 def refusal(problem: str) -> CheckpointError:
     """Error for a state that `encode` did not give."""
     return CheckpointError(f"the model's state does not hold together: {problem}")
+
+
+def check_model(model: Any, parts: list[Any]) -> None:
+    """Refuse, with ValueError, what is no whole model.
+
+    Parameters
+    ----------
+    model
+        What was built.
+    parts
+        All objects in it.
+    """
+    from river.base import Classifier  # noqa: PLC0415  (heavy, as is what follows)
+
+    from drift.models._store.check import check_shared  # noqa: PLC0415
+
+    if not isinstance(model, Classifier):
+        raise ValueError(f"{type(model).__name__} is no model")  # noqa: TRY004
+    for part in parts:
+        if isinstance(part, Classifier):
+            missing = [name for name in vars(part.clone()) if not hasattr(part, name)]
+            if missing:
+                raise ValueError(f"a {type(part).__name__} without {', '.join(missing)}")
+    shared = [part for part in parts if type(part).__name__ == "SharedStore"]
+    users: list[SharedSupports] = [p for p in parts if type(p).__name__ == "SharedSupports"]
+    if not all(any(part._shared is store for store in shared) for part in users):  # noqa: SLF001
+        raise ValueError("shared supports without a store")
+    for store in shared:
+        check_shared(store, [part for part in users if part._shared is store])  # noqa: SLF001

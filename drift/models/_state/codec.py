@@ -17,6 +17,9 @@ i     an int beyond 64 bits, in hexadecimal
 b s   bytes, a str that is no valid Unicode: in hexadecimal
 a     array.array: typecode, stored type, offset, count
 n     numpy array: type, C or F order, shape, stored type, offset
+y     the same of float64 in C order whose last two axes mirror each other but for rounding: shape,
+      stored type and offset of the numbers from the diagonal on, by rows, and of by how many last
+      places those before it are above their images
 g     numpy scalar: type, its bytes in hexadecimal
 m     random.Random: version, Gaussian left over, stored type, offset and count of its numbers
 k     kernel, or another frozen dataclass of registered kind: name, fields; equal ones become one
@@ -24,8 +27,10 @@ o     other object of registered kind: name, state by attribute
 r     the list, set, dict, array or object that was completed as number so-and-so, shared
 ====  ============================================================================================
 
-Numbers are stored in the narrowest type that gives back the same bits. What a model is, is equal to
-its bytes here: two models that would go on in the same way have the same bytes.
+Numbers are stored in the narrowest type that gives back the same bits. Where many are 0, a stored
+type begins with z: a bit for each number says whether it is another one, and those follow. What a
+model is, is equal to its bytes here: two models that would go on in the same way have the same
+bytes.
 """
 
 from __future__ import annotations
@@ -39,14 +44,15 @@ from array import array
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._json import is_text
-from drift.consumers.checkpoints import storable
+from drift import _format
+from drift._checks import is_text
 from drift.errors import CheckpointError
+from drift.models._state import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["decode", "encode"]
+__all__ = ["decode", "encode", "from_bytes", "to_bytes"]
 
 _HEAD = struct.Struct("<Q")
 _WORD = 2**63
@@ -112,7 +118,49 @@ def decode(payload: bytes) -> Any:
     except CheckpointError:
         raise
     except Exception as problem:  # a forged tree can make any constructor fail
-        raise storable.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
+        raise kinds.refusal(f"{type(problem).__name__}: {problem!s:.200}") from problem
+
+
+def to_bytes(model: Any) -> bytes:
+    """Return the frame around a model; see `OnlineClassifier.to_bytes`."""
+    return _format.seal(b"", [encode(model)])
+
+
+def from_bytes(data: bytes) -> Any:
+    """Build the model, of whatever class, that gave its bytes by `to_bytes`.
+
+    Parameters
+    ----------
+    data
+        The bytes, or anything: nothing that is in them is ever run.
+
+    Returns
+    -------
+    model
+        It goes on exactly as the original would.
+
+    Raises
+    ------
+    DamagedCheckpointError
+        If these are not the bytes that were written.
+    CheckpointError
+        If they are in the format of another version of drift, no model's, or forged.
+
+    Examples
+    --------
+    >>> from drift.models import LBP, from_bytes
+    >>> from_bytes(LBP(budget=10).to_bytes())
+    LBP (
+      budget=10
+      kernel=None
+    )
+    """
+    frame = _format.unseal("model", data)
+    if frame.header:
+        raise CheckpointError(
+            "it is a checkpoint, not a model's bytes: load it with drift.consumers.CheckpointFolder"
+        )
+    return decode(frame.payload)
 
 
 def _decoded(payload: bytes) -> Any:
@@ -122,15 +170,13 @@ def _decoded(payload: bytes) -> Any:
     decoder = _Decoder(blobs)
     model = decoder.node(tree)
     if decoder.used != len(blobs):
-        raise storable.refusal("more numbers than it has")
-    from drift.models._storable import check_model  # noqa: PLC0415  (imports the store)
-
-    check_model(model, decoder.objects)
+        raise kinds.refusal("more numbers than it has")
+    kinds.check_model(model, decoder.objects)
     return model
 
 
 def _no_constant(name: str) -> None:
-    raise storable.refusal(name)
+    raise kinds.refusal(name)
 
 
 # --- from a model to nodes ---------------------------------------------------------------------
@@ -196,9 +242,9 @@ class _Encoder:
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.generic):
             return self._scalar(value)
-        if storable.is_value(kind):
+        if kinds.is_value(kind):
             state = {f.name: self.node(getattr(value, f.name)) for f in fields(value)}
-            return ["k", storable.name_of(kind), state]
+            return ["k", kinds.name_of(kind), state]
         known = self._seen.get(id(value))
         if known is not None:
             return ["r", known[0]]
@@ -221,7 +267,7 @@ class _Encoder:
         return sorted(map(self.node, value), key=json.dumps)
 
     def _object(self, value: Any) -> Any:
-        name = storable.name_of(type(value))
+        name = kinds.name_of(type(value))
         state = value.__getstate__() or {}
         return ["o", name, {attribute: self.node(part) for attribute, part in state.items()}]
 
@@ -230,19 +276,23 @@ class _Encoder:
         return ["m", version, self.node(gauss), *self._blob(array("I", numbers)), len(numbers)]
 
     def _array(self, value: array[Any]) -> Any:
-        if value.typecode not in storable.ARRAYS:
+        if value.typecode not in kinds.ARRAYS:
             raise CheckpointError(f"arrays of type {value.typecode!r} cannot be stored")
         return ["a", value.typecode, *self._blob(value), len(value)]
 
     def _ndarray(self, value: Any) -> Any:
         kind = value.dtype.newbyteorder("<").str
-        if kind not in storable.DTYPES:
+        if kind not in kinds.DTYPES:
             raise CheckpointError(f"numpy arrays of type {value.dtype} cannot be stored")
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+        if kind == "<f8" and order == "C" and value.ndim > 1 and value.shape[-2] == value.shape[-1]:
+            half, apart = _halves(value)
+            if _narrowest(half).nbytes + _narrowest(apart).nbytes < value.nbytes:
+                return ["y", list(value.shape), *self._blob(half), *self._blob(apart)]
         return ["n", kind, order, list(value.shape), *self._blob(value.ravel(order))]
 
     def _scalar(self, value: Any) -> Any:
-        if value.dtype.kind not in storable.SCALAR_KINDS:
+        if value.dtype.kind not in kinds.SCALAR_KINDS:
             raise CheckpointError(f"numpy scalars of type {value.dtype} cannot be stored")
         kind = value.dtype.newbyteorder("<")
         return ["g", kind.str, value.astype(kind).tobytes().hex()]
@@ -250,9 +300,14 @@ class _Encoder:
     def _blob(self, values: Any) -> tuple[str, int]:
         """Set numbers aside; return their type and offset there."""
         narrow = _narrowest(values)
-        offset, self._offset = self._offset, self._offset + narrow.nbytes
-        self.blobs.append(narrow)
-        return narrow.dtype.str, offset
+        stored, blob = narrow.dtype.str, _without_zeros(narrow)
+        if blob is None:
+            size, blob = narrow.nbytes, narrow
+        else:
+            size, stored = len(blob), f"z{stored}"
+        offset, self._offset = self._offset, self._offset + size
+        self.blobs.append(blob)
+        return stored, offset
 
 
 def _narrowest(values: Any) -> Any:
@@ -279,6 +334,28 @@ def _narrowest(values: Any) -> Any:
     return given.astype(given.dtype.newbyteorder("<"), copy=False)
 
 
+def _without_zeros(values: Any) -> bytes | None:
+    """Return a bit for each number, whether it is not 0, and those that are not; None if more."""
+    import numpy as np  # noqa: PLC0415
+
+    flat = values.ravel()
+    others = flat.view(f"u{flat.itemsize}") != 0  # -0.0 is another number
+    zeros = flat.size - np.count_nonzero(others)
+    if 8 * zeros * flat.itemsize <= flat.size + 7:
+        return None
+    return bytes(np.packbits(others).tobytes() + flat[others].tobytes())
+
+
+def _halves(matrices: Any) -> tuple[Any, Any]:
+    """Return what is up to the diagonal, and how many last places the rest is above its image."""
+    import numpy as np  # noqa: PLC0415
+
+    upper = np.triu(np.ones(matrices.shape[-2:], bool))
+    images = np.ascontiguousarray(matrices.swapaxes(-1, -2)).view(np.int64)
+    apart = np.ascontiguousarray(matrices).view(np.int64) - images
+    return matrices[..., upper].ravel(), apart[..., ~upper].ravel()
+
+
 # --- and back ----------------------------------------------------------------------------------
 
 
@@ -299,7 +376,7 @@ class _Decoder:
             "z": lambda *items: frozenset(map(self.node, items)),
             "g": self._scalar,
             "k": self._value,
-            "r": lambda number: self.objects[storable.whole(number)],
+            "r": lambda number: self.objects[kinds.whole(number)],
         }
         self._shared_by_tag: dict[str, Callable[..., Any]] = {
             "p": _plain,
@@ -308,6 +385,7 @@ class _Decoder:
             "e": lambda *items: set(map(self.node, items)),
             "a": self._array,
             "n": self._ndarray,
+            "y": self._mirrored,
             "m": self._random,
             "o": self._object,
         }
@@ -316,7 +394,7 @@ class _Decoder:
         """Object of any node."""
         if not isinstance(node, list):
             if isinstance(node, dict):
-                raise storable.refusal("an object without tag")
+                raise kinds.refusal("an object without tag")
             return node
         tag, *rest = node
         make = self._by_tag.get(tag)
@@ -334,36 +412,67 @@ class _Decoder:
     def _numbers(self, stored: str, offset: int, count: int) -> Any:
         import numpy as np  # noqa: PLC0415
 
-        if stored not in storable.DTYPES or offset != self.used or storable.whole(count) < 0:
-            raise storable.refusal("an array out of place")
-        stop = offset + count * np.dtype(stored).itemsize
-        if stop > len(self._blobs):
-            raise storable.refusal("an array beyond the end")
-        self.used = stop
-        return np.frombuffer(self._blobs[offset:stop], dtype=stored)
+        kind = stored.removeprefix("z")
+        if kind not in kinds.DTYPES or offset != self.used:
+            raise kinds.refusal("an array out of place")
+        n_others = kinds.whole(count)
+        if kind != stored:
+            bits = np.frombuffer(self._next((count + 7) // 8), np.uint8)
+            others = np.unpackbits(bits, count=count).astype(bool)
+            n_others = int(others.sum())
+        numbers = np.frombuffer(self._next(n_others * np.dtype(kind).itemsize), kind)
+        if kind == stored:
+            return numbers
+        values = np.zeros(count, kind)
+        values[others] = numbers
+        return values
+
+    def _next(self, size: int) -> memoryview:
+        first, self.used = self.used, self.used + size
+        if self.used > len(self._blobs):
+            raise kinds.refusal("an array beyond the end")
+        return self._blobs[first : self.used]
 
     def _array(self, typecode: str, stored: str, offset: int, count: int) -> array[Any]:
-        if typecode not in storable.ARRAYS:
-            raise storable.refusal(f"type {typecode!r:.20}")
+        if typecode not in kinds.ARRAYS:
+            raise kinds.refusal(f"type {typecode!r:.20}")
         values: array[Any] = array(typecode)
         values.frombytes(self._numbers(stored, offset, count).astype(typecode).tobytes())
         return values
 
     def _ndarray(self, kind: str, order: Any, shape: list[int], stored: str, offset: int) -> Any:
-        if kind not in storable.DTYPES:
-            raise storable.refusal(f"type {kind!r:.20}")
-        count = math.prod(map(storable.whole, shape))
+        if kind not in kinds.DTYPES:
+            raise kinds.refusal(f"type {kind!r:.20}")
+        count = math.prod(map(kinds.whole, shape))
         import numpy as np  # noqa: PLC0415
 
         values = self._numbers(stored, offset, count).astype(np.dtype(kind).newbyteorder("="))
         return values.reshape(shape, order=order)
 
+    def _mirrored(
+        self, shape: list[int], stored: str, offset: int, apart_stored: str, apart_offset: int
+    ) -> Any:
+        import numpy as np  # noqa: PLC0415
+
+        *stack, n, same = map(kinds.whole, shape)
+        if n != same or 0 in stack:  # a matrix of no number may have any size
+            raise kinds.refusal("no matrices that mirror themselves")
+        half = math.prod(stack) * n * (n - 1) // 2
+        numbers = self._numbers(stored, offset, half + math.prod(stack) * n).astype(np.float64)
+        apart = self._numbers(apart_stored, apart_offset, half).astype(np.int64)
+        upper = np.triu(np.ones((n, n), bool))
+        values = np.empty(shape)
+        values[..., upper] = numbers.reshape((*stack, -1))
+        images = np.ascontiguousarray(values.swapaxes(-1, -2)).view(np.int64)[..., ~upper]
+        values.view(np.int64)[..., ~upper] = images + apart.reshape(images.shape)
+        return values
+
     def _scalar(self, kind: str, text: str) -> Any:
         import numpy as np  # noqa: PLC0415
 
         dtype = np.dtype(kind)
-        if dtype.kind not in storable.SCALAR_KINDS:
-            raise storable.refusal(f"type {kind!r:.20}")
+        if dtype.kind not in kinds.SCALAR_KINDS:
+            raise kinds.refusal(f"type {kind!r:.20}")
         [value] = np.frombuffer(bytes.fromhex(text), dtype=dtype)
         return value
 
@@ -375,20 +484,20 @@ class _Decoder:
 
     def _state(self, state: dict[str, Any]) -> dict[str, Any]:
         if any(not name.isidentifier() or name.startswith("__") for name in state):
-            raise storable.refusal("no name of an attribute")
+            raise kinds.refusal("no name of an attribute")
         return {sys.intern(name): self.node(part) for name, part in state.items()}
 
     def _value(self, name: str, state: dict[str, Any]) -> Any:
-        kind = storable.class_of(name)
-        if not storable.is_value(kind):
-            raise storable.refusal(f"{name} has no fields")
+        kind = kinds.class_of(name)
+        if not kinds.is_value(kind):
+            raise kinds.refusal(f"{name} has no fields")
         value = kind(**self._state(state))  # its own checks are made
         return self._values.setdefault(json.dumps([name, state]), value)
 
     def _object(self, name: str, state: dict[str, Any]) -> Any:
-        kind = storable.class_of(name)
-        if storable.is_value(kind):
-            raise storable.refusal(f"{name} has fields")
+        kind = kinds.class_of(name)
+        if kinds.is_value(kind):
+            raise kinds.refusal(f"{name} has fields")
         value: Any = object.__new__(kind)
         parts = self._state(state)
         if hasattr(kind, "__setstate__"):
@@ -400,5 +509,5 @@ class _Decoder:
 
 def _plain(values: list[Any]) -> list[Any]:
     if type(values) is not list or not set(map(type, values)) <= _SCALARS:
-        raise storable.refusal("no list of scalars")
+        raise kinds.refusal("no list of scalars")
     return values

@@ -1,0 +1,3 @@
+"""Models as bytes: what checkpoints hold, and `to_bytes` gives."""
+
+__all__: list[str] = []

@@ -1,0 +1,129 @@
+"""A model's bytes give it back as it was; any others are an error, never a crash."""
+
+import random
+from contextlib import suppress
+
+import pytest
+from cases import CASES, canonical
+from hypothesis import given
+from hypothesis import strategies as st
+from streams import drifting_stream
+
+from drift import _format
+from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
+from drift.errors import CheckpointError, DamagedCheckpointError
+from drift.models import LBP, Averaged, KernelClassifier, OneVsRest, Tracker, from_bytes
+
+
+def learnt(model, n=40):
+    for x, y in drifting_stream(n):
+        model.learn_one(x, y)
+    return model
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_model_goes_on_as_the_original(case):
+    model = CASES[case].model(None, 5)
+    examples = list(drifting_stream(60))
+    for x, y in examples[:35]:
+        model.learn_one(x, y)
+    data = model.to_bytes()
+    for copy in (type(model).from_bytes(data), from_bytes(data)):
+        assert type(copy) is type(model)
+        assert copy.to_bytes() == data
+        assert canonical(copy, shared=False) == canonical(model, shared=False)
+    for x, y in examples[35:]:
+        assert copy.predict_proba_one(x) == model.predict_proba_one(x)
+        copy.learn_one(x, y)
+        model.learn_one(x, y)
+    assert copy.to_bytes() == model.to_bytes()
+
+
+@given(st.data())
+def test_a_tracker_goes_on_from_any_time_by_its_bytes(data):
+    """Features come and go, are missing, constant, many; labels come late, and of new classes."""
+    late, scale = data.draw(st.booleans()), data.draw(st.sampled_from(["auto", "sparse"]))
+    n, width = data.draw(st.integers(0, 40)), data.draw(st.sampled_from([1, 3, 8, 20, 70]))
+    rng = random.Random(data.draw(st.integers(0, 99)))
+    model = Tracker(data.draw(st.sampled_from([1, 5, 70])), scale=scale, late=late)
+
+    def step(*models):
+        x = {f"f{j}": rng.choice([0.0, 1.0, rng.gauss(0, 1)]) for j in range(rng.randint(0, width))}
+        said = [one.predict_proba_one(x) for one in models]
+        y = rng.choice("ab" if rng.random() < 0.9 else "abcd")
+        if rng.random() < 0.9:
+            for one in models:
+                one.learn_one(x, y)
+        return said
+
+    for _ in range(n):
+        step(model)
+    copy = Tracker.from_bytes(model.to_bytes())
+    for _ in range(15):
+        own, others = step(model, copy)
+        assert own == others
+    assert copy.to_bytes() == model.to_bytes()
+
+
+def test_the_bytes_of_another_class_are_refused_by_name():
+    data = LBP(3).to_bytes()
+    assert type(KernelClassifier.from_bytes(data)) is LBP
+    with pytest.raises(CheckpointError, match=r"of LBP, not of Tracker: use LBP\.from_bytes"):
+        Tracker.from_bytes(data)
+    with pytest.raises(CheckpointError, match="of OneVsRest, not of LBP"):
+        LBP.from_bytes(OneVsRest(LBP(3)).to_bytes())
+
+
+def test_another_version_is_refused_by_name(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(_format, "FORMAT", _format.FORMAT + 1)
+        newer = LBP(3).to_bytes()
+    with pytest.raises(CheckpointError, match=f"the model was .* version {_format.FORMAT + 1}"):
+        LBP.from_bytes(newer)
+
+
+def test_a_checkpoint_is_none_and_none_is_a_checkpoint():
+    with pytest.raises(CheckpointError, match="it is a checkpoint"):
+        from_bytes(to_bytes(Checkpoint(LBP(3), {})))
+
+
+MODELS = [learnt(LBP(4)), learnt(Tracker(4)), learnt(OneVsRest(Averaged(LBP(4))))]
+BYTES = [model.to_bytes() for model in MODELS]
+
+
+def use(data):
+    """Build what may be forged: what is accepted may fail, but not crash the process."""
+    try:
+        model = from_bytes(data)
+    except CheckpointError:
+        return
+    with suppress(Exception):  # nonsense in the model, not in memory
+        learnt(model, 20).to_bytes()
+
+
+@given(st.data())
+def test_whatever_is_cut_or_changed_is_noticed(data):
+    whole = data.draw(st.sampled_from(BYTES))
+    at = data.draw(st.integers(0, len(whole) - 1))
+    changed = bytearray(whole)
+    changed[at] ^= data.draw(st.integers(1, 255))
+    for damaged in (whole[:at], bytes(changed), whole + whole[:1]):
+        with pytest.raises(DamagedCheckpointError):
+            from_bytes(damaged)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(st.data())
+def test_what_is_forged_is_refused_or_harmless(data):
+    """The checksum is right, as whoever forges can compute it."""
+    payload = bytearray(_format.unseal("model", data.draw(st.sampled_from(BYTES))).payload)
+    for _ in range(data.draw(st.integers(1, 3))):
+        payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(payload)) | st.just(len(payload)))
+    use(_format.seal(b"", [bytes(payload[:cut])]))
+
+
+@given(st.binary(max_size=64))
+def test_any_payload_is_refused(payload):
+    with pytest.raises(CheckpointError):
+        from_bytes(_format.seal(b"", [payload]))
