@@ -89,6 +89,8 @@ class Consume(Client):
             options.checkpoints,
             {"topic": options.topic, **_named.configuration(settings.model)},
             keep=options.keep,
+            keep_hourly=options.keep_hourly,
+            keep_daily=options.keep_daily,
             key=read_key(options.key_file, self.secrets),
             allow_pickle=options.allow_pickle,
         )

@@ -207,13 +207,12 @@ def load(path: str | PathLike[str] | ObjectPath) -> bytes:
         raise unreadable(f"cannot be read: {problem.strerror or problem}") from problem
 
 
-def is_whole(path: str | PathLike[str] | ObjectPath) -> bool:
-    """Whether there is a file, and its checksum is right."""
+def written_at(path: str | PathLike[str] | ObjectPath) -> float | None:
+    """Return when a file was written; None if there is none, or its checksum is wrong."""
     try:
-        describe(load(path))
+        return float(describe(load(path)).header["time"])
     except (CheckpointError, FileNotFoundError):
-        return False
-    return True
+        return None
 
 
 @contextmanager

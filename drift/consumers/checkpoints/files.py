@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.checkpoints.file_format import is_whole
+from drift.consumers.checkpoints.file_format import written_at
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, FencedError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.checkpoints.retention import Retention
 
 __all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in"]
 
@@ -134,13 +135,31 @@ class PartitionFolder:
         self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
         self._remove(name for old, name in listing.temporary if old < epoch)
 
-    def prune(self, keep: int) -> None:
-        """Remove what is older than so many checkpoints that are whole."""
-        found = 0
+    def prune(self, retention: Retention, known: dict[Any, float | None]) -> None:
+        """Remove the checkpoints that are not kept.
+
+        Parameters
+        ----------
+        retention
+            Which are kept.
+        known
+            When those before the last ones were written, by their file; what is missing is added.
+        """
         checkpoints = self.listing().checkpoints
-        while checkpoints and found < keep:
-            found += is_whole(self.file(*checkpoints.pop()))
-        self._remove(self.file(*which).name for which in checkpoints)
+        files = [self.file(*which) for which in checkpoints]
+        times: list[float | None] = []
+        whole = 0
+        for file in reversed(files):
+            # The last ones are looked at each time, as a disk may damage them; the others once.
+            time = written_at(file) if whole < retention.keep or file not in known else known[file]
+            known[file] = time
+            whole += time is not None
+            times.append(time)
+        kept = retention.kept(times[::-1])
+        gone = [file for i, file in enumerate(files) if i not in kept]
+        for file in gone:
+            del known[file]
+        self._remove(file.name for file in gone)
 
     def _remove(self, names: Iterable[str]) -> None:
         """Remove what is of no use any more; where that fails it is tried again next time."""
