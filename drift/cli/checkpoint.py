@@ -1,4 +1,4 @@
-"""Show, list, verify, roll back or adopt checkpoints of `drift consume`."""
+"""Show, begin, verify or roll back checkpoints."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path  # noqa: TC003 - options are read off their types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from drift._checks import counted
 from drift._options import option
+from drift.cli import _named
 from drift.cli._client import Client, read_key
 from drift.cli._command import Command
+from drift.cli._learning import Learning
+from drift.cli._progress import bar
 from drift.consumers.checkpoints.adoption import adopt, newest, stored
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, load, naming
@@ -21,16 +25,19 @@ from drift.consumers.checkpoints.rollback import id_of, plan, when
 from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.files import PartitionFolder
     from drift.consumers.checkpoints.rollback import Rollback as Plan
 
-__all__ = ["Adopt", "List", "Rollback", "Show", "Verify"]
+__all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Verify"]
 
 #: Counts that a line about a partition has.
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
+#: Lines about examples that are left out; the others are counted.
+_LINES = 10
 _warn = partial(click.echo, err=True)
+_Row = TypeVar("_Row")
 
 
 @dataclass(kw_only=True)
@@ -114,6 +121,71 @@ class Adopt(_Signed):
         for partition in chosen:
             adopt(partition, self.offset, read_key(self.key_file))
             click.echo(f"{partition.path}: goes on with {topic} as it is now")
+
+
+@dataclass(kw_only=True)
+class Init(Learning):
+    """Learn a history, and write the first checkpoint of a group, from which drift consume goes on.
+
+    The history is a table (CSV, Parquet, ARFF), whose columns are the features of the topic's
+    messages, or a file of such messages, a line each (.jsonl, .ndjson), with their labels. All else
+    is as the worker is told: give it the same --config and options.
+    """
+
+    history: Path = option("The file.")
+    target: str | None = option("Column of a table that has the labels.", None)
+    time: str | None = option("Column of a table by which rows are ordered.", None)
+    drop: tuple[str, ...] = option("Columns of a table that are no features.", ())
+    begin: str | None = option(
+        "Where the topic goes on behind the history: earliest, latest or a time, of UTC; default: "
+        "--from.",
+        None,
+        name="start",
+    )
+
+    def _run(self) -> None:
+        settings = self.settings()
+        options, folder = settings.worker, self.folder(settings)
+        model = _named.build(settings.model)
+        from drift.cli._warm import begin, history_of  # noqa: PLC0415
+        from drift.consumers.warm import refuse_learnt, warm  # noqa: PLC0415
+
+        refuse_learnt(folder, options)
+        first, identity = begin(self.begin, options, settings.kafka | settings.consumer)
+        history = history_of(self.history, self.target, self.time, self.drop)
+        left: list[str] = []
+
+        def leave_out(number: int, problem: Exception | None) -> None:
+            left.append(f"{self.history}: {number}: {problem or 'it has no label'}")
+            if len(left) <= _LINES:
+                _warn(f"left out: {left[-1]}")
+
+        with bar(len(history)) as advance:
+            checkpoint = warm(
+                model,
+                folder,
+                options,
+                _advancing(history, advance),
+                first,
+                codec=settings.codec,
+                identity=identity,
+                left_out=leave_out,
+            )
+        counts = checkpoint.metrics
+        begins = ", ".join(f"{topic}:{n} at {at:,}" for (topic, n), at in sorted(first.items()))
+        click.echo(
+            f"{folder.folder((options.topic, options.partition))}: {checkpoint.id} has learnt "
+            f"{counted(counts['examples'], 'example')}, {len(left):,} left out; error "
+            f"{counts['mistakes'] / counts['examples']:.1%}, of the last "
+            f"{len(counts['recent']):,} {_error({'metrics': counts}):.1%}"
+        )
+        click.echo(f"drift consume goes on with {begins}")
+
+
+def _advancing(rows: Iterable[_Row], advance: Callable[[], None]) -> Iterator[_Row]:
+    for row in rows:
+        yield row
+        advance()
 
 
 @dataclass(kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import moment
 from drift.consumers.checkpoints.adoption import check_key, stored
 from drift.consumers.checkpoints.file_format import Description, seal
 from drift.consumers.checkpoints.journal import order_line
@@ -90,12 +91,11 @@ def _time(text: str) -> datetime | None:
     if dash and epoch.isdigit() and sequence.isdigit():
         return None
     try:
-        found = datetime.fromisoformat(text)
+        return moment(text)
     except ValueError:
         raise ParameterError(
             f"{text!r} is neither a time, as 2026-11-20T08:00, nor the id of a checkpoint, as 3-17"
         ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,36 @@ class Reader:
         found = self._consumer.end_offsets([self._place(number) for number in self.partitions])
         return {place.partition: offset for place, offset in found.items()}
 
+    def starts(self, start: str | float) -> dict[int, int]:
+        """Return the offset of each partition where learning is to begin.
+
+        Parameters
+        ----------
+        start
+            ``"earliest"``, ``"latest"``, or seconds since 1970: at the first message of that time
+            or later, or at the end where there is none.
+        """
+        if start == "earliest":
+            return self.begins()
+        ends = self.ends()
+        if isinstance(start, str):
+            return ends
+        asked = {self._place(number): int(1000 * start) for number in self.partitions}
+        found = self._consumer.offsets_for_times(asked)
+        first = {place.partition: one.offset for place, one in found.items() if one is not None}
+        return ends | first
+
+    def identity(self) -> dict[str, str]:
+        """What tells the topic from others of its name, as far as the broker has said it."""
+        return consumer.identity(self._consumer, [self.topic])
+
+    def committed(self) -> dict[int, int]:
+        """Return what the group among its options has committed, by partition; empty if nothing."""
+        found = {
+            number: self._consumer.committed(self._place(number)) for number in self.partitions
+        }
+        return {number: offset for number, offset in found.items() if offset is not None}
+
     def begins(self) -> dict[int, int]:
         """Return the offset of the first message of each partition."""
         found = self._consumer.beginning_offsets(
