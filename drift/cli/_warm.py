@@ -91,9 +91,10 @@ def begin(
         with Reader(topic, {**reading, "group_id": options.group}) as reader:
             reader.require()
             if committed := reader.committed():
+                upto = ", ".join(f"{topic}:{n} up to {at}" for n, at in committed.items())
                 raise ConsumerError(
-                    f"{topic} has been learnt by {options.group}, up to {committed}: a history is "
-                    "learnt before anything else, give another group"
+                    f"{options.group} has learnt {upto}: a history is learnt before anything else, "
+                    "give another group"
                 )
             found = reader.starts(wanted)
             known = {
