@@ -63,17 +63,26 @@ def folder(**model):
     return CheckpointFolder("c", {"topic": "t", **configuration(table)})
 
 
-def learn(broker, count):
-    """Have a worker learn up to so many messages, and save."""
-    one = Worker(
+def worker(broker, **more):
+    return Worker(
         RBP(9, seed=1),
         folder(),
         broker.client_args,
-        WorkerOptions(topic="t", group="g", start="earliest"),
+        WorkerOptions(topic="t", group="g", start="earliest", **more),
         codec=CODEC,
         consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
     )
+
+
+def step(one, count):
+    """Step a worker until it has learnt up to so many messages."""
     until(one, lambda: one._learner and sum(one._learner.offsets.values()) == count)
+
+
+def learn(broker, count):
+    """Have a worker learn up to so many messages, and save."""
+    one = worker(broker)
+    step(one, count)
     close(one)
 
 
@@ -274,6 +283,32 @@ def test_it_asks_before_and_takes_times(drift):
     shown = back(drift, "--to", before[-1]["id"], input="y\n")
     assert shown.exit_code == 0
     assert "is the newest, start the workers" in shown.output
+
+
+def test_a_worker_that_was_frozen_goes_on_from_what_was_rolled_back(drift, broker):
+    one = worker(broker, checkpoint_seconds=10**6)
+    produce(broker, "t", map(message, range(10)), 0)
+    step(one, 10)
+    one._save_new()
+    target = folder().newest(KEY).id
+    produce(broker, "t", map(message, range(10, 15)), 0)
+    step(one, 15)
+    one._save_new()
+    produce(broker, "t", map(message, range(15, 20)), 0)
+    step(one, 20)  # of which there is no checkpoint yet
+    assert back(drift, "--to", target, "--yes").exit_code == 0
+    one._save_new()
+    assert one._learner is None
+    assert entries(drift)[0]["restores"] == target
+    step(one, 20)
+    close(one)
+    newest = folder().newest(KEY)
+    assert newest.metrics["examples"] == 20
+    with topics.Reader("t", broker.client_args) as reader:
+        logs = {("t", 0): list(reader.read(reader.ends()))}
+    runs = read_order(folder().folder(KEY), newest.id)
+    learner, _ = relearn(RBP(9, seed=1), logs, runs, one.options, CODEC)
+    assert encode(learner.model) == encode(newest.model)
 
 
 def test_it_is_refused_while_workers_are_in_the_group(drift, learnt, monkeypatch):
