@@ -212,6 +212,29 @@ def test_the_last_one_of_an_hour_and_of_a_day_is_kept_by_whoever_writes(root, mo
     assert [int(name[11:19]) for name in kept] == [5, 6, 8, 9]
 
 
+def test_what_cannot_be_read_now_is_not_removed(root, monkeypatch, caplog):
+    rule = {"keep": 1, "keep_hourly": 2, "keep_daily": 0}
+    folder = CheckpointFolder(root, **rule)
+    at_times(monkeypatch, 10, 3700, 3800, 3900)
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20):
+        save(folder, epoch, n)
+    first = folder._files(TP).file(1, 1)
+
+    def away(path):
+        if path == first:
+            raise CheckpointError("cannot be read: timed out") from OSError("timed out")
+        return load(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("drift.consumers.checkpoints.file_format.load", away)
+        save(CheckpointFolder(root, **rule), epoch, 30)
+    assert [s for _, s in folder._files(TP).listing().checkpoints] == [1, 2, 3]
+    assert "timed out: no older checkpoint is removed" in caplog.text
+    save(CheckpointFolder(root, **rule), epoch, 40)
+    assert [s for _, s in folder._files(TP).listing().checkpoints] == [1, 4]
+
+
 def test_a_damaged_one_is_kept_for_no_hour(root, monkeypatch):
     folder = CheckpointFolder(root, keep=1, keep_hourly=9, keep_daily=0)
     at_times(monkeypatch, 10, 20, 3700)

@@ -208,10 +208,20 @@ def load(path: str | PathLike[str] | ObjectPath) -> bytes:
 
 
 def written_at(path: str | PathLike[str] | ObjectPath) -> float | None:
-    """Return when a file was written; None if there is none, or its checksum is wrong."""
+    """Return when a file was written; None if there is none, or it is damaged.
+
+    Raises
+    ------
+    CheckpointError
+        If it cannot be read now.
+    """
     try:
-        return float(describe(load(path)).header["time"])
-    except (CheckpointError, FileNotFoundError):
+        data = load(path)
+    except (DamagedCheckpointError, FileNotFoundError):
+        return None
+    try:
+        return float(describe(data).header["time"])
+    except CheckpointError:
         return None
 
 

@@ -14,6 +14,7 @@ S3-compatible store have the same names, each behind that of the folder.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from contextlib import contextmanager, suppress
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.retention import Retention
 
 __all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in"]
+
+log = logging.getLogger("drift.consumers")
 
 #: Bytes after which another file goes on with the order, and those that are kept in all. Each claim
 #: begins a file, most of them small: their number has a bound of its own, so that it can be listed.
@@ -145,16 +148,18 @@ class PartitionFolder:
         known
             When those before the last ones were written, by their file; what is missing is added.
         """
-        checkpoints = self.listing().checkpoints
-        files = [self.file(*which) for which in checkpoints]
+        files = [self.file(*which) for which in self.listing().checkpoints]
         times: list[float | None] = []
-        whole = 0
         for file in reversed(files):
             # The last ones are looked at each time, as a disk may damage them; the others once.
-            time = written_at(file) if whole < retention.keep or file not in known else known[file]
-            known[file] = time
-            whole += time is not None
-            times.append(time)
+            is_last = len(times) - times.count(None) < retention.keep
+            if is_last or file not in known:
+                try:
+                    known[file] = written_at(file)
+                except CheckpointError as problem:  # it may be the only one of its day
+                    log.warning("%s: %s: no older checkpoint is removed", self.path, problem)
+                    return
+            times.append(known[file])
         kept = retention.kept(times[::-1])
         gone = [file for i, file in enumerate(files) if i not in kept]
         for file in gone:

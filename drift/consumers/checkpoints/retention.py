@@ -41,7 +41,7 @@ class Retention:
     [2, 4]
     """
 
-    keep: int = option("Checkpoints kept.", 3, least=1)
+    keep: int = option("Last checkpoints kept.", 3, least=1)
     keep_hourly: int = option("Hours of which the last checkpoint is kept.", 24, least=0)
     keep_daily: int = option("Days of which the last checkpoint is kept.", 30, least=0)
 
