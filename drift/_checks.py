@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ __all__ = [
     "counted",
     "in_order",
     "is_text",
+    "moment",
     "suggest",
     "weight_of",
 ]
@@ -58,6 +60,23 @@ def suggest(name: object, known: Iterable[str]) -> str:
         return f"did you mean {by_case[near[0]]!r}?"
     more = [*known[:20], *(["..."] if len(known) > 20 else [])]
     return f"choose among {', '.join(more)}"
+
+
+def moment(text: str) -> datetime:
+    """Return the time that a text names in ISO's form, of UTC where it does not say otherwise.
+
+    Raises
+    ------
+    ValueError
+        If it names none.
+
+    Examples
+    --------
+    >>> moment("2026-11-20T08:00").isoformat()
+    '2026-11-20T08:00:00+00:00'
+    """
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def check_address(name: str, address: str, more: str = "") -> None:

@@ -15,6 +15,7 @@ from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import Codec, JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.consumers.options import WorkerOptions
@@ -32,7 +33,7 @@ _TABLES = ("model", "worker", "labels", "codec", "kafka", "consumer", "producer"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConsumeOptions(WorkerOptions):
+class ConsumeOptions(Retention, WorkerOptions):
     """What `drift consume` is told of its worker: by the file and on the command line.
 
     In the file, what labels of their own topic need is in ``[labels]``, all else in ``[worker]``.
@@ -41,12 +42,15 @@ class ConsumeOptions(WorkerOptions):
     checkpoints: str = option(
         "Folder of the checkpoints, shared by the group's workers, or s3://bucket/prefix."
     )
-    keep: int = option("Checkpoints kept.", 3, least=1)
     metrics_port: int = option("Port for Prometheus; 0 for none.", 0, least=0, most=65535)
     metrics_address: str = option("Address for Prometheus.", "127.0.0.1")
     key_file: str | None = option("File of the key that signs checkpoints.", None)
     allow_pickle: bool = option("Allow pickle, for models that are not drift's.", default=False)
     log_json: bool = option("Log JSON objects.", default=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be, of these as well."""
+        WorkerOptions.__post_init__(self)
 
 
 class Settings(NamedTuple):

@@ -1,33 +1,43 @@
-"""Show, verify or adopt checkpoints of `drift consume`."""
+"""Show, begin, verify or roll back checkpoints."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path  # noqa: TC003 - options are read off their types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from drift._checks import counted
 from drift._options import option
-from drift.cli._client import read_key
+from drift.cli import _named
+from drift.cli._client import Client, read_key
 from drift.cli._command import Command
-from drift.consumers.checkpoints.adoption import adopt, newest
+from drift.cli._learning import Learning
+from drift.cli._progress import bar
+from drift.consumers.checkpoints.adoption import adopt, newest, stored
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, load, naming
 from drift.consumers.checkpoints.objects import place
-from drift.errors import ParameterError
+from drift.consumers.checkpoints.rollback import id_of, plan, when
+from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["Adopt", "Show", "Verify"]
+    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.rollback import Rollback as Plan
+
+__all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Verify"]
 
 #: Counts that a line about a partition has.
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
+#: Lines about examples that are left out; the others are counted.
+_LINES = 10
 _warn = partial(click.echo, err=True)
+_Row = TypeVar("_Row")
 
 
 @dataclass(kw_only=True)
@@ -48,6 +58,19 @@ class Show(Command):
             with naming(self.file):
                 description = describe(load(self.file))
             click.echo(_described(description))
+
+
+@dataclass(kw_only=True)
+class List(Command):
+    """List the checkpoints of a model, the newest first: those that it can be rolled back to."""
+
+    folder: str = option("The checkpoints, or those of one model.", argument=True)
+    json: bool = option("Print an object of JSON a line.", default=False)
+
+    def _run(self) -> None:
+        for partition, _ in newest(place(self.folder), _warn):
+            for one in stored(partition, _warn):
+                click.echo(json.dumps(_entry(partition, one)) if self.json else _listed(one.header))
 
 
 @dataclass(kw_only=True)
@@ -87,9 +110,10 @@ class Adopt(_Signed):
     def _run(self) -> None:
         found = dict(newest(place(self.folder), _warn))
         for partition, header in found.items():
-            offsets = ", ".join(f"{name}:{n} at {at}" for name, n, at in header["offsets"])
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
-            click.echo(f"{partition.path}: {offsets}, learnt from {known or 'no known topic'}")
+            click.echo(
+                f"{partition.path}: {_offsets(header)}, learnt from {known or 'no known topic'}"
+            )
         topic = self.topic or click.prompt("Name of the topic that these are to go on with")
         chosen = [one for one, h in found.items() if topic in {name for name, *_ in h["offsets"]}]
         if not chosen:
@@ -99,25 +123,185 @@ class Adopt(_Signed):
             click.echo(f"{partition.path}: goes on with {topic} as it is now")
 
 
-def _line(header: Mapping[str, Any]) -> str:
+@dataclass(kw_only=True)
+class Init(Learning):
+    """Learn a history, and write the first checkpoint of a group, from which drift consume goes on.
+
+    The history is a table (CSV, Parquet, ARFF), whose columns are the features of the topic's
+    messages, or a file of such messages, a line each (.jsonl, .ndjson), with their labels. All else
+    is as the worker is told: give it the same --config and options.
+    """
+
+    history: Path = option("The file.")
+    target: str | None = option("Column of a table that has the labels.", None)
+    time: str | None = option("Column of a table by which rows are ordered.", None)
+    drop: tuple[str, ...] = option("Columns of a table that are no features.", ())
+    begin: str | None = option(
+        "Where the topic goes on behind the history: earliest, latest or a time, of UTC; default: "
+        "--from.",
+        None,
+        name="start",
+    )
+
+    def _run(self) -> None:
+        settings = self.settings()
+        options, folder = settings.worker, self.folder(settings)
+        model = _named.build(settings.model)
+        from drift.cli._warm import begin, history_of  # noqa: PLC0415
+        from drift.consumers.warm import refuse_learnt, warm  # noqa: PLC0415
+
+        refuse_learnt(folder, options)
+        first, identity = begin(self.begin, options, settings.kafka | settings.consumer)
+        history = history_of(self.history, self.target, self.time, self.drop)
+        left: list[str] = []
+
+        def leave_out(number: int, problem: Exception | None) -> None:
+            left.append(f"{self.history}: {number}: {problem or 'it has no label'}")
+            if len(left) <= _LINES:
+                _warn(f"left out: {left[-1]}")
+
+        with bar(len(history)) as advance:
+            checkpoint = warm(
+                model,
+                folder,
+                options,
+                _advancing(history, advance),
+                first,
+                codec=settings.codec,
+                identity=identity,
+                left_out=leave_out,
+            )
+        counts = checkpoint.metrics
+        begins = ", ".join(f"{topic}:{n} at {at:,}" for (topic, n), at in sorted(first.items()))
+        click.echo(
+            f"{folder.folder((options.topic, options.partition))}: {checkpoint.id} has learnt "
+            f"{counted(counts['examples'], 'example')}, {len(left):,} left out; error "
+            f"{counts['mistakes'] / counts['examples']:.1%}, of the last "
+            f"{len(counts['recent']):,} {_error({'metrics': counts}):.1%}"
+        )
+        click.echo(f"drift consume goes on with {begins}")
+
+
+def _advancing(rows: Iterable[_Row], advance: Callable[[], None]) -> Iterator[_Row]:
+    for row in rows:
+        yield row
+        advance()
+
+
+@dataclass(kw_only=True)
+class Rollback(_Signed, Client):
+    """Have a model go back to an earlier checkpoint, which is written once more as the newest.
+
+    What came since is learnt again, or with --keep-offsets is not. It says which before it does so.
+    Stop the group's workers first, those that stand by, too.
+    """
+
+    folder: str = option("The checkpoints, or those of one model.", argument=True)
+    to: str = option("The checkpoint's id, or a time, of UTC: the last one written by then.")
+    keep_offsets: bool = option("Go on where the newest does: with the old model.", default=False)
+    group: str | None = option("The workers' group; default: the one in the checkpoint.", None)
+    yes: bool = option("Do not ask.", default=False)
+
+    def _run(self) -> None:
+        key = read_key(self.key_file)
+        models = [partition for partition, _ in newest(place(self.folder))]
+        if len(models) > 1:
+            names = ", ".join(str(one.path) for one in models)
+            raise ParameterError(f"{self.folder} has several models, give one of {names}")
+        rollback = plan(models[0], self.to, keep_offsets=self.keep_offsets, warn=_warn)
+        rollback.check(key)
+        for line in rollback.lines():
+            click.echo(line)
+        group = self.group or rollback.newest.header["identity"].get("group")
+        if group is None:
+            raise ParameterError("the checkpoint does not name its group: give it by --group")
+        reading, _ = self.clients()
+        _refuse_members(group, reading)
+        for line in [] if self.keep_offsets else _gone(rollback, reading):
+            click.echo(line)
+        if not self.yes and not click.confirm("Roll back?"):
+            click.echo("nothing was changed")
+            return
+        _refuse_members(group, reading)
+        written = rollback.write(key)
+        click.echo(f"{models[0].path}: {written} is the newest, start the workers")
+
+
+def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
+    from drift.consumers.client import topics  # noqa: PLC0415
+
+    if found := topics.members(group, options):
+        raise ConsumerError(
+            f"{', '.join(found)} in the group {group}: stop its workers first. Who was killed, or "
+            "has a name in the group, is a member until its session_timeout_ms is over"
+        )
+
+
+def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each partition that has lost what is to be learnt again."""
+    from drift.consumers.client.topics import Reader  # noqa: PLC0415
+
+    offsets = rollback.offsets()
+    for topic in dict.fromkeys(topic for topic, _ in offsets):
+        with Reader(topic, options) as reader:
+            first = reader.begins()
+        for (of, number), (before, _) in offsets.items():
+            begin = first.get(number, 0)
+            if of == topic and before is not None and begin > before:
+                yield (
+                    f"  {topic}:{number} begins at {begin} by now: {begin - before:,} messages are "
+                    "gone, and workers stop there unless on_gap = 'skip'"
+                )
+
+
+def _entry(partition: PartitionFolder, one: Description) -> dict[str, Any]:
+    header = one.header
+    return {
+        "folder": str(partition.path),
+        "id": id_of(header),
+        "time": when(header).isoformat(),
+        "offsets": header["offsets"],
+        "examples": header["metrics"].get("examples"),
+        "error": _error(header),
+        "restores": header.get("restores"),
+    }
+
+
+def _error(header: Mapping[str, Any]) -> float | None:
+    """Return the share of mistakes in the last examples."""
+    recent = header["metrics"].get("recent")
+    return recent.count("1") / len(recent) if isinstance(recent, str) and recent else None
+
+
+def _listed(header: Mapping[str, Any]) -> str:
+    error, restores = _error(header), header.get("restores")
+    parts = [
+        id_of(header),
+        str(when(header)),
+        _counted(header, ("examples",)),
+        "" if error is None else f"error {error:.1%}",
+        _offsets(header),
+        f"rolled back to {restores}" if restores else "",
+    ]
+    return "  ".join(filter(None, parts))
+
+
+def _offsets(header: Mapping[str, Any]) -> str:
+    return ", ".join(f"{topic}:{n} at {offset}" for topic, n, offset in header["offsets"])
+
+
+def _counted(header: Mapping[str, Any], names: tuple[str, ...]) -> str:
     counts = header["metrics"]
     return "  ".join(
-        [
-            ", ".join(f"{topic}:{n} at {offset}" for topic, n, offset in header["offsets"]),
-            f"{header['epoch']}-{header['sequence']}",
-            _when(header),
-            header["model"],
-            *(
-                f"{name.replace('_', ' ')} {counts[name]:,}"
-                for name in _SHOWN
-                if type(counts.get(name)) is int
-            ),
-        ]
+        f"{name.replace('_', ' ')} {counts[name]:,}"
+        for name in names
+        if type(counts.get(name)) is int
     )
 
 
-def _when(header: Mapping[str, Any]) -> str:
-    return datetime.fromtimestamp(header["time"], UTC).isoformat(sep=" ", timespec="seconds")
+def _line(header: Mapping[str, Any]) -> str:
+    parts = [_offsets(header), id_of(header), str(when(header)), header["model"]]
+    return "  ".join(filter(None, [*parts, _counted(header, _SHOWN)]))
 
 
 def _described(description: Description) -> str:
@@ -127,8 +311,8 @@ def _described(description: Description) -> str:
     lines = [
         f"format   version {description.version}, model as {header['payload']}, {size}{signed}",
         f"model    {header['model']}",
-        f"id       {header['epoch']}-{header['sequence']}",
-        f"time     {_when(header)}",
+        f"id       {id_of(header)}",
+        f"time     {when(header)}",
         "offsets",
         *(f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"]),
     ]

@@ -8,12 +8,12 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drift._options import option
-from drift.cli import _named, _settings
-from drift.cli._client import Client, read_key
+from drift.cli import _named
+from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 
 if TYPE_CHECKING:
+    from drift.cli._settings import Settings
     from drift.consumers import Worker
 
 __all__ = ["Consume"]
@@ -22,7 +22,7 @@ log = logging.getLogger("drift.consumers")
 
 
 @dataclass(kw_only=True)
-class Consume(Client):
+class Consume(Learning):
     """Learn from a topic, each example exactly once, until SIGTERM or Ctrl-C.
 
     One worker of a group learns all partitions with one model. Start more of the same command to
@@ -34,27 +34,8 @@ class Consume(Client):
     DRIFT_KAFKA_SASL_PLAIN_PASSWORD.
     """
 
-    shared = _settings.ConsumeOptions
-
-    model: str | None = option(
-        "Tracker, 'RBP(budget=500)', or module:function for your own; default: the one in the "
-        "checkpoints, or Tracker.",
-        None,
-    )
-    budget: int | None = option("Budget of the model.", None)
-    kernel: str | None = option("Kernel of the model: 'Polynomial(degree=4)'.", None)
-    seed: int | None = option("Seed of the model.", None)
-
     def _run(self) -> None:
-        model = {
-            "class": self.model,
-            "budget": self.budget,
-            "kernel": self.kernel,
-            "seed": self.seed,
-        }
-        settings = _settings.read(
-            self.config, os.environ, self.given, model, self.bootstrap, self.secrets
-        )
+        settings = self.settings()
         options = settings.worker
         from drift.consumers.exporter import Exporter  # noqa: PLC0415
 
@@ -75,8 +56,8 @@ class Consume(Client):
                 worker.run()
             log.info("stopped")
 
-    def _worker(self, settings: _settings.Settings) -> Worker:
-        from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
+    def _worker(self, settings: Settings) -> Worker:
+        from drift.consumers import Worker  # noqa: PLC0415
 
         options = settings.worker
         if options.allow_pickle and options.key_file is None:
@@ -85,16 +66,9 @@ class Consume(Client):
                 "give a --key-file",
                 options.checkpoints,
             )
-        folder = CheckpointFolder(
-            options.checkpoints,
-            {"topic": options.topic, **_named.configuration(settings.model)},
-            keep=options.keep,
-            key=read_key(options.key_file, self.secrets),
-            allow_pickle=options.allow_pickle,
-        )
         return Worker(
             _named.build(settings.model),
-            folder,
+            self.folder(settings),
             settings.kafka,
             options,
             codec=settings.codec,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path  # noqa: TC003 - options are read off their types
@@ -14,6 +13,7 @@ import click
 from drift._checks import counted
 from drift._options import option
 from drift.cli._client import Client, send_all
+from drift.cli._progress import bar
 from drift.consumers.records import Outgoing
 from drift.errors import ConsumerError
 
@@ -66,7 +66,7 @@ class Produce(Client):
             ends = reader.ends()
             _refuse_others(reader, ends, stream)
         before, started = sum(ends.values()), time.monotonic()
-        with _bar(stream.n_samples, before) as advance:
+        with bar(stream.n_samples, before) as advance:
             rows = paced(rest(stream, self.topic, ends), self.rate)
             confirmed = send_all(rows, sending, advance)
         click.echo(
@@ -131,19 +131,3 @@ def rest(stream: ShiftingStream, topic: str, ends: Mapping[int, int]) -> Iterato
         turn, number = divmod(row, len(ends))
         if turn >= ends[number]:
             yield Outgoing(topic, None, value, [], number)
-
-
-@contextmanager
-def _bar(total: int, before: int) -> Iterator[Callable[[], None]]:
-    from rich import progress as bars  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-
-    columns = (
-        bars.MofNCompleteColumn(),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(show_speed=True),
-        bars.TimeRemainingColumn(),
-    )
-    with bars.Progress(*columns, console=Console(stderr=True)) as shown:
-        task = shown.add_task("", total=total, completed=before)
-        yield lambda: shown.advance(task)

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CHECKPOINT_POINTS", "CLAIM_POINTS", "install", "reached", "remove"]
+__all__ = [
+    "CHECKPOINT_POINTS",
+    "CLAIM_POINTS",
+    "ROLLBACK_POINTS",
+    "install",
+    "reached",
+    "remove",
+]
 
 #: The steps of `CheckpointFolder.claim`, in their order.
 CLAIM_POINTS = ("claim.checked", "claim.created", "claim.loaded", "claim.cleaned")
@@ -32,6 +39,14 @@ CHECKPOINT_POINTS = (
     "checkpoint.renamed",
     "checkpoint.recorded",
     "checkpoint.pruned",
+)
+
+#: The steps of `drift.consumers.checkpoints.rollback.Rollback.write`, about those of a checkpoint.
+ROLLBACK_POINTS = (
+    "rollback.checked",
+    "rollback.claimed",
+    *CHECKPOINT_POINTS[2:8],
+    "rollback.written",
 )
 
 _handlers: dict[str, Callable[[], None]] = {}

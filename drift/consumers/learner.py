@@ -197,6 +197,11 @@ class Learner:
         reached("message.taken")
         return answer
 
+    def learn_history(self, example: Example) -> None:
+        """Predict and learn an example that is in no log."""
+        predicted = self.model.predict_one(example.features)
+        self._learn_by(example.features, example.label, example.weight, predicted)
+
     def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
         self.offsets[place] = offset

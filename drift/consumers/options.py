@@ -12,9 +12,10 @@ from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
+    from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
 
-__all__ = ["WorkerOptions", "check_codec", "check_model"]
+__all__ = ["WorkerOptions", "check_codec", "check_model", "prepared"]
 
 #: Options of labels that come later on which it depends what is learnt.
 _SETTINGS = (
@@ -166,6 +167,39 @@ def check_model(model: Any, codec: Codec) -> None:
         raise ParameterError(
             f"{type(model).__name__} learns without weights: leave weight out of the codec"
         )
+
+
+def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec: Codec) -> Any:
+    """Return the model as it is to learn, after a look at all that would be refused later.
+
+    Parameters
+    ----------
+    model
+        As it was given; where labels have a topic of their own a `Tracker` that does not say
+        whether they come late gets ``late=True``.
+    folder
+        Where it is to be stored; where labels have a topic of their own its configuration gets the
+        options on which it depends what is learnt.
+    options
+        The worker's.
+    codec
+        The worker's.
+
+    Raises
+    ------
+    ParameterError
+        If the model is no classifier, or the codec reads no labels.
+    CheckpointError
+        If the model cannot be stored.
+    """
+    check_model(model, codec)
+    if options.labels:
+        check_codec(codec, options.silence)
+        folder.configuration = {**(folder.configuration or {}), **options.settings()}
+        if getattr(model, "late", False) is None:
+            model = model.clone({"late": True})
+    folder.check(model)
+    return model
 
 
 def check_codec(codec: Codec, silence: object | None = None) -> None:

@@ -20,7 +20,7 @@ from drift.consumers.crash_points import reached
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
-from drift.consumers.options import check_codec, check_model
+from drift.consumers.options import prepared
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap
 from drift.errors import CheckpointError, FencedError, UnavailableError
@@ -125,14 +125,7 @@ class Worker:
         producer: Mapping[str, Any] | None = None,
     ) -> None:
         self.codec = JsonCodec() if codec is None else codec
-        check_model(model, self.codec)
-        if options.labels:
-            check_codec(self.codec, options.silence)
-            folder.configuration = {**(folder.configuration or {}), **options.settings()}
-            if getattr(model, "late", False) is None:
-                model = model.clone({"late": True})
-        folder.check(model)
-        self.model = model
+        self.model = prepared(model, folder, options, self.codec)
         self.folder = folder
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options

@@ -19,11 +19,10 @@ from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
 from drift.consumers.checkpoints import files
-from drift.consumers.checkpoints.checkpoint import from_bytes
+from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes
 from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.journal import read_order
-from drift.models._state.codec import encode
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -32,8 +31,11 @@ from drift.errors import (
     ParameterError,
 )
 from drift.models import LBP, Tracker
+from drift.models._state.codec import encode
 
 TP = ("news", 0)
+#: No checkpoint is kept for its hour: a test may run as one ends.
+LAST = {"keep_hourly": 0, "keep_daily": 0}
 POINTS = [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS]
 
 
@@ -55,7 +57,7 @@ def root(request, tmp_path):
 
 @pytest.fixture
 def folder(root):
-    return CheckpointFolder(root, {"budget": 5})
+    return CheckpointFolder(root, {"budget": 5}, **LAST)
 
 
 @pytest.fixture
@@ -129,7 +131,7 @@ def test_epochs_go_on_from_a_checkpoint_that_is_all_there_is(folder):
 
 
 def test_the_last_ones_are_kept_and_nothing_else_piles_up(root):
-    folder = CheckpointFolder(root, keep=2)
+    folder = CheckpointFolder(root, keep=2, **LAST)
     for _ in range(5):
         epoch, _ = folder.claim(TP)
         for n in (1, 2, 3):
@@ -184,10 +186,67 @@ def test_topics_have_folders_of_their_own(local):
     assert len({local.folder(tp) for tp in pairs}) == len(pairs)
 
 
-@pytest.mark.parametrize("keep", [0, -1, 1.5, True])
-def test_keep_is_checked(tmp_path, keep):
-    with pytest.raises(ParameterError, match="keep must be"):
-        CheckpointFolder(tmp_path, keep=keep)
+@pytest.mark.parametrize(
+    ("name", "value"), [("keep", 0), ("keep", 1.5), ("keep", True), ("keep_hourly", -1)]
+)
+def test_keep_is_checked(tmp_path, name, value):
+    with pytest.raises(ParameterError, match=f"{name} must be"):
+        CheckpointFolder(tmp_path, **{name: value})
+
+
+def at_times(monkeypatch, *seconds):
+    """Have checkpoints be written at these times."""
+    times = iter(seconds)
+
+    def timed(*given, **more):
+        return Checkpoint(*given, time=next(times), **more)
+
+    monkeypatch.setattr("drift.consumers.checkpoints.folder.Checkpoint", timed)
+
+
+def test_the_last_one_of_an_hour_and_of_a_day_is_kept_by_whoever_writes(root, monkeypatch):
+    hours = [0, 0.5, 0.9, 1.1, 2.5, 25, 26, 26.5, 26.9]
+    at_times(monkeypatch, *(3600 * hour for hour in hours))
+    for n in range(9):  # each by a process that did not write the one before
+        folder = CheckpointFolder(root, keep=2, keep_hourly=3, keep_daily=2)
+        save(folder, folder.claim(TP).epoch, n)
+    kept = [n for n in names(folder) if n.startswith("checkpoint-")]
+    # The last ones, the last of hours 2, 25 and 26, and the last of each day.
+    assert [int(name[11:19]) for name in kept] == [5, 6, 8, 9]
+
+
+def test_what_cannot_be_read_now_is_not_removed(root, monkeypatch, caplog):
+    rule = {"keep": 1, "keep_hourly": 2, "keep_daily": 0}
+    folder = CheckpointFolder(root, **rule)
+    at_times(monkeypatch, 10, 3700, 3800, 3900)
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20):
+        save(folder, epoch, n)
+    first = folder._files(TP).file(1, 1)
+
+    def away(path):
+        if path == first:
+            raise CheckpointError("cannot be read: timed out") from OSError("timed out")
+        return load(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("drift.consumers.checkpoints.file_format.load", away)
+        save(CheckpointFolder(root, **rule), epoch, 30)
+    assert [s for _, s in folder._files(TP).listing().checkpoints] == [1, 2, 3]
+    assert "timed out: no older checkpoint is removed" in caplog.text
+    save(CheckpointFolder(root, **rule), epoch, 40)
+    assert [s for _, s in folder._files(TP).listing().checkpoints] == [1, 4]
+
+
+def test_a_damaged_one_is_kept_for_no_hour(root, monkeypatch):
+    folder = CheckpointFolder(root, keep=1, keep_hourly=9, keep_daily=0)
+    at_times(monkeypatch, 10, 20, 3700)
+    epoch, _ = folder.claim(TP)
+    for n in (10, 20):
+        save(folder, epoch, n)
+    damage(folder, -1, lambda data: data[:-1])
+    save(CheckpointFolder(root, keep=1, keep_hourly=9, keep_daily=0), epoch, 30)
+    assert [s for _, s in folder._files(TP).listing().checkpoints] == [3]
 
 
 def test_a_checkpoint_in_another_partitions_folder_is_refused(local):

@@ -1,5 +1,6 @@
 """drift's test tools on a real broker, and the script that starts one."""
 
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ pytest.importorskip("kafka")
 
 import kafka
 
+from drift.consumers.client.topics import Reader, members
 from drift.consumers.client.workarounds import join_again
 from drift.consumers.worker import Worker
 
@@ -220,3 +222,32 @@ def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_
     one = make(tmp_path, **{"cleanup.policy": "compact"})
     with pytest.raises(ConsumerError, match=rf"{topics[0]} is compacted"):
         run(one)
+
+
+def test_who_is_in_a_group_is_known(kafka_address, kafka_topic, member):
+    options = {"bootstrap_servers": kafka_address}
+    assert members(kafka_topic, options) == []
+    given = {**options, "group_id": kafka_topic, "group_instance_id": "worker-1"}
+    one = member(given, kafka_topic)
+    end = time.monotonic() + 60
+    while not one.assignment.states:
+        assert time.monotonic() < end
+        list(one.poll(0.2))
+    [found] = members(kafka_topic, options)
+    assert re.fullmatch(r"worker-1 at [\d.:a-f]+", found)
+
+
+def test_a_log_begins_at_a_time(kafka_address, kafka_topic):
+    producer = kafka.KafkaProducer(bootstrap_servers=kafka_address)
+    for second in (10, 20, 20, 30):
+        producer.send(kafka_topic, b"{}", partition=0, timestamp_ms=1000 * second)
+    producer.flush()
+    producer.close()
+    options = {"bootstrap_servers": kafka_address, "group_id": kafka_topic}
+    with Reader(kafka_topic, options) as reader:
+        starts = [reader.starts(start)[0] for start in (10, 10.001, 20, 30, 31)]
+        assert starts == [0, 1, 1, 3, 4]
+        assert reader.starts("earliest") == {0: 0, 1: 0}
+        assert reader.starts("latest") == reader.ends() == {0: 4, 1: 0}
+        assert reader.committed() == {}
+        assert reader.identity().keys() == {"topic_id", "cluster_id"}

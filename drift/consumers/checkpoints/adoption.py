@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["adopt", "newest"]
+__all__ = ["adopt", "check_key", "newest", "stored"]
 
 
 def newest(
@@ -48,28 +48,57 @@ def newest(
         raise CheckpointError(f"{folder} has no checkpoint: give the folder of --checkpoints")
     damaged = []
     for partition in known:
-        found, problems = _newest(partition)
-        for line in problems:
-            warn(line)
+        found = next(stored(partition, warn), None)
         if found is None:
             damaged.append(f"{partition.path}: no checkpoint can be used")
         else:
-            yield partition, found[1].header
+            yield partition, found.header
     if damaged:
         raise CheckpointError("; ".join(damaged))
 
 
-def _newest(partition: PartitionFolder) -> tuple[tuple[AnyPath, Description] | None, list[str]]:
-    """Return the newest file that is whole with what is in it, and why newer ones are not."""
-    problems: list[str] = []
+def stored(
+    partition: PartitionFolder, warn: Callable[[str], None] = lambda _: None
+) -> Iterator[Description]:
+    """Yield the checkpoints of a partition that are whole, the newest first.
+
+    Parameters
+    ----------
+    partition
+        Its files.
+    warn
+        Called with a line for each that is passed over, as it cannot be used.
+    """
     for which in reversed(partition.listing().checkpoints):
         file = partition.file(*which)
         try:
             with suppress(FileNotFoundError), naming(file):
-                return (file, describe(load(file))), problems
+                yield describe(load(file))
         except CheckpointError as problem:
-            problems.append(str(problem))
-    return None, problems
+            warn(str(problem))
+
+
+def check_key(partition: PartitionFolder, found: Description, key: bytes | None) -> None:
+    """Refuse to write a checkpoint once more without the key that it is signed with.
+
+    Parameters
+    ----------
+    partition
+        The files that it is of.
+    found
+        What is in it.
+    key
+        The key that there is; None for none.
+
+    Raises
+    ------
+    CheckpointError
+        If it is signed with another one.
+    """
+    with naming(partition.file(found.header["epoch"], found.header["sequence"])):
+        if key is None and found.signature is not None:
+            raise CheckpointError("it is signed: give the file of its key, --key-file")
+        check_signature(found, key)
 
 
 def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> None:
@@ -92,14 +121,10 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         If it is signed with another key, or nothing can be written.
     """
     epoch = partition.claim()
-    found, _ = _newest(partition)
-    if found is None:
+    old = next(stored(partition), None)
+    if old is None:
         raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
-    file, old = found
-    with naming(file):
-        if key is None and old.signature is not None:
-            raise CheckpointError("it is signed: give the file of its key, --key-file")
-        check_signature(old, key)
+    check_key(partition, old, key)
     if offset is not None and "join" in old.header:
         raise CheckpointError(
             f"{partition.path}: it goes on in two logs, which one offset does not say: adopt it "

@@ -173,13 +173,22 @@ def load(path: str | PathLike[str] | ObjectPath) -> bytes:
         raise unreadable(f"cannot be read: {problem.strerror or problem}") from problem
 
 
-def is_whole(path: str | PathLike[str] | ObjectPath) -> bool:
-    """Whether there is a file, and its checksum is right."""
+def written_at(path: str | PathLike[str] | ObjectPath) -> float | None:
+    """Return when a file was written; None if there is none, or it is damaged.
+
+    Raises
+    ------
+    CheckpointError
+        If it cannot be read now.
+    """
     try:
-        describe(load(path))
-    except (CheckpointError, FileNotFoundError):
-        return False
-    return True
+        data = load(path)
+    except (DamagedCheckpointError, FileNotFoundError):
+        return None
+    try:
+        return float(describe(data).header["time"])
+    except CheckpointError:
+        return None
 
 
 @contextmanager

@@ -14,13 +14,14 @@ S3-compatible store have the same names, each behind that of the folder.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.checkpoints.file_format import is_whole
+from drift.consumers.checkpoints.file_format import written_at
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, FencedError
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.checkpoints.retention import Retention
 
 __all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in"]
+
+log = logging.getLogger("drift.consumers")
 
 #: Bytes after which another file goes on with the order, and those that are kept in all. Each claim
 #: begins a file, most of them small: their number has a bound of its own, so that it can be listed.
@@ -134,13 +138,33 @@ class PartitionFolder:
         self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
         self._remove(name for old, name in listing.temporary if old < epoch)
 
-    def prune(self, keep: int) -> None:
-        """Remove what is older than so many checkpoints that are whole."""
-        found = 0
-        checkpoints = self.listing().checkpoints
-        while checkpoints and found < keep:
-            found += is_whole(self.file(*checkpoints.pop()))
-        self._remove(self.file(*which).name for which in checkpoints)
+    def prune(self, retention: Retention, known: dict[Any, float | None]) -> None:
+        """Remove the checkpoints that are not kept.
+
+        Parameters
+        ----------
+        retention
+            Which are kept.
+        known
+            When those before the last ones were written, by their file; what is missing is added.
+        """
+        files = [self.file(*which) for which in self.listing().checkpoints]
+        times: list[float | None] = []
+        for file in reversed(files):
+            # The last ones are looked at each time, as a disk may damage them; the others once.
+            is_last = len(times) - times.count(None) < retention.keep
+            if is_last or file not in known:
+                try:
+                    known[file] = written_at(file)
+                except CheckpointError as problem:  # it may be the only one of its day
+                    log.warning("%s: %s: no older checkpoint is removed", self.path, problem)
+                    return
+            times.append(known[file])
+        kept = retention.kept(times[::-1])
+        gone = [file for i, file in enumerate(files) if i not in kept]
+        for file in gone:
+            del known[file]
+        self._remove(file.name for file in gone)
 
     def _remove(self, names: Iterable[str]) -> None:
         """Remove what is of no use any more; where that fails it is tried again next time."""

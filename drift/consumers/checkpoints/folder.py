@@ -29,11 +29,11 @@ from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in
 from drift.consumers.checkpoints.journal import order_line
 from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.crash_points import reached
 from drift.errors import (
     CheckpointError,
     DamagedCheckpointError,
-    ParameterError,
 )
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ class CheckpointFolder:
     configuration
         What must be the same for a model to go on, JSON values by name: kernel, budget, topic, ...
         A checkpoint of another one is refused. None to take any.
-    keep
-        Number of undamaged checkpoints kept of each partition, at least 1.
+    keep, keep_hourly, keep_daily
+        How many undamaged checkpoints are kept of each partition: the last ones, at least 1, and
+        the last one of so many hours and days; see `drift.consumers.checkpoints.retention`.
     key
         Sign checkpoints with this, and refuse those that are not.
     allow_pickle
@@ -93,7 +94,7 @@ class CheckpointFolder:
     Raises
     ------
     ParameterError
-        If `keep` is no integer of at least 1, or a URL without a bucket.
+        If one of `keep` is no integer or too small, or a URL without a bucket.
     MissingExtraError
         If it is a URL, and obstore is not installed.
 
@@ -121,19 +122,20 @@ class CheckpointFolder:
         path: str | PathLike[str] | ObjectPath,
         configuration: Mapping[str, Any] | None = None,
         *,
-        keep: int = 3,
+        keep: int = Retention.keep,
+        keep_hourly: int = Retention.keep_hourly,
+        keep_daily: int = Retention.keep_daily,
         key: bytes | None = None,
         allow_pickle: bool = False,
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        if type(keep) is not int or keep < 1:
-            raise ParameterError(f"keep must be an integer of at least 1, not {keep!r}")
+        self.retention = Retention(keep=keep, keep_hourly=keep_hourly, keep_daily=keep_daily)
         self.path = place(path)
         self.configuration = configuration
-        self.keep = keep
         self.key = key
         self.allow_pickle = allow_pickle
         self.warn = warn
+        self._times: dict[Any, float | None] = {}  # when checkpoints were written
         #: Who claims partitions, for those who are fenced by it.
         self.owner = f"process {os.getpid()} on {platform.node()}"
 
@@ -371,7 +373,7 @@ class CheckpointFolder:
             files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))
             files.write(epoch, sequence, data)
             reached("checkpoint.recorded")
-            files.prune(self.keep)
+            files.prune(self.retention, self._times)
             reached("checkpoint.pruned")
             return checkpoint
 

@@ -12,9 +12,10 @@ model comes from, and what was learnt between the two::
 
 A run says up to which offset each partition was learnt, by its number in `places`; within a run
 messages are in the order of their times (`drift.consumers.order.sort_key`). A line is written
-before its checkpoint: one whose checkpoint was never completed is no other's predecessor. The files
-may be deleted, whole and oldest first; a folder of 256 MB deletes them itself. An object store has
-none.
+before its checkpoint: one whose checkpoint was never completed is no other's predecessor. One that
+has the model of `previous` with the offsets of another, as ``"offsets_of"`` says, has left out what
+lies between. The files may be deleted, whole and oldest first; a folder of 256 MB deletes them
+itself. An object store has none.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["order_line", "read_order"]
 
 
-def order_line(checkpoint: str, previous: str | None, runs: Sequence[Run]) -> bytes:
+def order_line(
+    checkpoint: str, previous: str | None, runs: Sequence[Run], offsets_of: str | None = None
+) -> bytes:
     r"""Return the line of a checkpoint.
 
     Examples
@@ -43,12 +46,14 @@ def order_line(checkpoint: str, previous: str | None, runs: Sequence[Run]) -> by
     b'{"checkpoint":"3-17","previous":"3-16","places":[["orders",0]],"runs":[[[0,1200]]]}\n'
     """
     number = {place: i for i, place in enumerate(dict.fromkeys(p for run in runs for p in run))}
-    line = {
+    line: dict[str, Any] = {
         "checkpoint": checkpoint,
         "previous": previous,
         "places": [*number],
         "runs": [[[number[place], upto] for place, upto in run.items()] for run in runs],
     }
+    if offsets_of is not None:
+        line["offsets_of"] = offsets_of
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
@@ -65,7 +70,7 @@ def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
     Raises
     ------
     CheckpointError
-        If lines are missing.
+        If lines are missing, or the model has left out what it was rolled back over.
     """
     lines = {line["checkpoint"]: line for line in _lines(folder)}
     found: list[list[Run]] = []
@@ -77,6 +82,12 @@ def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
                 "the model comes from elsewhere"
             )
         line = lines[at]
+        if "offsets_of" in line:
+            raise CheckpointError(
+                f"{folder}: checkpoint {at} has the model of {line['previous']} and the offsets of "
+                f"{line['offsets_of']}, as --keep-offsets asked for: what lies between was not "
+                "learnt, so that no order gives it back"
+            )
         places = [(topic, number) for topic, number in line["places"]]
         found.append([{places[i]: upto for i, upto in run} for run in line["runs"]])
         at = line["previous"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from drift.consumers.assignment import Assignment
     from drift.consumers.records import Message
 
-__all__ = ["GroupConsumer", "LeadAssignor", "connect", "read"]
+__all__ = ["GroupConsumer", "LeadAssignor", "connect", "identity", "read"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -71,6 +71,23 @@ def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[
     """Wait for messages of what `connect` returned; by partition, in the order of their offsets."""
     for place, messages in consumer.poll(timeout_ms=int(1000 * seconds)).items():
         yield tuple(place), messages
+
+
+def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
+    """What tells topics from others of their names, as far as the broker has said it.
+
+    Parameters
+    ----------
+    consumer
+        One of kafka-python.
+    topics
+        The topic to learn, and that of the labels where they have their own.
+    """
+    cluster = consumer._cluster  # noqa: SLF001
+    ids = [cluster.topic_id(topic) for topic in topics]
+    known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
+    said = {name: str(one) for name, one in known.items() if one and one.int}  # 0: none
+    return said | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
 
 
 class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
@@ -342,11 +359,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     def identity(self) -> dict[str, str]:
         """What tells the topics from others of their names, as far as the broker has said it."""
-        cluster = self.consumer._cluster  # noqa: SLF001
-        ids = [cluster.topic_id(topic) for topic in self.topics]
-        known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
-        said = {name: str(one) for name, one in known.items() if one and one.int}  # 0: none
-        return said | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
+        return identity(self.consumer, self.topics)
 
     def read_at(self, place: tuple[str, int]) -> float:
         """Return when the last fetch was answered that was read of a partition; -inf before one."""

@@ -14,7 +14,7 @@ import kafka
 import kafka.admin
 
 from drift.consumers.client import consumer
-from drift.consumers.client.errors import KafkaError, making_clients
+from drift.consumers.client.errors import KafkaError, asking, making_clients
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -26,10 +26,14 @@ __all__ = [
     "Reader",
     "create",
     "known_options",
+    "members",
     "refuse_compacted",
 ]
 
 log = logging.getLogger("drift.consumers")
+
+#: Seconds for which the coordinator of a group is asked for.
+_GROUP = 15
 
 
 def known_options() -> dict[str, dict[str, Any]]:
@@ -85,6 +89,41 @@ def refuse_compacted(topics: Iterable[str], options: Mapping[str, Any]) -> None:
                 f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
                 "then, too. Set cleanup.policy=delete"
             )
+
+
+def members(group: str, options: Mapping[str, Any]) -> list[str]:
+    """Return who is in a group: the instance or client of each member, and its host.
+
+    Parameters
+    ----------
+    group
+        The group.
+    options
+        Options of kafka-python.
+
+    Raises
+    ------
+    ConsumerError
+        If the broker does not say it.
+    UnavailableError
+        If it does not answer.
+    """
+    patience = time.monotonic() + _GROUP
+    with asking(), _admin(options) as admin:
+        while True:
+            try:
+                found = admin.describe_groups([group])[group]
+                break
+            except KafkaError as error:  # as of a coordinator that is not there yet
+                if not error.retriable or time.monotonic() > patience:
+                    raise
+                time.sleep(0.2)
+    if found["error"] and "GroupIdNotFound" not in found["error"]:
+        raise ConsumerError(f"the broker does not say who is in {group}: {found['error']}")
+    return [
+        f"{one['group_instance_id'] or one['client_id']} at {one['client_host'].lstrip('/')}"
+        for one in found["members"]
+    ]
 
 
 @contextmanager
@@ -149,6 +188,43 @@ class Reader:
     def ends(self) -> dict[int, int]:
         """Return the offset behind the last message of each partition."""
         found = self._consumer.end_offsets([self._place(number) for number in self.partitions])
+        return {place.partition: offset for place, offset in found.items()}
+
+    def starts(self, start: str | float) -> dict[int, int]:
+        """Return the offset of each partition where learning is to begin.
+
+        Parameters
+        ----------
+        start
+            ``"earliest"``, ``"latest"``, or seconds since 1970: at the first message of that time
+            or later, or at the end where there is none.
+        """
+        if start == "earliest":
+            return self.begins()
+        ends = self.ends()
+        if isinstance(start, str):
+            return ends
+        asked = {self._place(number): int(1000 * start) for number in self.partitions}
+        found = self._consumer.offsets_for_times(asked)
+        first = {place.partition: one.offset for place, one in found.items() if one is not None}
+        return ends | first
+
+    def identity(self) -> dict[str, str]:
+        """What tells the topic from others of its name, as far as the broker has said it."""
+        return consumer.identity(self._consumer, [self.topic])
+
+    def committed(self) -> dict[int, int]:
+        """Return what the group among its options has committed, by partition; empty if nothing."""
+        found = {
+            number: self._consumer.committed(self._place(number)) for number in self.partitions
+        }
+        return {number: offset for number, offset in found.items() if offset is not None}
+
+    def begins(self) -> dict[int, int]:
+        """Return the offset of the first message of each partition."""
+        found = self._consumer.beginning_offsets(
+            [self._place(number) for number in self.partitions]
+        )
         return {place.partition: offset for place, offset in found.items()}
 
     def poll(self, seconds: float) -> Iterator[Message]:

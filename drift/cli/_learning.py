@@ -1,0 +1,59 @@
+"""What the commands share that learn a topic: the model, its options, its checkpoints."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from drift._options import option
+from drift.cli import _named, _settings
+from drift.cli._client import Client, read_key
+
+if TYPE_CHECKING:
+    from drift.consumers import CheckpointFolder
+
+__all__ = ["Learning"]
+
+
+@dataclass(kw_only=True)
+class Learning(Client):
+    """A command that learns a topic."""
+
+    shared = _settings.ConsumeOptions
+
+    model: str | None = option(
+        "Tracker, 'RBP(budget=500)', or module:function for your own; default: the one in the "
+        "checkpoints, or Tracker.",
+        None,
+    )
+    budget: int | None = option("Budget of the model.", None)
+    kernel: str | None = option("Kernel of the model: 'Polynomial(degree=4)'.", None)
+    seed: int | None = option("Seed of the model.", None)
+
+    def settings(self) -> _settings.Settings:
+        """Return what the file, the environment and the options say."""
+        model = {
+            "class": self.model,
+            "budget": self.budget,
+            "kernel": self.kernel,
+            "seed": self.seed,
+        }
+        return _settings.read(
+            self.config, os.environ, self.given, model, self.bootstrap, self.secrets
+        )
+
+    def folder(self, settings: _settings.Settings) -> CheckpointFolder:
+        """Return the checkpoints of the model."""
+        from drift.consumers import CheckpointFolder  # noqa: PLC0415
+
+        options = settings.worker
+        return CheckpointFolder(
+            options.checkpoints,
+            {"topic": options.topic, **_named.configuration(settings.model)},
+            keep=options.keep,
+            keep_hourly=options.keep_hourly,
+            keep_daily=options.keep_daily,
+            key=read_key(options.key_file, self.secrets),
+            allow_pickle=options.allow_pickle,
+        )

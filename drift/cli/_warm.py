@@ -1,0 +1,125 @@
+"""A history for `drift checkpoint init`: its examples, and where the log behind it begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift._checks import moment
+from drift.errors import ConsumerError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from drift.consumers.codec import Example
+    from drift.consumers.options import WorkerOptions
+    from drift.consumers.order import Place
+
+__all__ = ["begin", "history_of"]
+
+_LINES, _COMPRESSED = {".jsonl", ".ndjson"}, {".gz", ".xz", ".bz2"}
+
+
+def history_of(
+    path: Path, target: str | None, time: str | None, drop: Collection[str]
+) -> Sequence[Example | bytes]:
+    """Return the lines of a file of JSON as they are, or the rows of a table as examples.
+
+    Parameters
+    ----------
+    path
+        The file.
+    target
+        The column of the labels; None for JSON lines, of which the codec knows where it is.
+    time
+        The column by which rows are ordered; None: as they come.
+    drop
+        Columns that are no features.
+
+    Raises
+    ------
+    ParameterError
+        If the file is a table and there is no such column, or it is none and one is named.
+    DataError
+        If it cannot be read.
+    """
+    from drift.consumers.codec import Example  # noqa: PLC0415
+    from drift.streams import read_stream  # noqa: PLC0415
+    from drift.streams._files import read_bytes  # noqa: PLC0415
+
+    suffixes = [one.lower() for one in path.suffixes if one not in _COMPRESSED]
+    if not suffixes or suffixes[-1] not in _LINES:
+        return [Example(x, y) for x, y in read_stream(path, target, time=time, drop=drop)]
+    if target or time or drop:
+        raise ParameterError(
+            f"{path} has messages as the topic has them, which [codec] reads: leave --target, "
+            "--time and --drop out"
+        )
+    _, content = read_bytes(path)
+    return content.splitlines()
+
+
+def begin(
+    start: str | None, options: WorkerOptions, reading: Mapping[str, Any]
+) -> tuple[dict[Place, int], dict[str, str]]:
+    """Return where a worker is to begin, and what tells its topics and group from others.
+
+    Parameters
+    ----------
+    start
+        ``"earliest"``, ``"latest"`` or a time in ISO's form; None for what the options say.
+    options
+        The worker's.
+    reading
+        Options of kafka-python.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or nothing says where.
+    ConsumerError
+        If there is no such topic, or the group has learnt it.
+    """
+    from drift.consumers.client.topics import Reader  # noqa: PLC0415
+
+    wanted = _start(start or options.start)
+    first: dict[Place, int] = {}
+    identity = {"group": options.group}
+    for prefix, topic in (("", options.topic), ("labels_", options.labels)):
+        if topic is None:
+            continue
+        with Reader(topic, {**reading, "group_id": options.group}) as reader:
+            reader.require()
+            if committed := reader.committed():
+                upto = ", ".join(f"{topic}:{n} up to {at}" for n, at in committed.items())
+                raise ConsumerError(
+                    f"{options.group} has learnt {upto}: a history is learnt before anything else, "
+                    "give another group"
+                )
+            found = reader.starts(wanted)
+            known = {
+                name if name == "cluster_id" else prefix + name: value
+                for name, value in reader.identity().items()
+            }
+        if options.partition is not None and options.partition not in found:
+            raise ConsumerError(f"{topic} has no partition {options.partition}")
+        first |= {
+            (topic, number): offset
+            for number, offset in found.items()
+            if options.partition in {None, number}
+        }
+        identity |= known
+    return first, identity
+
+
+def _start(text: str | None) -> str | float:
+    if text is None:
+        raise ParameterError("say where the log goes on behind the history: --start latest or TIME")
+    if text in {"earliest", "latest"}:
+        return text
+    try:
+        return moment(text).timestamp()
+    except ValueError:
+        raise ParameterError(
+            f"--start is {text!r}: write earliest, latest or a time, as 2026-11-20T08:00"
+        ) from None

@@ -1,0 +1,68 @@
+"""Which checkpoints are kept: the last ones, and one for each hour and day, to roll back to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from drift._options import check_options, option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Retention"]
+
+_HOUR, _DAY = 3_600, 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """Which checkpoints of a model are kept.
+
+    Hours and days are those of UTC. Those in which nothing was written do not count: a worker that
+    was stopped for a week finds what it left.
+
+    Parameters
+    ----------
+    keep
+        Number of the last ones, damaged ones not counted; at least 1.
+    keep_hourly, keep_daily
+        Number of hours, and of days, of which the last one is kept.
+
+    Raises
+    ------
+    ParameterError
+        If one of them is no integer, or too small.
+
+    Examples
+    --------
+    >>> hourly = Retention(keep=1, keep_hourly=2, keep_daily=0)
+    >>> sorted(hourly.kept([0.0, 10.0, 3600.0, 7200.0, 7210.0]))
+    [2, 4]
+    """
+
+    keep: int = option("Last checkpoints kept.", 3, least=1)
+    keep_hourly: int = option("Hours of which the last checkpoint is kept.", 24, least=0)
+    keep_daily: int = option("Days of which the last checkpoint is kept.", 30, least=0)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        check_options(self)
+
+    def kept(self, times: Sequence[float | None]) -> set[int]:
+        """Return which are kept.
+
+        Parameters
+        ----------
+        times
+            When each was written, seconds since 1970, from the oldest to the newest; None for one
+            that is damaged, which is kept as long as it is newer than one of the last.
+        """
+        whole = [i for i, time in enumerate(times) if time is not None]
+        last = whole[-self.keep :]
+        first = last[0] if len(last) == self.keep else 0
+        found = {*range(first, len(times))}
+        for size, count in ((_HOUR, self.keep_hourly), (_DAY, self.keep_daily)):
+            ends = {int((times[i] or 0) // size): i for i in whole}
+            found |= {ends[period] for period in sorted(ends, reverse=True)[:count]}
+        return found

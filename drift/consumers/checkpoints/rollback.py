@@ -1,0 +1,239 @@
+"""Rolling a model back: an earlier checkpoint is written once more, and is the newest then."""
+
+from __future__ import annotations
+
+import time as clock
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from drift._checks import moment
+from drift.consumers.checkpoints.adoption import check_key, stored
+from drift.consumers.checkpoints.file_format import Description, seal
+from drift.consumers.checkpoints.journal import order_line
+from drift.consumers.crash_points import reached
+from drift.errors import CheckpointError, FencedError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.order import Place
+
+__all__ = ["Rollback", "id_of", "plan", "when"]
+
+#: What says where a model goes on: of the newest, where the offsets are kept.
+_WHERE = ("offsets", "leader_epochs", "clocks", "identity")
+
+
+def id_of(header: Mapping[str, Any]) -> str:
+    """Return a checkpoint's identifier: epoch and sequence."""
+    return f"{header['epoch']}-{header['sequence']}"
+
+
+def when(header: Mapping[str, Any]) -> datetime:
+    """Return when a checkpoint was written, to the second."""
+    return datetime.fromtimestamp(int(header["time"]), UTC)
+
+
+def plan(
+    partition: PartitionFolder,
+    to: str,
+    *,
+    keep_offsets: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
+) -> Rollback:
+    """Find the checkpoint to go back to; nothing is changed.
+
+    Parameters
+    ----------
+    partition
+        The files of a model.
+    to
+        An identifier, as ``"3-17"``; or a time in ISO's form, UTC where it does not say otherwise:
+        the newest checkpoint that was written by then.
+    keep_offsets
+        Go on where the newest goes on.
+    warn
+        Called with a line for each checkpoint that is passed over, as it cannot be used.
+
+    Raises
+    ------
+    ParameterError
+        If `to` is neither.
+    CheckpointError
+        If there is no such checkpoint, or it is the newest.
+    """
+    wanted = _time(to)
+    newest: Description | None = None
+    for one in stored(partition, warn):
+        found = id_of(one.header) == to if wanted is None else when(one.header) <= wanted
+        if newest is None:
+            newest = one
+            if found:
+                raise CheckpointError(
+                    f"{partition.path}: {id_of(one.header)} of {when(one.header)} is the newest: "
+                    "there is nothing to roll back"
+                )
+        elif found:
+            return Rollback(partition, one, newest, keep_offsets)
+    if newest is None:
+        raise CheckpointError(f"{partition.path} has no checkpoint that can be used")
+    which = to if wanted is None else f"from {wanted} or before"
+    raise CheckpointError(
+        f"{partition.path} has no checkpoint {which}: drift checkpoint list shows all"
+    )
+
+
+def _time(text: str) -> datetime | None:
+    """Return the time that a text names; None for an identifier."""
+    epoch, dash, sequence = text.partition("-")
+    if dash and epoch.isdigit() and sequence.isdigit():
+        return None
+    try:
+        return moment(text)
+    except ValueError:
+        raise ParameterError(
+            f"{text!r} is neither a time, as 2026-11-20T08:00, nor the id of a checkpoint, as 3-17"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """A model that is to go back.
+
+    Parameters
+    ----------
+    partition
+        Its files.
+    target
+        The checkpoint whose model it is to be.
+    newest
+        The newest checkpoint.
+    keep_offsets
+        Whether to go on where the newest goes on, with its state of labels that come later. Else
+        where `target` does.
+    """
+
+    partition: PartitionFolder
+    target: Description
+    newest: Description
+    keep_offsets: bool
+
+    def offsets(self) -> dict[Place, tuple[int | None, int]]:
+        """Return where the model of the target goes on, and the newest one, by partition."""
+        before = {(topic, n): at for topic, n, at in self.target.header["offsets"]}
+        return {(t, n): (before.get((t, n)), at) for t, n, at in self.newest.header["offsets"]}
+
+    def lines(self) -> list[str]:
+        """Say what is learnt again then, and what is not."""
+        back, now = self.target.header, self.newest.header
+        said = [
+            f"{self.partition.path}: from {_named(now)} back to {_named(back)}",
+            *(
+                f"  {topic}:{n} {self._said(before, at)}"
+                for (topic, n), (before, at) in self.offsets().items()
+            ),
+        ]
+        if self.keep_offsets and "join" in now:
+            said.append("  features that wait for their labels still do")
+        if back["configuration"] != now["configuration"]:
+            said.append("  it was written under another configuration, which workers need then")
+        return said
+
+    def _said(self, before: int | None, now: int) -> str:
+        if self.keep_offsets:
+            missed = "all" if before is None else f"{now - before:,} messages"
+            return f"goes on at {now}: {missed} before it are not learnt again"
+        if before is None:
+            return "begins at its beginning"
+        return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
+
+    def check(self, key: bytes | None) -> None:
+        """Refuse what could not be gone on with.
+
+        Parameters
+        ----------
+        key
+            What the checkpoints are signed with, if they are.
+
+        Raises
+        ------
+        CheckpointError
+            If they are signed with another key, or the target is of another log.
+        """
+        for one in (self.target, self.newest):
+            check_key(self.partition, one, key)
+        before, now = (one.header["identity"] for one in (self.target, self.newest))
+        differ = [name for name in before if name in now and before[name] != now[name]]
+        if differ and not self.keep_offsets:
+            raise CheckpointError(
+                f"{self.partition.path}: {id_of(self.target.header)} was learnt from another topic "
+                f"or group ({', '.join(differ)}), so that its offsets mean nothing now: give "
+                "--keep-offsets"
+            )
+
+    def write(self, key: bytes | None, owner: str = "drift checkpoint rollback") -> str:
+        """Write the checkpoint, fence whoever has the model, and return its identifier.
+
+        Parameters
+        ----------
+        key
+            As of `check`.
+        owner
+            Who does so, for those who are fenced.
+
+        Raises
+        ------
+        FencedError
+            If a worker has claimed the model meanwhile.
+        CheckpointError
+            If a worker has written another checkpoint since the plan was made, or nothing can be
+            written: the newest is what it was.
+        """
+        partition, back = self.partition, self.target
+        self.check(key)
+        reached("rollback.checked")
+        epoch = partition.claim(owner)
+        reached("rollback.claimed")
+        now = next(stored(partition), self.newest).header
+        if id_of(now) != id_of(self.newest.header):
+            raise CheckpointError(
+                f"{partition.path}: {id_of(now)} was written meanwhile, nothing was rolled back: "
+                "stop the workers and try again"
+            )
+        header = back.header | {
+            "epoch": epoch,
+            "sequence": 1,
+            "time": clock.time(),
+            "restores": id_of(back.header),
+        }
+        payload, offsets_of = back.payload, None
+        if self.keep_offsets:
+            header |= {name: now[name] for name in (*_WHERE, "join") if name in now}
+            payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
+            offsets_of = id_of(now)
+        line = order_line(f"{epoch}-1", id_of(back.header), [], offsets_of)
+        partition.append_order(epoch, 1, line)
+        partition.write(epoch, 1, seal(header, [payload], key))
+        try:
+            # A worker that claims from now on goes on from it; one that did before may not have.
+            partition.owned(epoch)
+        except FencedError as problem:
+            raise FencedError(
+                f"{problem}: drift checkpoint list shows what it goes on from"
+            ) from None
+        reached("rollback.written")
+        partition.clean(epoch)
+        return f"{epoch}-1"
+
+
+def _models(one: Description) -> bytes:
+    """Return a payload without the state of labels that come later."""
+    return one.payload[: len(one.payload) - sum(one.header.get("join", ()))]
+
+
+def _named(header: Mapping[str, Any]) -> str:
+    examples = header["metrics"].get("examples")
+    known = f", {examples:,} examples" if type(examples) is int else ""
+    return f"{id_of(header)} of {when(header)}{known}"

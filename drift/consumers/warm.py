@@ -1,0 +1,135 @@
+"""Starting warm: a history that is in no log is learnt, and becomes a group's first checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.late import LateLearner
+from drift.consumers.learner import Learner, attempt
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import prepared
+from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.folder import CheckpointFolder
+    from drift.consumers.codec import Codec
+    from drift.consumers.options import WorkerOptions
+    from drift.consumers.order import Place
+
+__all__ = ["refuse_learnt", "warm"]
+
+
+def refuse_learnt(folder: CheckpointFolder, options: WorkerOptions) -> None:
+    """Raise CheckpointError where a model has learnt: a history comes before all else."""
+    checkpoint = folder.newest((options.topic, options.partition))
+    if checkpoint is not None:
+        _refuse(folder, options, checkpoint)
+
+
+def _refuse(folder: CheckpointFolder, options: WorkerOptions, checkpoint: Checkpoint) -> None:
+    raise CheckpointError(
+        f"{folder.folder((options.topic, options.partition))} has checkpoint {checkpoint.id}: a "
+        "history is learnt before anything else, give another folder and group"
+    )
+
+
+def warm(  # noqa: PLR0913
+    model: Any,
+    folder: CheckpointFolder,
+    options: WorkerOptions,
+    history: Iterable[Example | bytes],
+    first: Mapping[Place, int],
+    *,
+    codec: Codec | None = None,
+    identity: Mapping[str, str] | None = None,
+    left_out: Callable[[int, Exception | None], None] = lambda *_: None,
+) -> Checkpoint:
+    """Learn a history, and write the checkpoint that a worker goes on from.
+
+    Each example is predicted, then learnt, before the next one is: labels do not come late in a
+    history. A model that is to learn late labels predicts each as well, so that all of it learns.
+
+    Parameters
+    ----------
+    model
+        As of `Worker`.
+    folder
+        The worker's.
+    options
+        The worker's.
+    history
+        Messages as the topic would have them, with their labels, the oldest first; or examples,
+        which the codec makes messages of, so that their features have the names that those of the
+        topic have.
+    first
+        Where the worker is to begin, by topic and partition: those of the labels, too.
+    codec
+        The worker's; None for `JsonCodec`.
+    identity
+        What tells topics and group from others, as the worker will find them.
+    left_out
+        Called with the number of each example that is left out, from 1, and why: it cannot be
+        learnt; or None where it has no label.
+
+    Returns
+    -------
+    Checkpoint
+        The first; its metrics count the history.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder has a checkpoint of the topic, or it cannot be written; or if nothing was
+        learnt. Then nothing was written.
+    ParameterError, CheckpointError
+        Where the worker would refuse the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from drift.consumers import CheckpointFolder, WorkerOptions
+    >>> from drift.models import LBP
+    >>> folder = CheckpointFolder(tempfile.mkdtemp())
+    >>> options = WorkerOptions(topic="news", group="readers")
+    >>> history = [Example({"rain": 1.0}, True), b'{"features": {"sun": 2}, "label": false}']
+    >>> checkpoint = warm(LBP(9), folder, options, history, {("news", 0): 17})
+    >>> checkpoint.id, checkpoint.metrics["examples"], checkpoint.offsets
+    ('1-1', 2, {('news', 0): 17})
+    """
+    codec = JsonCodec() if codec is None else codec
+    model = prepared(model, folder, options, codec)
+    refuse_learnt(folder, options)
+    key = options.topic, options.partition
+    kind = LateLearner if options.labels else Learner
+    learner = kind(model.clone(), codec, Metrics(*key), options)
+    for number, one in enumerate(history, 1):
+        is_learnt, problem = attempt(_learn, learner, codec, one)
+        if not is_learnt:
+            left_out(number, problem)
+    if not learner.metrics.examples:
+        raise CheckpointError("nothing was learnt: no example of the history has a label")
+    epoch, checkpoint = folder.claim(key, identity)
+    if checkpoint is not None:
+        _refuse(folder, options, checkpoint)
+    return folder.save(
+        key,
+        epoch,
+        learner.model,
+        first,
+        learner.metrics.state(),
+        identity=identity,
+        join=learner.join_state(),
+    )
+
+
+def _learn(learner: Learner, codec: Codec, one: Example | bytes) -> bool:
+    """Learn an example as the codec reads it; say whether it has a label."""
+    example = codec.decode(codec.encode(one) if isinstance(one, Example) else one)
+    if example.label is None:
+        return False
+    learner.learn_history(example)
+    return True

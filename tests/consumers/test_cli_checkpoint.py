@@ -1,0 +1,362 @@
+"""`drift checkpoint init`, `list` and `rollback`, with workers on the broker inside the process."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from click.testing import CliRunner
+from drift.consumers.checkpoints.state import encode
+
+from drift.cli import app
+from drift.cli._named import configuration
+from drift.consumers import CheckpointFolder, JsonCodec, WorkerOptions
+from drift.consumers.checkpoints.journal import read_order
+from drift.consumers.relearning import relearn
+from drift.models import RBP, Tracker
+from drift.testing import produce
+from tests.consumers.stepping import close, until
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+from drift.consumers.client import topics  # after the check that there is a client
+from drift.consumers.worker import Worker
+
+KEY = ("t", None)
+CODEC = JsonCodec(one_hot=True)
+
+
+def row(n):
+    """Features with a text, and their label."""
+    x = {"size": 1.0 + n % 7, "colour": ("red", "blue")[n * n % 3 == 1]}
+    return x, (n % 7 > 3) ^ (x["colour"] == "red")
+
+
+def message(n):
+    features, label = row(n)
+    return json.dumps({"features": features, "label": label, "id": n}).encode()
+
+
+@pytest.fixture
+def drift(monkeypatch, tmp_path, broker):
+    """The command line in a folder with the settings of a worker, and nobody in its group."""
+    monkeypatch.chdir(tmp_path)
+    broker.create_topic("t", 2)
+    (tmp_path / "w.toml").write_text(
+        '[model]\nclass = "RBP"\nbudget = 9\nseed = 1\n'
+        '[worker]\ntopic = "t"\ngroup = "g"\ncheckpoints = "c"\nfrom = "earliest"\n'
+        "[codec]\none_hot = true\n"
+        f'[kafka]\nbootstrap_servers = "{broker.address}"\napi_version = [2, 3]\n'
+    )
+    # The broker inside the process describes no groups.
+    monkeypatch.setattr(topics, "members", lambda group, options: [])
+    return lambda *given, **more: CliRunner().invoke(app, ["checkpoint", *given], **more)
+
+
+def init(drift, *more):
+    return drift("init", "--config", "w.toml", *more)
+
+
+def folder(**model):
+    """The checkpoints, as the commands have them for a model."""
+    table = model or {"class": "RBP", "budget": 9, "seed": 1}
+    return CheckpointFolder("c", {"topic": "t", **configuration(table)})
+
+
+def worker(broker, **more):
+    return Worker(
+        RBP(9, seed=1),
+        folder(),
+        broker.client_args,
+        WorkerOptions(topic="t", group="g", start="earliest", **more),
+        codec=CODEC,
+        consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
+    )
+
+
+def step(one, count):
+    """Step a worker until it has learnt up to so many messages."""
+    until(one, lambda: one._learner and sum(one._learner.offsets.values()) == count)
+
+
+def learn(broker, count):
+    """Have a worker learn up to so many messages, and save."""
+    one = worker(broker)
+    step(one, count)
+    close(one)
+
+
+def tables(path, n=60):
+    """The same history in three forms, and the options that each takes."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        [{**x, "y": y, "day": i} for i, (x, y) in enumerate(map(row, range(n)))]
+    )
+    frame.iloc[::-1].to_csv(path / "h.csv", index=False)
+    frame.drop(columns="day").to_parquet(path / "h.parquet")
+    (path / "h.jsonl").write_bytes(b"\n".join(map(message, range(n))))
+    return {
+        "h.csv": ["--target", "y", "--time", "day"],
+        "h.parquet": ["--target", "y"],
+        "h.jsonl": [],
+    }
+
+
+def test_a_history_in_any_form_is_that_of_a_plain_loop(drift, tmp_path):
+    plain = RBP(9, seed=1)
+    for n in range(60):
+        x, y = row(n)
+        plain.learn_one({"size": x["size"], f"colour={x['colour']}": 1}, y)
+    for name, more in tables(tmp_path).items():
+        shown = init(drift, "--checkpoints", name[2:], "--history", name, *more)
+        assert shown.exit_code == 0, shown.output
+        newest = CheckpointFolder(name[2:]).newest(KEY)
+        assert newest.model.supports == plain.supports
+        assert newest.offsets == {("t", 0): 0, ("t", 1): 0}
+        said = " ".join(shown.output.split())
+        assert f"{name[2:]}/t-all: 1-1 has learnt 60 examples, 0 left out; error " in said
+        assert "drift consume goes on with t:0 at 0, t:1 at 0" in said
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_a_worker_goes_on_behind_the_history(drift, broker, tmp_path, start):
+    tables(tmp_path)
+    for p in range(2):
+        produce(broker, "t", map(message, range(60 + p, 100, 2)), p)
+    shown = init(drift, "--history", "h.jsonl", "--start", start)
+    assert shown.exit_code == 0, shown.output
+    first = folder().newest(KEY)
+    assert first.offsets == dict.fromkeys([("t", 0), ("t", 1)], 20 * (start == "latest"))
+    assert first.configuration == folder().configuration
+    for p in range(2):
+        produce(broker, "t", map(message, range(100 + p, 120, 2)), p)
+    learn(broker, 60)
+    newest = folder().newest(KEY)
+    assert newest.metrics["examples"] == 60 + 20 + 40 * (start == "earliest")
+    # The history's model is what the order of the logs begins with.
+    runs = read_order(folder().folder(KEY), newest.id)
+    logs = {("t", p): [] for p in range(2)}
+    with topics.Reader("t", broker.client_args) as reader:
+        for one in reader.read(reader.ends()):
+            if one.position.offset >= first.offsets[one.position[:2]]:
+                logs[one.position[:2]].append(one)
+    options = WorkerOptions(topic="t", group="g")
+    learner, _ = relearn(first.model, logs, runs, options, CODEC)
+    assert encode(learner.model) == encode(newest.model)
+
+
+def test_what_the_group_has_learnt_is_not_begun_anew(drift, broker, tmp_path):
+    tables(tmp_path)
+    produce(broker, "t", map(message, range(5)), 0)
+    learn(broker, 5)
+    shown = init(drift, "--history", "h.jsonl")
+    assert shown.exit_code == 2
+    assert "c/t-all has checkpoint 1-" in shown.output
+    assert "give another folder and group" in shown.output
+    shown = init(drift, "--history", "h.jsonl", "--checkpoints", "other")
+    assert shown.exit_code == 2, shown.output
+    assert "g has learnt t:0 up to 5, t:1 up to 0: a history" in shown.output
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--history", "h.csv"], "name the target, one of"),
+        (["--history", "h.csv", "--target", "z"], "no column 'z'"),
+        (["--history", "h.jsonl", "--target", "y"], "leave --target, --time and --drop out"),
+        (["--history", "none.jsonl"], "none.jsonl: cannot be read"),
+        (["--history", "h.jsonl", "--start", "soon"], "--start is 'soon': write earliest, latest"),
+        (["--history", "h.jsonl", "--labels", "nosuch"], "there is no topic nosuch"),
+        (["--history", "h.jsonl", "--partition", "7"], "t has no partition 7"),
+        (["--history", "empty.jsonl"], "nothing was learnt"),
+    ],
+)
+def test_what_a_history_lacks_is_said_before_anything_is_written(drift, tmp_path, more, said):
+    tables(tmp_path)
+    (tmp_path / "empty.jsonl").write_text("{}\n" * 12)
+    shown = init(drift, *more)
+    assert shown.exit_code == 2, shown.output
+    assert said in " ".join(shown.output.split())
+    assert not (tmp_path / "c").exists()
+    assert shown.output.count("left out: empty.jsonl: ") == 10 * ("empty.jsonl" in more)
+
+
+def test_where_the_log_begins_has_to_be_said(drift, tmp_path):
+    tables(tmp_path)
+    config = tmp_path / "w.toml"
+    config.write_text(config.read_text().replace('from = "earliest"\n', ""))
+    shown = init(drift, "--history", "h.jsonl")
+    assert shown.exit_code == 2
+    assert "say where the log goes on behind the history: --start" in shown.output
+
+
+def test_labels_of_their_own_topic_begin_with_the_features(drift, broker, tmp_path):
+    tables(tmp_path)
+    broker.create_topic("l", 3)
+    produce(broker, "l", [b"{}"] * 4, 2)
+    config = tmp_path / "w.toml"
+    config.write_text(config.read_text() + '[labels]\ntopic = "l"\ngrace = 5\n')
+    shown = init(drift, "--history", "h.jsonl", "--start", "latest", "--model", "Tracker")
+    assert shown.exit_code == 0, shown.output
+    newest = CheckpointFolder("c").newest(KEY)
+    assert newest.offsets == {("t", 0): 0, ("t", 1): 0, ("l", 0): 0, ("l", 1): 0, ("l", 2): 4}
+    assert (newest.model.late, newest.configuration["labels.grace"]) == (True, 5)
+    one = Worker(
+        Tracker(),
+        folder(**{"class": "Tracker", "late": True}),
+        broker.client_args,
+        WorkerOptions(topic="t", group="g", labels="l", grace=5),
+        codec=CODEC,
+    )
+    until(one, lambda: one._learner)
+    assert (one._learner.metrics.examples, one._learner.join.pending) == (60, 0)
+    one._learner = None
+    close(one)
+
+
+# --- rolling back --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def learnt(drift, broker):
+    """A folder with the checkpoints of two workers: of 10 messages and of 16."""
+    for count, begin in ((10, 0), (16, 10)):
+        produce(broker, "t", map(message, range(begin, count)), 0)
+        learn(broker, count)
+    ids = [json.loads(line)["id"] for line in drift("list", "c", "--json").output.splitlines()]
+    assert ids[-1].startswith("1-")
+    return ids
+
+
+def back(drift, *more, **given):
+    return drift("rollback", "c", "--config", "w.toml", *more, **given)
+
+
+def entries(drift):
+    return [json.loads(line) for line in drift("list", "c", "--json").output.splitlines()]
+
+
+def test_checkpoints_are_listed_with_what_they_have_learnt(drift, learnt):
+    first, *_, last = entries(drift)
+    assert (first["examples"], first["offsets"]) == (16, [["t", 0, 16], ["t", 1, 0]])
+    assert 0 < first["error"] < 1
+    assert first["folder"] == "c/t-all"
+    assert first["time"] >= last["time"] > "2026"
+    lines = drift("list", "c").output.splitlines()
+    assert [line.split()[0] for line in lines] == learnt
+    assert f"  examples 16  error {first['error']:.1%}  t:0 at 16, t:1 at 0" in lines[0]
+
+
+@pytest.mark.usefixtures("learnt")
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_worker_goes_on_from_what_was_rolled_back(drift, broker, keep):
+    [target] = [one["id"] for one in entries(drift) if one["examples"] == 10]
+    shown = back(drift, "--to", target, "--yes", *["--keep-offsets"] * keep)
+    assert shown.exit_code == 0, shown.output
+    what = "goes on at 16: 6 messages before it" if keep else "goes back from 16 to 10: 6 messages"
+    assert what in shown.output
+    now = entries(drift)[0]
+    assert (now["examples"], now["restores"]) == (10, target)
+    produce(broker, "t", map(message, range(16, 20)), 0)
+    learn(broker, 20)
+    newest = folder().newest(KEY)
+    plain = RBP(9, seed=1)
+    for n in range(20):
+        if not keep or not 10 <= n < 16:
+            example = CODEC.decode(message(n))
+            plain.learn_one(example.features, example.label)
+    assert newest.model.supports == plain.supports
+    assert newest.metrics["examples"] == (14 if keep else 20)
+
+
+@pytest.mark.usefixtures("learnt")
+def test_it_asks_before_and_takes_times(drift):
+    now = datetime.now(UTC).isoformat()
+    before = entries(drift)
+    shown = back(drift, "--to", before[-1]["id"], input="n\n")
+    assert (shown.exit_code, entries(drift)) == (0, before)
+    assert "Roll back? [y/N]: n\nnothing was changed" in shown.output
+    shown = back(drift, "--to", now)
+    assert shown.exit_code == 2
+    assert "is the newest: there is nothing to roll back" in shown.output
+    shown = back(drift, "--to", before[-1]["id"], input="y\n")
+    assert shown.exit_code == 0
+    assert "is the newest, start the workers" in shown.output
+
+
+def test_a_worker_that_was_frozen_goes_on_from_what_was_rolled_back(drift, broker):
+    one = worker(broker, checkpoint_seconds=10**6)
+    produce(broker, "t", map(message, range(10)), 0)
+    step(one, 10)
+    one._save_new()
+    target = folder().newest(KEY).id
+    produce(broker, "t", map(message, range(10, 15)), 0)
+    step(one, 15)
+    one._save_new()
+    produce(broker, "t", map(message, range(15, 20)), 0)
+    step(one, 20)  # of which there is no checkpoint yet
+    assert back(drift, "--to", target, "--yes").exit_code == 0
+    one._save_new()
+    assert one._learner is None
+    assert entries(drift)[0]["restores"] == target
+    step(one, 20)
+    close(one)
+    newest = folder().newest(KEY)
+    assert newest.metrics["examples"] == 20
+    with topics.Reader("t", broker.client_args) as reader:
+        logs = {("t", 0): list(reader.read(reader.ends()))}
+    runs = read_order(folder().folder(KEY), newest.id)
+    learner, _ = relearn(RBP(9, seed=1), logs, runs, one.options, CODEC)
+    assert encode(learner.model) == encode(newest.model)
+
+
+def test_it_is_refused_while_workers_are_in_the_group(drift, learnt, monkeypatch):
+    before = entries(drift)
+    asked = []
+
+    def members(group, options):
+        asked.append((group, "bootstrap_servers" in options))
+        return ["worker-1 at 10.0.0.7", "worker-2 at 10.0.0.8"]
+
+    monkeypatch.setattr(topics, "members", members)
+    shown = back(drift, "--to", learnt[-1], "--yes")
+    assert shown.exit_code == 2
+    said = "worker-1 at 10.0.0.7, worker-2 at 10.0.0.8 in the group g: stop its workers first"
+    assert said in " ".join(shown.output.split())
+    assert asked == [("g", True)]
+    assert entries(drift) == before
+
+
+def test_a_worker_that_comes_while_it_asks_is_seen(drift, learnt, monkeypatch):
+    answers = iter([[], ["worker-1 at 10.0.0.7"]])
+    monkeypatch.setattr(topics, "members", lambda *_: next(answers))
+    shown = back(drift, "--to", learnt[-1], input="y\n")
+    assert shown.exit_code == 2
+    assert "worker-1 at 10.0.0.7 in the group g" in shown.output
+
+
+def test_messages_that_are_gone_are_told(drift, learnt, monkeypatch):
+    monkeypatch.setattr(topics.Reader, "begins", lambda self: {0: 12, 1: 0})
+    shown = back(drift, "--to", learnt[-1], input="n\n")
+    assert "t:0 begins at 12 by now: " in shown.output
+    shown = back(drift, "--to", learnt[-1], "--keep-offsets", input="n\n")
+    assert "by now" not in shown.output
+
+
+def test_one_model_is_rolled_back_at_a_time(drift, learnt):
+    other = CheckpointFolder("c")
+    epoch, _ = other.claim(("u", None))
+    other.save(("u", None), epoch, RBP(9), {("u", 0): 1})
+    shown = back(drift, "--to", learnt[-1])
+    assert shown.exit_code == 2
+    assert "c has several models, give one of c/t-all, c/u-all" in shown.output
+    shown = drift("rollback", "c/u-all", "--config", "w.toml", "--to", "1-1")
+    assert "is the newest" in shown.output
+
+
+def test_a_checkpoint_that_names_no_group_takes_one(drift, learnt):
+    drift("adopt", "c", "--topic", "t")
+    shown = back(drift, "--to", learnt[0], "--yes")
+    assert "does not name its group: give it by --group" in shown.output
+    assert back(drift, "--to", learnt[0], "--yes", "--group", "g").exit_code == 0

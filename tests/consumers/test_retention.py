@@ -1,0 +1,56 @@
+"""Which checkpoints are kept, against a rule that is written out for each of them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drift.consumers.checkpoints.retention import Retention
+
+HOUR, DAY = 3600.0, 86_400.0
+NEAR = st.integers(0, 90 * 24 * 4).map(lambda quarter: 900.0 * quarter)
+RULES = st.builds(
+    Retention, keep=st.integers(1, 4), keep_hourly=st.integers(0, 30), keep_daily=st.integers(0, 9)
+)
+
+
+def twin(rule, times):
+    """Ask of each checkpoint whether there is a reason to keep it."""
+
+    def is_last(i):
+        behind = [time for time in times[i + 1 :] if time is not None]
+        return len(behind) < rule.keep
+
+    def is_last_of(i, length, count):
+        if times[i] is None:
+            return False
+        mine = times[i] // length
+        behind = [time // length for time in times[i + 1 :] if time is not None]
+        later = {time // length for time in times if time is not None and time // length > mine}
+        return mine not in behind and len(later) < count
+
+    return {
+        i
+        for i in range(len(times))
+        if is_last(i)
+        or is_last_of(i, HOUR, rule.keep_hourly)
+        or is_last_of(i, DAY, rule.keep_daily)
+    }
+
+
+@given(RULES, st.lists(st.none() | NEAR, max_size=60))
+def test_each_is_kept_for_a_reason_and_no_other(rule, times):
+    assert rule.kept(times) == twin(rule, times)
+
+
+@given(RULES, st.lists(NEAR, max_size=60).map(sorted))
+def test_what_is_kept_does_not_depend_on_how_often_others_are_removed(rule, times):
+    left = []
+    for time in times:
+        left.append(time)
+        kept = rule.kept(left)
+        left = [one for i, one in enumerate(left) if i in kept]
+    assert left == [times[i] for i in sorted(rule.kept(times))]
+
+
+def test_a_month_of_checkpoints_by_the_minute_is_few():
+    kept = Retention().kept([60.0 * minute for minute in range(40 * 24 * 60)])
+    assert len(kept) == 24 + 29 + 2  # one is the last of its day, of its hour and of all

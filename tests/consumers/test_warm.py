@@ -1,0 +1,169 @@
+"""Starting warm: what a history leaves, and what a worker makes of it."""
+
+import pytest
+from drift.consumers.checkpoints.state import encode
+
+from drift.consumers import CheckpointFolder, Example, JsonCodec, WorkerOptions, crash_points
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.warm import warm
+from drift.errors import CheckpointError, ParameterError
+from drift.models import LBP, Tracker
+from tests.consumers.late_logs import JOIN
+
+KEY, FIRST = ("t", None), {("t", 0): 7, ("t", 1): 9}
+OPTIONS = WorkerOptions(topic="t", group="g")
+LATE = WorkerOptions(topic="t", group="g", labels="l", **JOIN)
+
+
+def history(n=40):
+    """Examples of a target that depends on both features, one of them a text."""
+    for i in range(n):
+        colour = ("red", "blue")[i * i % 3 == 1]
+        yield Example({"size": 1.0 + i % 7, "colour": colour}, (i % 7 > 3) ^ (colour == "red"))
+
+
+CODEC = JsonCodec(one_hot=True)
+
+
+def loop(model, examples):
+    """A plain loop, by what the codec would make of the texts."""
+    wrong = []
+    for features, label, *_ in examples:
+        x = {"size": features["size"], f"colour={features['colour']}": 1}
+        wrong.append(model.predict_one(x) != label)
+        model.learn_one(x, label)
+    return model, wrong
+
+
+@pytest.fixture(params=["folder", "s3"])
+def folder(request, tmp_path):
+    root = tmp_path / "root" if request.param == "folder" else request.getfixturevalue("bucket")
+    return CheckpointFolder(root, {"model": "x"})
+
+
+def test_the_first_checkpoint_has_the_model_of_a_plain_loop(folder):
+    made = warm(Tracker(9), folder, OPTIONS, history(), FIRST, codec=CODEC, identity={"group": "g"})
+    assert (made.id, made.offsets) == ("1-1", FIRST)
+    newest = folder.newest(KEY, {"group": "g"})
+    model, wrong = loop(Tracker(9), history())
+    assert encode(newest.model) == encode(model)
+    assert newest.metrics == {
+        "examples": 40,
+        "unlabelled": 0,
+        "mistakes": sum(wrong),
+        "dead_letters": 0,
+        "recent": "".join("01"[one] for one in wrong),
+    }
+    assert (newest.identity, newest.configuration, newest.join) == (
+        {"group": "g"},
+        {"model": "x"},
+        None,
+    )
+
+
+def test_messages_and_examples_are_the_same_history(tmp_path):
+    models = []
+    for name, rows in (("a", history()), ("b", map(CODEC.encode, history()))):
+        folder = CheckpointFolder(tmp_path / name)
+        models.append(warm(LBP(9), folder, OPTIONS, rows, FIRST, codec=CODEC).model)
+    assert encode(models[0]) == encode(models[1])
+
+
+def test_a_tracker_of_late_labels_learns_a_history_with_its_gates(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    made = warm(Tracker(9), folder, LATE, history(), FIRST, codec=CODEC)
+    assert made.model.late
+    assert encode(made.model) == encode(loop(Tracker(9, late=True), history())[0])
+    unpredicted = Tracker(9, late=True)
+    for features, label, *_ in history():
+        x = {"size": features["size"], f"colour={features['colour']}": 1}
+        unpredicted.learn_one(x, label)
+    assert encode(made.model) != encode(unpredicted)
+    assert folder.newest(KEY).join[0]["ids"] == []
+    assert folder.newest(KEY).configuration == LATE.settings()
+
+
+def test_a_learner_goes_on_where_it_is_told(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    warm(LBP(9), folder, OPTIONS, history(), FIRST, codec=CODEC)
+    learner = Learner(LBP(9), CODEC, Metrics(*KEY), OPTIONS)
+    learner.restore(folder.newest(KEY))
+    assert (learner.offsets, learner.metrics.examples) == (FIRST, 40)
+
+
+def test_what_cannot_be_learnt_is_left_out_and_told(tmp_path):
+    told = {}
+    rows = [b"{", b'{"features": {"a": 1}}', Example({"a": 1.0}, True), Example({"a": "red"}, True)]
+    made = warm(LBP(9), CheckpointFolder(tmp_path), OPTIONS, rows, FIRST, left_out=told.__setitem__)
+    assert made.metrics["examples"] == 1
+    assert told.keys() == {1, 2, 4}
+    assert "value is no JSON" in str(told[1])
+    assert told[2] is None
+    assert "features['a'] is a string" in str(told[4])
+
+
+def test_nothing_is_written_where_nothing_was_learnt(folder):
+    with pytest.raises(CheckpointError, match="nothing was learnt: no example"):
+        warm(LBP(9), folder, OPTIONS, [b"{}"], FIRST)
+    assert folder._files(KEY).listing() == ([], [], [], [])
+
+
+def test_what_has_learnt_is_not_overwritten(folder):
+    warm(LBP(9), folder, OPTIONS, history(), FIRST, codec=CODEC)
+    with pytest.raises(CheckpointError, match="has checkpoint 1-1: a history is learnt before"):
+        warm(LBP(9), folder, OPTIONS, iter([]), FIRST)
+    assert folder._files(KEY).listing().epochs == [1]
+
+
+def test_a_worker_that_began_meanwhile_is_not_overwritten(folder):
+    def slowly():
+        yield from history()
+        epoch, _ = folder.claim(KEY)
+        folder.save(KEY, epoch, LBP(9), {("t", 0): 1})
+
+    with pytest.raises(CheckpointError, match="has checkpoint 1-1"):
+        warm(LBP(9), folder, OPTIONS, slowly(), FIRST, codec=CODEC)
+    assert folder.newest(KEY).offsets == {("t", 0): 1}
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "codec", "said"),
+    [
+        (object(), OPTIONS, CODEC, "is not a classifier"),
+        (LBP(9), OPTIONS, JsonCodec(weight="w", require_label=True), None),
+        (LBP(9), LATE, JsonCodec(require_label=True), "require_label would refuse"),
+    ],
+)
+def test_what_a_worker_would_refuse_is_refused_first(tmp_path, model, options, codec, said):
+    folder = CheckpointFolder(tmp_path / "c")
+    if said is None:
+        assert warm(model, folder, options, [Example({"a": 1}, True)], FIRST, codec=codec)
+        return
+    with pytest.raises(ParameterError, match=said):
+        warm(model, folder, options, history(), FIRST, codec=codec)
+    assert not (tmp_path / "c").exists()
+
+
+class Stop(BaseException):
+    """What ends a step."""
+
+
+@pytest.mark.parametrize("point", [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS])
+def test_wherever_it_ends_there_is_nothing_or_all_of_it(folder, point):
+    def stop():
+        raise Stop
+
+    crash_points.install(point, stop)
+    try:
+        with pytest.raises(Stop):
+            warm(LBP(9), folder, OPTIONS, history(), FIRST, codec=CODEC)
+    finally:
+        crash_points.remove(point)
+    if point in {"checkpoint.renamed", "checkpoint.recorded", "checkpoint.pruned"}:
+        with pytest.raises(CheckpointError, match="has checkpoint 1-1"):
+            warm(LBP(9), folder, OPTIONS, history(), FIRST, codec=CODEC)
+    else:
+        assert folder.newest(KEY) is None
+        warm(LBP(9), folder, OPTIONS, history(), FIRST, codec=CODEC)
+    assert encode(folder.newest(KEY).model) == encode(loop(LBP(9), history())[0])
