@@ -9,6 +9,7 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import library
+from drift.consumers.answers import Answer, text_of
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.order import Clock, Runs, sort_key
@@ -227,19 +228,24 @@ class Learner:
 
     def _learn(self, message: Message, time: int) -> list[Outgoing]:
         example = decoded(self.codec.decode, message)
-        predicted, answer = self._predict(message, example)
+        answer, sent = self._predict(message, example)
         if example.label is None:
             self.metrics.unlabelled += 1
         else:
-            self._learn_by(example.features, example.label, example.weight, predicted)
-        return answer
+            self._learn_by(example.features, example.label, example.weight, answer)
+        return sent
 
     def _learn_by(
-        self, features: Features, label: Label, weight: float | None, predicted: Label
+        self,
+        features: Features,
+        label: Label,
+        weight: float | None,
+        answer: Answer,
+        delay: float | None = None,
     ) -> None:
         """Learn an example of which something was predicted, and count it."""
         self._update(features, label, weight)
-        self.metrics.learnt(predicted != label)
+        self.metrics.learnt(label, answer, features, delay)
 
     def _update(self, features: Features, label: Label, weight: float | None) -> None:
         if weight is None:
@@ -247,11 +253,14 @@ class Learner:
         else:
             self.model.learn_one(features, label, w=weight)
 
-    def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:
-        """Return the predicted label, and what is to be sent of it."""
-        if self.options.predictions is None:
-            return self.model.predict_one(example.features), []
+    def _predict(self, message: Message, example: Example) -> tuple[Answer, list[Outgoing]]:
+        """Return what is predicted, and what is to be sent of it."""
+        if self.options.predictions is None and not self.options.probabilities:
+            return Answer(self.model.predict_one(example.features)), []
         predicted, score, chances = answer_of(self.model, example.features)
+        answer = Answer(predicted, chances)
+        if self.options.predictions is None:
+            return answer, []
         topic, partition, offset = message.position
         body = {
             "id": example.id,
@@ -259,10 +268,7 @@ class Learner:
             "predicted": predicted,
             "score": score,
             "probabilities": chances
-            and {
-                "true" if label is True else "false" if label is False else str(label): share
-                for label, share in chances.items()
-            },
+            and {text_of(label): share for label, share in chances.items()},
             "label": example.label,
             "topic": topic,
             "partition": partition,
@@ -274,7 +280,7 @@ class Learner:
         except TypeError:  # a label that JSON does not know, as numpy's
             value = json.dumps(body, default=str).encode()
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        return predicted, [Outgoing(self.options.predictions, key, value, [], partition)]
+        return answer, [Outgoing(self.options.predictions, key, value, [], partition)]
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1

@@ -14,7 +14,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from drift.consumers.codec import Codec
 
-__all__ = ["WorkerOptions", "check_codec", "check_model"]
+__all__ = ["WorkerOptions", "check_codec", "check_model", "final_step"]
 
 #: Options of labels that come later on which it depends what is learnt.
 _SETTINGS = (
@@ -51,6 +51,13 @@ class _TopicOptions:
     max_idle: float = option(
         "Seconds for which a silent partition is waited for.", 0.5, least=0, duration=True
     )
+    probabilities: bool = option(
+        "Measure probabilities, too, where no predictions are sent.", default=True
+    )
+    positive: object | None = option(
+        "Label that recall and precision are of; default: true, or 1, where there is no third one.",
+        None,
+    )
     checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
     checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
     labels: str | None = option(
@@ -81,6 +88,11 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     max_jump, max_idle
         By how many seconds a single record moves its partition's time, and for how many a partition
         that brings nothing is waited for: see `drift.consumers.order`.
+    probabilities
+        Ask the model for probabilities where no predictions are sent, too: log loss, AUC and
+        calibration are measured by them. False spares their time.
+    positive
+        The label that recall, precision, F1 and base rate are of: see `drift.consumers.measures`.
     checkpoint_every, checkpoint_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
     labels
@@ -132,6 +144,13 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         return {"labels": self.labels, **join}
 
 
+def final_step(model: Any) -> Any:
+    """Return the model that a pipeline ends in, or the model itself."""
+    while isinstance(steps := getattr(model, "steps", None), dict):
+        *_, model = steps.values()
+    return model
+
+
 def check_model(model: Any, codec: Codec) -> None:
     """Refuse what is no classifier, or cannot learn what the messages say.
 
@@ -148,11 +167,9 @@ def check_model(model: Any, codec: Codec) -> None:
     Traceback (most recent call last):
     drift.errors.ParameterError: LinearRegression is not a classifier: a worker predicts labels. ...
     """
-    from river import base, compose  # noqa: PLC0415 - takes a while
+    from river import base  # noqa: PLC0415 - takes a while
 
-    final = model
-    while isinstance(final, compose.Pipeline):
-        *_, final = final.steps.values()
+    final = final_step(model)
     if not isinstance(final, base.Classifier):
         raise ParameterError(
             f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "

@@ -437,7 +437,7 @@ class Worker:
         identity = self._identity()
         epoch, checkpoint = self.folder.claim(self.key, identity)
         kind = LateLearner if self.options.labels else Learner
-        learner = kind(self.model.clone(), self.codec, Metrics(*self.key), self.options)
+        learner = kind(self.model.clone(), self.codec, Metrics.of(self.options), self.options)
         learner.epoch, learner.identity = epoch, identity
         if checkpoint is not None:
             learner.restore(checkpoint)
