@@ -12,10 +12,14 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
+from drift.consumers.answers import Answer, text_of
+from drift.consumers.measures import Measures
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from drift.consumers.records import Message
+    from drift.types import Label
 
 __all__ = ["ErrorFigure", "drawn"]
 
@@ -23,6 +27,17 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 72
 _HEIGHT = 6
 _RECENT = 500
+#: How measures are called and shown; the error has a chart.
+_SHOWN = {
+    "recall": "recall {:.1%}",
+    "precision": "precision {:.1%}",
+    "f1": "F1 {:.1%}",
+    "log_loss": "log loss {:.3f}",
+    "roc_auc": "AUC {:.3f}",
+    "calibration_error": "calibration error {:.1%}",
+    "base_rate": "base rate {:.1%}",
+    "label_latency_seconds": "label after {:.3g} s",
+}
 #: Offsets of a partition that are remembered, to know a prediction that comes twice.
 _REMEMBERED = 100_000
 
@@ -62,8 +77,15 @@ class _Partition:
 class ErrorFigure:
     """Counts predictions, each once however often it was sent, and draws their error.
 
+    Parameters
+    ----------
+    positive
+        As of `drift.consumers.measures.Measures`.
+
     Attributes
     ----------
+    measures : Measures
+        Of all partitions.
     partitions : dict
         By topic and partition of the examples.
     examples : int
@@ -83,7 +105,8 @@ class ErrorFigure:
     #: What is said before the first label.
     _hint = "; where labels come later, --labels names their topic"
 
-    def __init__(self) -> None:
+    def __init__(self, positive: Label = None) -> None:
+        self.measures = Measures(positive)
         self.partitions: dict[tuple[str, int], _Partition] = {}
         self.examples = 0
         self._size = 20  # examples in a column; doubled when they do not fit any more
@@ -97,7 +120,7 @@ class ErrorFigure:
         found = []
         for _, partition, body in self._new(predictions):
             if body["label"] is not None:
-                self._count(partition, body["predicted"] != body["label"])
+                self._count(partition, body["label"], body["predicted"], body["probabilities"])
                 found.append(body)
         return found
 
@@ -109,7 +132,9 @@ class ErrorFigure:
             try:
                 body = json.loads(message.value or b"")
                 place, offset = (body["topic"], body["partition"]), body["offset"]
-                body["predicted"], body["label"]
+                hash((body["predicted"], body["label"]))
+                chances = body.get("probabilities") or {}
+                body["probabilities"] = {name: float(chances[name]) for name in chances}
             except (ValueError, KeyError, TypeError):
                 continue
             partition = self.partitions.setdefault(place, _Partition())
@@ -118,7 +143,19 @@ class ErrorFigure:
                 partition.predicted += 1
                 yield message, partition, body
 
-    def _count(self, partition: _Partition, mistake: bool) -> None:  # noqa: FBT001
+    def _count(
+        self,
+        partition: _Partition,
+        label: Label,
+        predicted: Label,
+        probabilities: dict[str, float] | None,  # by the texts of labels
+        delay: float | None = None,
+    ) -> None:
+        chances = None
+        if probabilities:
+            chances = {one: probabilities.get(text_of(one), 0.0) for one in (label, predicted)}
+        self.measures.learnt(label, Answer(predicted, chances), delay)
+        mistake = predicted != label
         partition.examples += 1
         partition.mistakes += mistake
         partition.recent.append(mistake)
@@ -133,7 +170,7 @@ class ErrorFigure:
             self._size *= 2
 
     def __rich__(self) -> Group:
-        return Group(self._chart(), self._table())
+        return Group(self._chart(), self._table(), *self._measured())
 
     def _chart(self) -> Text:
         """Return a bar for each column, as high as its error."""
@@ -151,6 +188,12 @@ class ErrorFigure:
             return Text(f"no label yet, {predicted:,} predictions{hint}", no_wrap=True)
         lines.append(f"       error, {self._size} examples a column, {self.examples:,} so far")
         return Text("\n".join(lines), no_wrap=True)
+
+    def _measured(self) -> list[Text]:
+        """Return the measures of the last examples, if there are any."""
+        measured = self.measures.windowed()
+        shown = [text.format(measured[name]) for name, text in _SHOWN.items() if name in measured]
+        return [Text(f"last 1,000: {', '.join(shown)}")] if shown else []
 
     def _table(self) -> Table:
         numbers = (

@@ -12,7 +12,7 @@ import click
 
 from drift._options import option
 from drift.cli._client import Client
-from drift.cli._settings import load_labels
+from drift.cli._settings import TABLES, load, load_labels
 from drift.consumers.options import check_codec
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ class Watch(Client):
     labels: str | None = option(
         "Topic of labels that come later; default: that of [labels] in the --config file.", None
     )
+    positive: object | None = option(
+        "Label that recall and precision are of; default: that of the --config file.", None
+    )
     seconds: float | None = option("Seconds after which to end; default: at Ctrl-C.", None)
 
     interrupted = ""
@@ -42,17 +45,19 @@ class Watch(Client):
         reading, _ = self.clients()
         named, join, codec = load_labels(self.config)
         topic = self.labels or named
+        positive = load(self.config, TABLES)["worker"].get("positive")
+        positive = positive if self.positive is None else self.positive
         from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
         from drift.cli._late_figure import LateFigure  # noqa: PLC0415
 
         end = math.inf if self.seconds is None else time.monotonic() + self.seconds
         with ExitStack() as stack:
             predictions = stack.enter_context(self._reader(self.topic, reading))
-            readers, figure = [predictions], ErrorFigure()
+            readers, figure = [predictions], ErrorFigure(positive)
             if topic is not None:
                 check_codec(codec)
                 labels = stack.enter_context(self._reader(topic, reading))
-                readers, figure = [predictions, labels], LateFigure(codec, join)
+                readers, figure = [predictions, labels], LateFigure(codec, join, positive)
             stack.enter_context(drawn(figure))
             while time.monotonic() < end:
                 if isinstance(figure, LateFigure):
