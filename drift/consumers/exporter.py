@@ -22,6 +22,7 @@ name in Prometheus                        type     what it is
 ``drift_faded_log_loss``                  gauge    likewise
 ``drift_faded_base_rate``                 gauge    likewise
 ``drift_faded_label_latency_seconds``     gauge    likewise
+``drift_alarms_total``                    counter  alarms, by one more label: measure
 ``drift_model_examples``                  gauge    examples that the model has ever learnt
 ``drift_supports``                        gauge    supports of the model
 ``drift_updates_total``                   counter  examples that changed the model
@@ -202,6 +203,15 @@ class Exporter:
                 if (value := values.get(name)) is not None:
                     metric.add_metric(labels, value)
             yield metric
+        alarms = Counter(
+            "drift_alarms",
+            "Rises of error or log loss",
+            labels=["model", "group", "topic", "measure"],
+        )
+        for m in worker.models:
+            for measure, count in m.alarms_counted().items():
+                alarms.add_metric([m.model or "", m.group, m.topic, measure], count)
+        yield alarms
 
 
 class _Server(ThreadingMixIn, WSGIServer):

@@ -12,6 +12,7 @@ from drift.consumers._json import library
 from drift.consumers.answers import Answer, text_of
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
+from drift.consumers.options import final_step
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.errors import ConfigurationError, ConsumerError, MessageError, UnavailableError
@@ -78,6 +79,13 @@ def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float
     except NotImplementedError:  # as River has it for those that know none
         chances = None
     return predicted, score, chances
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    try:
+        return _dumps(body)
+    except TypeError:  # a label that JSON does not know, as numpy's
+        return json.dumps(body, default=str).encode()
 
 
 class Learner:
@@ -189,6 +197,8 @@ class Learner:
             raise
         except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call
             answer += self._give_up(message, error)
+        if self.metrics.raised:
+            answer += self._alarm(message)
         self.metrics.learn_seconds += perf_counter() - started
         self.offsets[place] = offset + 1
         self.clocks[place] = clock
@@ -275,12 +285,40 @@ class Learner:
             "offset": offset,
             "checkpoint": self.checkpoint,
         }
-        try:
-            value = _dumps(body)
-        except TypeError:  # a label that JSON does not know, as numpy's
-            value = json.dumps(body, default=str).encode()
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        return answer, [Outgoing(self.options.predictions, key, value, [], partition)]
+        return answer, [Outgoing(self.options.predictions, key, _encoded(body), [], partition)]
+
+    def _alarm(self, message: Message) -> list[Outgoing]:
+        """Say which measures have risen by a message, and return that for the topic of events."""
+        raised, self.metrics.raised = self.metrics.raised, []
+        sent = []
+        for alarm in raised:
+            moved = ", ".join(f"{name} ({distance:.2f})" for name, distance in alarm.features)
+            log.warning(
+                "%s: %s rose from %.4g to %.4g in the last %d examples%s",
+                *(message.position, alarm.measure, alarm.before, alarm.now, alarm.examples),
+                f"; moved most: {moved}" if moved else "",
+            )
+            if self.options.events is not None:
+                topic, partition, offset = message.position
+                body = {
+                    "event": "alarm",
+                    "measure": alarm.measure,
+                    "before": alarm.before,
+                    "now": alarm.now,
+                    "examples": alarm.examples,
+                    "features": [{"name": n, "distance": d} for n, d in alarm.features],
+                    "level": self.options.alarm_level,
+                    "model": type(final_step(self.model)).__name__,
+                    "group": self.options.group,
+                    "topic": topic,
+                    "partition": partition,
+                    "offset": offset,
+                    "timestamp": message.timestamp,
+                }
+                key = f"alarm:{alarm.measure}:{message.position}".encode()
+                sent.append(Outgoing(self.options.events, key, _encoded(body), [], partition))
+        return sent
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1

@@ -125,7 +125,8 @@ class Measures:
         if window < 1:
             raise ParameterError(f"window must be at least 1, not {window!r}")
         self.positive = positive
-        self._rows: deque[_Row] = deque(maxlen=window)
+        self.window = window
+        self._rows: deque[_Row] = deque(maxlen=self.window)
         self._faded = {name: _Faded() for name in _MEANS}
         self._learnt = 0
         self._measured: tuple[int, dict[str, float]] = 0, {}  # for so many that were learnt
@@ -302,7 +303,7 @@ class Measures:
             faded = {name: _Faded(*state["faded"][name]) for name in _MEANS}
         except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
             raise ParameterError(f"no state of measures: {problem!r:.80}") from None
-        self._rows, self._faded = deque(rows, self._rows.maxlen), faded
+        self._rows, self._faded = deque(rows, self.window), faded
         self._learnt += 1
 
 

@@ -6,6 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers.alarms import MEASURES, Alarms
 from drift.consumers.measures import Measures
 from drift.consumers.options import final_step
 from drift.errors import ParameterError
@@ -13,6 +14,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from drift.consumers.alarms import Alarm
     from drift.consumers.answers import Answer
     from drift.consumers.options import WorkerOptions
     from drift.types import Features, Label
@@ -42,6 +44,8 @@ class Metrics:
         The consumer group.
     positive, window
         As of `drift.consumers.measures.Measures`.
+    alarm_level
+        As `level` of `drift.consumers.alarms.Alarms`; 0 for no alarms.
 
     Attributes
     ----------
@@ -49,6 +53,10 @@ class Metrics:
         Name of the model's class; None before `counts_of` has met it.
     measures : Measures
         How good predictions are.
+    alarmed : dict
+        Number of alarms by what has risen; a checkpoint keeps it.
+    raised : list of Alarm
+        Alarms that nobody has taken yet.
     examples, unlabelled, mistakes, dead_letters : int
         Counts of messages; a checkpoint keeps them.
     learn_seconds : float
@@ -78,16 +86,17 @@ class Metrics:
     >>> print(metrics.line())
     topic=news partition=0 examples=4 unlabelled=0 mistakes=1 windowed_error=0.25
     windowed_recall=0.5 windowed_precision=0.375 windowed_f1=0.428571 windowed_base_rate=0.75
-    learn_seconds=0 jumps=0 dead_letters=0
+    learn_seconds=0 jumps=0 dead_letters=0 alarms=0
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         topic: str,
         partition: int | None = None,
         *,
         group: str = "",
         positive: Label = None,
+        alarm_level: float = 0.0,
         window: int = 1000,
     ) -> None:
         self.topic = topic
@@ -95,6 +104,10 @@ class Metrics:
         self.group = group
         self.model: str | None = None
         self.measures = Measures(positive, window=window)
+        self.alarmed = dict.fromkeys(MEASURES, 0)
+        self.raised: list[Alarm] = []
+        self._alarms = Alarms(alarm_level) if alarm_level else None
+        self._alarmed_before = dict(self.alarmed)
         self.examples = self.unlabelled = self.mistakes = self.dead_letters = 0
         self.learn_seconds = 0.0
         self.jumps = 0
@@ -108,8 +121,13 @@ class Metrics:
     @classmethod
     def of(cls, options: WorkerOptions) -> Metrics:
         """Return the metrics of what a worker with these options learns."""
-        place = options.topic, options.partition
-        return cls(*place, group=options.group, positive=options.positive)
+        return cls(
+            options.topic,
+            options.partition,
+            group=options.group,
+            positive=options.positive,
+            alarm_level=options.alarm_level,
+        )
 
     def __repr__(self) -> str:
         return f"<Metrics {self.line()}>"
@@ -131,8 +149,13 @@ class Metrics:
             Seconds from the features to the label; None where they came together.
         """
         self.examples += 1
-        self.mistakes += answer.predicted != label
-        self.measures.learnt(label, answer, delay)
+        wrong = answer.predicted != label
+        self.mistakes += wrong
+        loss = self.measures.learnt(label, answer, delay)
+        if self._alarms is not None and (raised := self._alarms.learnt(wrong, loss, features)):
+            self.raised += raised
+            for alarm in raised:
+                self.alarmed[alarm.measure] += 1
 
     def counts_of(self, model: Any, **late: float) -> None:
         """Take a model's own counts, which it has if it is one of drift's, and those of a join."""
@@ -149,6 +172,10 @@ class Metrics:
         now = self._counts()
         return {name: max(0, (now[name] or 0) - was) for name, was in self._before.items()}
 
+    def alarms_counted(self) -> dict[str, int]:
+        """Return the number of alarms of this process, by what has risen."""
+        return {name: n - self._alarmed_before[name] for name, n in self.alarmed.items()}
+
     def checkpointed(self, at: float | None = None) -> None:
         """Note that a checkpoint was written now, or at a time in seconds since 1970."""
         self.checkpoint_time = time.time() if at is None else at
@@ -164,15 +191,21 @@ class Metrics:
         Examples
         --------
         >>> Metrics("news", 0).state()
-        {'examples': 0, 'unlabelled': 0, 'mistakes': 0, 'dead_letters': 0, 'measures': {...}}
+        {'examples': 0, 'unlabelled': 0, 'mistakes': 0, 'dead_letters': 0, 'measures': {...}, ...}
         """
         counts = {name: getattr(self, name) for name in _COUNTS}
-        return {**counts, "measures": self.measures.state()}
+        return {
+            **counts,
+            "measures": self.measures.state(),
+            "alarmed": dict(self.alarmed),
+            "alarms": None if self._alarms is None else self._alarms.state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned: counts and measures go on exactly as they would.
 
-        Times are of the process and stay as they are.
+        So do the references of alarms, which begin where they were not kept. Times are of the
+        process and stay as they are.
 
         Raises
         ------
@@ -183,7 +216,18 @@ class Metrics:
         for name, count in counts.items():
             if type(count) is not int or count < 0:
                 raise ParameterError(f"state[{name!r}] must be a count, not {count!r:.40}")
-        self.measures.restore(state.get("measures"))
+        alarmed = state.get("alarmed")
+        if not isinstance(alarmed, dict) or set(map(type, alarmed.values())) - {int}:
+            raise ParameterError(f"state['alarmed'] must be counts, not {alarmed!r:.40}")
+        measures = Measures(self.measures.positive, window=self.measures.window)
+        measures.restore(state.get("measures"))
+        alarms, kept = self._alarms, state.get("alarms")
+        if alarms is not None and kept is not None:
+            alarms = Alarms(alarms.level)
+            alarms.restore(kept)
+        self.measures, self._alarms = measures, alarms
+        self.alarmed = {name: alarmed.get(name, 0) for name in MEASURES}
+        self._alarmed_before = dict(self.alarmed)
         for name, count in counts.items():
             setattr(self, name, count)
         self._before.update(counts)
@@ -216,6 +260,7 @@ class Metrics:
             "jumps": self.jumps,
             "checkpoint_age_seconds": None if at is None else max(0.0, time.time() - at),
             "dead_letters": self.dead_letters,
+            "alarms": sum(self.alarmed.values()),
             **self.late,
         }
 

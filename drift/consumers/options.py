@@ -58,6 +58,13 @@ class _TopicOptions:
         "Label that recall and precision are of; default: true, or 1, where there is no third one.",
         None,
     )
+    alarm_level: float = option(
+        "Probability of an alarm without a rise, of each measure; 0 for no alarms.",
+        0.01,
+        least=0,
+        most=0.5,
+    )
+    events: str | None = option("Topic for alarms.", None)
     checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
     checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
     labels: str | None = option(
@@ -93,6 +100,11 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         calibration are measured by them. False spares their time.
     positive
         The label that recall, precision, F1 and base rate are of: see `drift.consumers.measures`.
+    alarm_level
+        Bound on the probability of an alarm without a rise of error or log loss, for each of the
+        two, until the next alarm: see `drift.consumers.alarms`; 0 for no alarms.
+    events
+        Topic for alarms; None for none.
     checkpoint_every, checkpoint_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
     labels
@@ -130,13 +142,17 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         super().__post_init__()
-        named = (self.topic, self.labels, self.predictions, self.dead_letters, self.orphans)
-        topics = [one for one in named if one]
+        topics = [one for one in (self.topic, self.labels, *self.outputs) if one]
         if len(set(topics)) < len(topics):
             raise ParameterError(
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
                 "each, or what is sent is learnt again"
             )
+
+    @property
+    def outputs(self) -> tuple[str | None, ...]:
+        """The topics that are sent to."""
+        return self.predictions, self.dead_letters, self.orphans, self.events
 
     def settings(self) -> dict[str, Any]:
         """Return what must be the same for a model to go on, where labels come later."""

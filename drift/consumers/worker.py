@@ -201,9 +201,8 @@ class Worker:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self.stop)
         options = self.options
-        outputs = options.predictions, options.dead_letters, options.orphans
         try:
-            self._producer.check(filter(None, outputs))
+            self._producer.check(filter(None, options.outputs))
             if options.labels:
                 refuse_compacted((options.topic, options.labels), self._receiving)
             while not self._stopping.is_set():

@@ -25,6 +25,7 @@ from drift.errors import MissingExtraError, ParameterError
 
 #: Model, group and topic of the first of the two models.
 ONE = ("RBP", "readers", "news")
+LABELS = ("model", "group", "topic", "measure")
 
 outcomes = st.lists(st.booleans(), max_size=40)
 windows = st.integers(1, 12)
@@ -76,7 +77,13 @@ def test_a_state_of_another_window_keeps_the_last_examples(mistakes, before, aft
 
 @pytest.mark.parametrize(
     "change",
-    [{"examples": "1"}, {"mistakes": -1}, {"dead_letters": True}, {"measures": {}}],
+    [
+        {"examples": "1"},
+        {"mistakes": -1},
+        {"dead_letters": True},
+        {"measures": {}},
+        {"alarmed": {"error": "1"}},
+    ],
 )
 def test_a_state_of_something_else_is_refused_and_changes_nothing(change):
     metrics = counted([True, False])
@@ -118,7 +125,7 @@ def test_metrics_survive_pickling():
 def test_the_line_for_the_log_leaves_out_what_is_not_known():
     assert Metrics("news").line() == (
         "topic=news partition=all examples=0 unlabelled=0 mistakes=0 learn_seconds=0 jumps=0 "
-        "dead_letters=0"
+        "dead_letters=0 alarms=0"
     )
     metrics = counted([True, False, False])
     metrics.supports, metrics.updates, metrics.lag = 10, 12, 0
@@ -126,7 +133,7 @@ def test_the_line_for_the_log_leaves_out_what_is_not_known():
         "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 windowed_error=0.333333 "
         "windowed_recall=0 windowed_f1=0 windowed_base_rate=0.333333 windowed_log_loss=0.653886 "
         "windowed_roc_auc=0.5 windowed_calibration_error=0.083333 "
-        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0"
+        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0 alarms=0"
     )
     assert repr(metrics) == f"<Metrics {metrics.line()}>"
 
@@ -149,6 +156,7 @@ def test_the_log_in_json_has_what_is_known():
         "learn_seconds": 1.5,
         "jumps": 0,
         "dead_letters": 0,
+        "alarms": 0,
     }
 
 
@@ -176,7 +184,7 @@ def samples(text):
     return {
         (
             sample.name,
-            *(sample.labels[n] for n in ("model", "group", "topic") if sample.labels),
+            *(sample.labels[n] for n in LABELS if n in sample.labels),
         ): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
@@ -187,6 +195,7 @@ def test_prometheus_gets_every_count():
     worker = worker_of_two()
     worker.connections, worker.trouble = lambda: 2, {("news", 0): "No space left on device"}
     worker.forced_steps, worker.models[0].jumps = lambda: 4, 5
+    worker.models[0].alarmed["error"] = 2
     with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
     other = ("", "", 'ne"w\\s\n')
@@ -224,6 +233,10 @@ def test_prometheus_gets_every_count():
         ("drift_learn_seconds_total", *ONE): 2,
         ("drift_checkpoint_age_seconds", *ONE): pytest.approx(60, abs=10),
         ("drift_dead_letters_total", *ONE): 1,
+        ("drift_alarms_total", *ONE, "error"): 2,
+        ("drift_alarms_total", *ONE, "log_loss"): 0,
+        ("drift_alarms_total", *other, "error"): 0,
+        ("drift_alarms_total", *other, "log_loss"): 0,
         ("drift_examples_total", *other): 0,
         ("drift_unlabelled_total", *other): 0,
         ("drift_mistakes_total", *other): 0,
