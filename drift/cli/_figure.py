@@ -27,6 +27,8 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 72
 _HEIGHT = 6
 _RECENT = 500
+#: Alarms that are shown.
+_ALARMS = 5
 #: How measures are called and shown; the error has a chart.
 _SHOWN = {
     "recall": "recall {:.1%}",
@@ -107,6 +109,7 @@ class ErrorFigure:
 
     def __init__(self, positive: Label = None) -> None:
         self.measures = Measures(positive)
+        self._alarms: dict[bytes | None, str] = {}  # by their keys: each comes at least once
         self.partitions: dict[tuple[str, int], _Partition] = {}
         self.examples = 0
         self._size = 20  # examples in a column; doubled when they do not fit any more
@@ -123,6 +126,22 @@ class ErrorFigure:
                 self._count(partition, body["label"], body["predicted"], body["probabilities"])
                 found.append(body)
         return found
+
+    def add_events(self, events: Iterable[Message]) -> None:
+        """Take messages of a topic of events; what is no alarm is passed over."""
+        for message in events:
+            try:
+                body = json.loads(message.value or b"")
+                moved = ", ".join(f"{f['name']} ({f['distance']:.2f})" for f in body["features"])
+                text = (
+                    f"{body['topic']}:{body['partition']}:{body['offset']} {body['measure']} rose "
+                    f"from {body['before']:.3g} to {body['now']:.3g}"
+                )
+            except (ValueError, KeyError, TypeError):
+                continue
+            self._alarms[message.key] = f"{text}, moved most: {moved}" if moved else text
+            if len(self._alarms) > _ALARMS:
+                del self._alarms[next(iter(self._alarms))]
 
     def _new(
         self, predictions: Iterable[Message]
@@ -170,7 +189,8 @@ class ErrorFigure:
             self._size *= 2
 
     def __rich__(self) -> Group:
-        return Group(self._chart(), self._table(), *self._measured())
+        alarms = [Text(f"alarm: {text}") for text in self._alarms.values()]
+        return Group(self._chart(), self._table(), *self._measured(), *alarms)
 
     def _chart(self) -> Text:
         """Return a bar for each column, as high as its error."""

@@ -23,7 +23,7 @@ __all__ = ["Watch"]
 
 @dataclass(kw_only=True)
 class Watch(Client):
-    """Draw the error of predictions as they come, from the first on; each counts once.
+    """Draw the error of predictions as they come, and measure them; each counts once.
 
     Where labels have a topic of their own it is read, too: a prediction counts as it was sent, once
     it has its label. [codec] and [labels] of the --config file say where the id is, and what it
@@ -33,6 +33,9 @@ class Watch(Client):
     topic: str = option("The predictions of `drift consume`.", argument=True)
     labels: str | None = option(
         "Topic of labels that come later; default: that of [labels] in the --config file.", None
+    )
+    events: str | None = option(
+        "Topic of alarms; default: that of the --config file.", None
     )
     positive: object | None = option(
         "Label that recall and precision are of; default: that of the --config file.", None
@@ -45,8 +48,9 @@ class Watch(Client):
         reading, _ = self.clients()
         named, join, codec = load_labels(self.config)
         topic = self.labels or named
-        positive = load(self.config, TABLES)["worker"].get("positive")
-        positive = positive if self.positive is None else self.positive
+        worker = load(self.config, TABLES)["worker"]
+        positive = worker.get("positive") if self.positive is None else self.positive
+        events = self.events or worker.get("events")
         from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
         from drift.cli._late_figure import LateFigure  # noqa: PLC0415
 
@@ -58,12 +62,18 @@ class Watch(Client):
                 check_codec(codec)
                 labels = stack.enter_context(self._reader(topic, reading))
                 readers, figure = [predictions, labels], LateFigure(codec, join, positive)
+            alarms = None
+            if events is not None:
+                alarms = stack.enter_context(self._reader(events, reading))
+                readers.append(alarms)
             stack.enter_context(drawn(figure))
             while time.monotonic() < end:
                 if isinstance(figure, LateFigure):
                     figure.read(predictions, labels, 0.25)
                 else:
                     figure.add(predictions.poll(0.5))
+                if alarms is not None:
+                    figure.add_events(alarms.poll(0.0))
                 for reader in readers:
                     reader.refresh()
 

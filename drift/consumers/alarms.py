@@ -16,7 +16,8 @@ the reference, whatever else happens, there is ever an alarm with a probability 
    the probability that the wealth, 1 in all, ever reaches 2 / level.
 
 An alarm names the features that moved most, by the total variation distance between histograms of
-the reference and of the examples since the wealth was last below 1.
+the reference and of the examples since a rise was first suspected: since bettors that begin anew
+whenever they have lost, as in CUSUM, have had eight times what they began with.
 
 References
 ----------
@@ -49,6 +50,8 @@ _CUT = math.log(100)
 _GROUP, _FIRST = 8, 256
 #: Fractions of the bettors: near 8 times the rise, each grows fastest.
 _BETS = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
+#: Gain from which on there may be a rise, of bettors that begin anew whenever they have lost.
+_RISING = 8.0
 #: Features that are followed, values of which bins are made, and bins of those at most.
 _NAMES, _VALUES, _BINS = 256, 64, 8
 #: Features that an alarm names.
@@ -93,7 +96,7 @@ class Detector:
     Attributes
     ----------
     is_rising : bool
-        Whether bettors have more than they began with: there may be a rise.
+        Whether a rise is suspected.
     bound : float or None
         On the mean of the reference; None before the first.
 
@@ -120,6 +123,7 @@ class Detector:
         self._recent = [0, 0.0]  # since it was last not rising
         self._groups = 0  # that were bet on
         self._bets = [0.0] * len(_BETS)
+        self._runs = [1.0] * len(_BETS)
 
     def update(self, x: float) -> bool:
         """Take a number, and say whether that makes an alarm."""
@@ -164,9 +168,11 @@ class Detector:
         self._bets = bets = [
             (wealth + more) * (1.0 + f * gain) for wealth, f in zip(self._bets, _BETS, strict=True)
         ]
-        wealth = sum(bets) / len(_BETS)
-        self.is_rising = wealth >= 1.0
-        return wealth * self.level >= 2.0
+        self._runs = runs = [
+            max(1.0, run) * (1.0 + f * gain) for run, f in zip(self._runs, _BETS, strict=True)
+        ]
+        self.is_rising = sum(runs) >= _RISING * len(_BETS)
+        return sum(bets) * self.level >= 2.0 * len(_BETS)
 
     def _end_block(self, n: float, total: float, squares: float) -> None:
         """Bound the mean by a block, and by all of them."""
@@ -198,10 +204,15 @@ class Detector:
         one = cls(level)
         for name in _STATE:
             setattr(one, name, state[name])
-        lists = one._group, one._block, one._bounding, one._guess, one._all, one._recent, one._bets
+        shapes = {
+            **dict.fromkeys(("_group", "_block", "_bounding"), 3),
+            **dict.fromkeys(("_guess", "_all", "_recent"), 2),
+            **dict.fromkeys(("_bets", "_runs"), len(_BETS)),
+        }
+        lists = [getattr(one, name) for name in shapes]
         alone = one._number, one._groups, one._spread, 0.0 if one.bound is None else one.bound
         numbers = [*alone, *(number for row in lists for number in row)]
-        if [*map(len, lists)] != [3, 3, 3, 2, 2, 2, len(_BETS)] or not all(
+        if [*map(len, lists)] != [*shapes.values()] or not all(
             type(number) in {int, float} and 0 <= number < math.inf for number in numbers
         ):
             raise ValueError("no state of a detector")
@@ -211,7 +222,7 @@ class Detector:
 #: Attributes of a detector that a checkpoint keeps.
 _STATE = (
     *("bound", "is_rising", "_group", "_block", "_number", "_guess", "_all", "_recent"),
-    *("_spread", "_bounding", "_groups", "_bets"),
+    *("_spread", "_bounding", "_groups", "_bets", "_runs"),
 )
 
 
@@ -374,7 +385,7 @@ class Alarms:
     >>> for i in range(800):
     ...     for alarm in alarms.learnt(i % 4 == 0, 0.3, {"age": 7 + i % 7}):
     ...         print(alarm.measure, i, alarm.features)
-    error 207 (('age', 0.974),)
+    error 207 (('age', 0.991),)
     """
 
     def __init__(self, level: float) -> None:
