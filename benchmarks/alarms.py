@@ -47,7 +47,8 @@ def first_alarms(
     error: float, points: float, before: int, seed: int, measures: Iterable[str] = MEASURES
 ) -> dict[str, int]:
     """Return the example of the first alarm of each of these measures that has one."""
-    alarms, found = Alarms(LEVEL), {}
+    found: dict[str, int] = {}
+    alarms = Alarms(LEVEL)
     is_error, is_loss = (name in measures for name in MEASURES)
     for i, (wrong, loss) in enumerate(examples(error, points, before, seed)):
         for alarm in alarms.learnt(wrong and is_error, loss if is_loss else math.nan, {}):

@@ -34,9 +34,7 @@ class Watch(Client):
     labels: str | None = option(
         "Topic of labels that come later; default: that of [labels] in the --config file.", None
     )
-    events: str | None = option(
-        "Topic of alarms; default: that of the --config file.", None
-    )
+    events: str | None = option("Topic of alarms; default: that of the --config file.", None)
     positive: object | None = option(
         "Label that recall and precision are of; default: that of the --config file.", None
     )
