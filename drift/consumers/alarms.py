@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
     from drift.types import Features
 
-__all__ = ["MEASURES", "Alarm", "Alarms", "Detector", "Histograms"]
+__all__ = ["CUT", "MEASURES", "Alarm", "Alarms", "Detector", "Histograms"]
 
 #: What is watched.
 MEASURES = ("error", "log_loss")
 #: The log loss of a probability of 1 %; a greater one counts as this.
-_CUT = math.log(100)
+CUT = math.log(100)
 #: Examples of a mean that is bet against the bound, and of the first block.
 _GROUP, _FIRST = 8, 256
 #: Fractions of the bettors: near 8 times the rise, each grows fastest.
@@ -414,12 +414,12 @@ class Alarms:
         rising = error.is_rising or log_loss.is_rising
         self._histograms.offer(features, is_rising=rising)
         is_error = error.update(wrong)
-        is_loss = loss == loss and log_loss.update(min(1.0, loss / _CUT))
+        is_loss = loss == loss and log_loss.update(min(1.0, loss / CUT))
         if not (is_error or is_loss):
             return []
         moved = tuple((name, round(distance, 3)) for name, distance in self._histograms.moved())
         found = []
-        for measure, is_it, unit in zip(MEASURES, (is_error, is_loss), (1.0, _CUT), strict=True):
+        for measure, is_it, unit in zip(MEASURES, (is_error, is_loss), (1.0, CUT), strict=True):
             if is_it:
                 before, now, n = self._detectors[measure].means
                 found.append(Alarm(measure, before * unit, now * unit, n, moved))
