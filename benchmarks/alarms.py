@@ -6,7 +6,7 @@
 A model that errs in so many percent of the examples, with calibrated probabilities; from an example
 on, right answers turn wrong so that the error rises by so many points, and the probabilities know
 nothing of it. Each stream ends 100,000 examples behind the rise. Of streams without a rise there
-are as many as asked for, of the others a fifth.
+are as many as asked for, of the others a twentieth.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ WITHOUT = 50_000
 
 
 def numbers(
-    measure: str, error: float, points: float, n: int, before: int, seed: int
+    measure: str, error: float, points: float, rows: tuple[int, int], seed: int
 ) -> list[float]:
-    """Return what the detector of a measure is given: mistakes, or log losses from 0 to 1."""
+    """Return what the detector of a measure is given, so often before the rise and behind it."""
     rng = np.random.default_rng(seed)
+    before, n = rows[0], sum(rows)
     doubt = np.clip(rng.beta(1, 50 / error - 1, n) / 2, 1e-9, 0.5)  # its mean is the error
     wrong = rng.random(n) < doubt
     turned = rng.random(n) < points / (100 - error)
@@ -55,7 +56,7 @@ def first_alarm(stream: Iterable[float]) -> int | None:
 def delays(error: float, points: float, before: int, seeds: Sequence[int]) -> Iterator[str]:
     """Yield the median delay of each measure, and the share of streams with an alarm."""
     for name in MEASURES:
-        given = [numbers(name, error, points, before + BEHIND, before, seed) for seed in seeds]
+        given = [numbers(name, error, points, (before, BEHIND), seed) for seed in seeds]
         late = [at - before for at in map(first_alarm, given) if at is not None and at >= before]
         yield f"{median(late):,.0f} ({len(late) / len(seeds):.0%})" if late else "none"
 
@@ -70,7 +71,7 @@ def main() -> None:
     for error in ERRORS:
         shares = [
             sum(
-                first_alarm(numbers(name, error, 0, WITHOUT, 0, seed)) is not None
+                first_alarm(numbers(name, error, 0, (WITHOUT, 0), seed)) is not None
                 for seed in range(count)
             )
             / count
