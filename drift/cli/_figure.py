@@ -12,10 +12,14 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
+from drift.consumers.answers import Answer, text_of
+from drift.consumers.measures import Measures
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from drift.consumers.records import Message
+    from drift.types import Label
 
 __all__ = ["ErrorFigure", "drawn"]
 
@@ -23,6 +27,19 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 72
 _HEIGHT = 6
 _RECENT = 500
+#: Alarms that are shown.
+_ALARMS = 5
+#: How measures are called and shown; the error has a chart.
+_SHOWN = {
+    "recall": "recall {:.1%}",
+    "precision": "precision {:.1%}",
+    "f1": "F1 {:.1%}",
+    "log_loss": "log loss {:.3f}",
+    "roc_auc": "AUC {:.3f}",
+    "calibration_error": "calibration error {:.1%}",
+    "base_rate": "base rate {:.1%}",
+    "label_latency_seconds": "label after {:.3g} s",
+}
 #: Offsets of a partition that are remembered, to know a prediction that comes twice.
 _REMEMBERED = 100_000
 
@@ -62,8 +79,15 @@ class _Partition:
 class ErrorFigure:
     """Counts predictions, each once however often it was sent, and draws their error.
 
+    Parameters
+    ----------
+    positive
+        As of `drift.consumers.measures.Measures`.
+
     Attributes
     ----------
+    measures : Measures
+        Of all partitions.
     partitions : dict
         By topic and partition of the examples.
     examples : int
@@ -83,7 +107,9 @@ class ErrorFigure:
     #: What is said before the first label.
     _hint = "; where labels come later, --labels names their topic"
 
-    def __init__(self) -> None:
+    def __init__(self, positive: Label = None) -> None:
+        self.measures = Measures(positive)
+        self._alarms: dict[bytes | None, str] = {}  # by their keys: each comes at least once
         self.partitions: dict[tuple[str, int], _Partition] = {}
         self.examples = 0
         self._size = 20  # examples in a column; doubled when they do not fit any more
@@ -97,9 +123,25 @@ class ErrorFigure:
         found = []
         for _, partition, body in self._new(predictions):
             if body["label"] is not None:
-                self._count(partition, body["predicted"] != body["label"])
+                self._count(partition, body["label"], body["predicted"], body["probabilities"])
                 found.append(body)
         return found
+
+    def add_events(self, events: Iterable[Message]) -> None:
+        """Take messages of a topic of events; what is no alarm is passed over."""
+        for message in events:
+            try:
+                body = json.loads(message.value or b"")
+                moved = ", ".join(f"{f['name']} ({f['distance']:.2f})" for f in body["features"])
+                text = (
+                    f"{body['topic']}:{body['partition']}:{body['offset']} {body['measure']} rose "
+                    f"from {body['before']:.3g} to {body['now']:.3g}"
+                )
+            except (ValueError, KeyError, TypeError):
+                continue
+            self._alarms[message.key] = f"{text}, moved most: {moved}" if moved else text
+            if len(self._alarms) > _ALARMS:
+                del self._alarms[next(iter(self._alarms))]
 
     def _new(
         self, predictions: Iterable[Message]
@@ -109,7 +151,9 @@ class ErrorFigure:
             try:
                 body = json.loads(message.value or b"")
                 place, offset = (body["topic"], body["partition"]), body["offset"]
-                body["predicted"], body["label"]
+                hash((body["predicted"], body["label"]))
+                chances = body.get("probabilities") or {}
+                body["probabilities"] = {name: float(chances[name]) for name in chances}
             except (ValueError, KeyError, TypeError):
                 continue
             partition = self.partitions.setdefault(place, _Partition())
@@ -118,7 +162,19 @@ class ErrorFigure:
                 partition.predicted += 1
                 yield message, partition, body
 
-    def _count(self, partition: _Partition, mistake: bool) -> None:  # noqa: FBT001
+    def _count(
+        self,
+        partition: _Partition,
+        label: Label,
+        predicted: Label,
+        probabilities: dict[str, float] | None,  # by the texts of labels
+        delay: float | None = None,
+    ) -> None:
+        chances = None
+        if probabilities:
+            chances = {one: probabilities.get(text_of(one), 0.0) for one in (label, predicted)}
+        self.measures.learnt(label, Answer(predicted, chances), delay)
+        mistake = predicted != label
         partition.examples += 1
         partition.mistakes += mistake
         partition.recent.append(mistake)
@@ -133,7 +189,8 @@ class ErrorFigure:
             self._size *= 2
 
     def __rich__(self) -> Group:
-        return Group(self._chart(), self._table())
+        alarms = [Text(f"alarm: {text}") for text in self._alarms.values()]
+        return Group(self._chart(), self._table(), *self._measured(), *alarms)
 
     def _chart(self) -> Text:
         """Return a bar for each column, as high as its error."""
@@ -151,6 +208,12 @@ class ErrorFigure:
             return Text(f"no label yet, {predicted:,} predictions{hint}", no_wrap=True)
         lines.append(f"       error, {self._size} examples a column, {self.examples:,} so far")
         return Text("\n".join(lines), no_wrap=True)
+
+    def _measured(self) -> list[Text]:
+        """Return the measures of the last examples, if there are any."""
+        measured = self.measures.windowed()
+        shown = [text.format(measured[name]) for name, text in _SHOWN.items() if name in measured]
+        return [Text(f"last 1,000: {', '.join(shown)}")] if shown else []
 
     def _table(self) -> Table:
         numbers = (

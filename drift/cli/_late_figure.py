@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift.cli._figure import ErrorFigure
+from drift.consumers.answers import text_of
 from drift.consumers.join import Early, Join, JoinOptions, Waiting
 from drift.consumers.late import identified
 from drift.consumers.learner import attempt
@@ -37,6 +38,8 @@ class LateFigure(ErrorFigure):
         What reads the labels.
     options
         How many wait, and what silence means.
+    positive
+        As of `ErrorFigure`.
 
     Examples
     --------
@@ -56,8 +59,8 @@ class LateFigure(ErrorFigure):
 
     _hint = ""
 
-    def __init__(self, codec: Codec, options: JoinOptions) -> None:
-        super().__init__()
+    def __init__(self, codec: Codec, options: JoinOptions, positive: Label = None) -> None:
+        super().__init__(positive)
         self._codec = codec
         self._join = Join(options)
         self._silence = options.silence
@@ -99,11 +102,13 @@ class LateFigure(ErrorFigure):
             if not isinstance(name, (str, int)):
                 continue
             place = body["topic"], body["partition"]
-            waits = Waiting(place, body["offset"], message.time, predicted, 0, b"")
+            chances = body["probabilities"]
+            packed = self._join.classes.pack(chances)
+            waits = Waiting(place, body["offset"], message.time, predicted, 0, b"", chances=packed)
             early = self._join.features(name, waits)
             if early is not None:
                 self._early -= 1
-                self._count(partition, predicted != early.label)
+                self._count(partition, early.label, predicted, chances, 0.0)
                 found.append(body)
         return found
 
@@ -126,10 +131,11 @@ class LateFigure(ErrorFigure):
             self._early += kind == "early"
             self._early -= sum(1 for _ in self._join.orphans())
             if kind == "learnt" and found is not None:
-                self._by_label(found, example.label)
+                self._by_label(found, example.label, (clock.time - found.time) / 1000)
             elif found is not None:
                 change = (found.predicted != example.label) - (found.predicted != self._silence)
                 self.partitions[found.place].mistakes += change
 
-    def _by_label(self, waiting: Waiting, label: Label) -> None:
-        self._count(self.partitions[waiting.place], waiting.predicted != label)
+    def _by_label(self, waiting: Waiting, label: Label, delay: float | None = None) -> None:
+        chances: Any = self._join.classes.unpack(waiting.chances, text_of(label))
+        self._count(self.partitions[waiting.place], label, waiting.predicted, chances, delay)

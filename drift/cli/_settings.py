@@ -27,9 +27,18 @@ if TYPE_CHECKING:
 
     from drift.cli._log import Secrets
 
-__all__ = ["PREFIX", "ConsumeOptions", "Settings", "load", "load_kafka", "load_labels", "read"]
+__all__ = [
+    "PREFIX",
+    "TABLES",
+    "ConsumeOptions",
+    "Settings",
+    "load",
+    "load_kafka",
+    "load_labels",
+    "read",
+]
 
-_TABLES = ("model", "worker", "labels", "codec", "kafka", "consumer", "producer")
+TABLES = ("model", "worker", "labels", "codec", "kafka", "consumer", "producer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +117,7 @@ def read(  # noqa: PLR0913, PLR0917
     ParameterError
         If the file cannot be read, or names what there is not.
     """
-    tables = load(config, _TABLES)
+    tables = load(config, TABLES)
     options, (kafka, consumer, producer) = _at_once(
         lambda: _worker(tables, worker),
         lambda: kafka_options(tables, environ, bootstrap, secrets),
@@ -157,13 +166,13 @@ def load_kafka(
     config: Path | None, environ: Mapping[str, str], bootstrap: str | None, secrets: Secrets
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return kafka-python's options of a consumer and of a producer that are no worker's."""
-    kafka, consumer, producer = kafka_options(load(config, _TABLES), environ, bootstrap, secrets)
+    kafka, consumer, producer = kafka_options(load(config, TABLES), environ, bootstrap, secrets)
     return kafka | consumer, kafka | producer
 
 
 def load_labels(config: Path | None) -> tuple[str | None, JoinOptions, Codec]:
     """Return the topic of labels that come later, how they are joined, and what reads them."""
-    tables = load(config, _TABLES)
+    tables = load(config, TABLES)
     known = {one.key for one in declared(JoinOptions)}
     join = {key: value for key, value in tables["labels"].items() if key in known}
     options = from_tables(JoinOptions, "labels", {"labels": join}, {})

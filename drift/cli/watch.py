@@ -12,7 +12,7 @@ import click
 
 from drift._options import option
 from drift.cli._client import Client
-from drift.cli._settings import load_labels
+from drift.cli._settings import TABLES, load, load_labels
 from drift.consumers.options import check_codec
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["Watch"]
 
 @dataclass(kw_only=True)
 class Watch(Client):
-    """Draw the error of predictions as they come, from the first on; each counts once.
+    """Draw the error of predictions as they come, and measure them; each counts once.
 
     Where labels have a topic of their own it is read, too: a prediction counts as it was sent, once
     it has its label. [codec] and [labels] of the --config file say where the id is, and what it
@@ -34,6 +34,10 @@ class Watch(Client):
     labels: str | None = option(
         "Topic of labels that come later; default: that of [labels] in the --config file.", None
     )
+    events: str | None = option("Topic of alarms; default: that of the --config file.", None)
+    positive: object | None = option(
+        "Label that recall and precision are of; default: that of the --config file.", None
+    )
     seconds: float | None = option("Seconds after which to end; default: at Ctrl-C.", None)
 
     interrupted = ""
@@ -42,23 +46,32 @@ class Watch(Client):
         reading, _ = self.clients()
         named, join, codec = load_labels(self.config)
         topic = self.labels or named
+        worker = load(self.config, TABLES)["worker"]
+        positive = worker.get("positive") if self.positive is None else self.positive
+        events = self.events or worker.get("events")
         from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
         from drift.cli._late_figure import LateFigure  # noqa: PLC0415
 
         end = math.inf if self.seconds is None else time.monotonic() + self.seconds
         with ExitStack() as stack:
             predictions = stack.enter_context(self._reader(self.topic, reading))
-            readers, figure = [predictions], ErrorFigure()
+            readers, figure = [predictions], ErrorFigure(positive)
             if topic is not None:
                 check_codec(codec, join.silence)
                 labels = stack.enter_context(self._reader(topic, reading))
-                readers, figure = [predictions, labels], LateFigure(codec, join)
+                readers, figure = [predictions, labels], LateFigure(codec, join, positive)
+            alarms = None
+            if events is not None:
+                alarms = stack.enter_context(self._reader(events, reading))
+                readers.append(alarms)
             stack.enter_context(drawn(figure))
             while time.monotonic() < end:
                 if isinstance(figure, LateFigure):
                     figure.read(predictions, labels, 0.25)
                 else:
                     figure.add(predictions.poll(0.5))
+                if alarms is not None:
+                    figure.add_events(alarms.poll(0.0))
                 for reader in readers:
                     reader.refresh()
 

@@ -6,8 +6,23 @@ name in Prometheus                        type     what it is
 ``drift_examples_total``                  counter  examples predicted and learnt
 ``drift_unlabelled_total``                counter  examples predicted that had no label by then
 ``drift_mistakes_total``                  counter  examples learnt whose prediction was wrong
-``drift_windowed_error``                  gauge    share of mistakes in the last 1,000 examples
-                                                   learnt, from 0 to 1; NaN before the first
+``drift_windowed_error``                  gauge    share of mistakes, from 0 to 1
+``drift_windowed_recall``                 gauge    of the positive label, or over the classes
+``drift_windowed_precision``              gauge    likewise
+``drift_windowed_f1``                     gauge    likewise
+``drift_windowed_log_loss``               gauge    mean log loss
+``drift_windowed_roc_auc``                gauge    area under the ROC curve
+``drift_windowed_calibration_error``      gauge    distance between probabilities and shares
+``drift_windowed_base_rate``              gauge    share of the positive label, or the commonest
+``drift_windowed_label_latency_seconds``  gauge    from features to label, by the logs
+``drift_faded_error``                     gauge    the same over some 10,000 examples, faded
+``drift_faded_recall``                    gauge    likewise
+``drift_faded_precision``                 gauge    likewise
+``drift_faded_f1``                        gauge    likewise
+``drift_faded_log_loss``                  gauge    likewise
+``drift_faded_base_rate``                 gauge    likewise
+``drift_faded_label_latency_seconds``     gauge    likewise
+``drift_alarms_total``                    counter  alarms, by one more label: measure
 ``drift_model_examples``                  gauge    examples that the model has ever learnt
 ``drift_supports``                        gauge    supports of the model
 ``drift_updates_total``                   counter  examples that changed the model
@@ -17,8 +32,6 @@ name in Prometheus                        type     what it is
 ``drift_checkpoint_age_seconds``          gauge    since the newest checkpoint was written
 ``drift_dead_letters_total``              counter  messages sent to the dead letters
 ``drift_pending``                         gauge    features that wait for their label
-``drift_join_delay_seconds``              gauge    from the features to the label, by the logs, of
-                                                   what was learnt last; NaN before the first
 ``drift_orphans_total``                   counter  labels without features
 ``drift_duplicates_total``                counter  labels of what has one already
 ``drift_expired_total``                   counter  features without a label for `max_age`
@@ -35,13 +48,14 @@ name in Prometheus                        type     what it is
 ``drift_alive``, ``drift_ready``          gauge    1 where the probe of this name says ok
 ========================================  =======  ================================================
 
-The last eight are the worker's, and the eight before of labels that come later, on a topic of their
-own. All but the last eight have the labels ``topic`` and ``partition``; a model over all partitions
-has the partition ``all``. What is not known, as the supports of a model that has none, is not
-exported.
+`drift.consumers.measures` says what is windowed, over the last 1,000 examples, and what is faded.
+The last eight are the worker's, and the seven before of labels that come later, on a topic of their
+own. All but the last eight have the labels ``model`` (its class), ``group`` and ``topic``. What is
+not known, as the supports of a model that has none, is not exported.
 Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
 a worker that goes back to a checkpoint must not count down. The log shows the counts that the
-checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``.
+checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``, and what
+is windowed.
 
 The only module that imports prometheus-client, and it does so late: it is an extra.
 """
@@ -53,6 +67,7 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import TYPE_CHECKING, Any, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+from drift.consumers.measures import FADED
 from drift.errors import ParameterError, needing
 
 if TYPE_CHECKING:
@@ -176,18 +191,27 @@ class Exporter:
             yield family(f"drift_{name}", text, value=shown)
         rows = [
             (
-                [m.topic, "all" if m.partition is None else str(m.partition)],
-                {**m.values(), "model_examples": m.examples, **m.counted()},
+                [m.model or "", m.group, m.topic],
+                {**m.values(), **m.faded(), "model_examples": m.examples, **m.counted()},
             )
             for m in worker.models
         ]
         for name, text in _HELP.items():
             family = Gauge if name in _GAUGES else Counter
-            metric = family(f"drift_{name}", text, labels=["topic", "partition"])
+            metric = family(f"drift_{name}", text, labels=["model", "group", "topic"])
             for labels, values in rows:
                 if (value := values.get(name)) is not None:
                     metric.add_metric(labels, value)
             yield metric
+        alarms = Counter(
+            "drift_alarms",
+            "Rises of error or log loss",
+            labels=["model", "group", "topic", "measure"],
+        )
+        for m in worker.models:
+            for measure, count in m.alarms_counted().items():
+                alarms.add_metric([m.model or "", m.group, m.topic, measure], count)
+        yield alarms
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -206,11 +230,23 @@ class _Handler(WSGIRequestHandler):
         """Say nothing: probes come every few seconds."""
 
 
+_MEASURES = {
+    "error": "Share of mistakes",
+    "recall": "Recall of the positive label, or mean over the classes",
+    "precision": "Precision of the positive label, or mean over the classes",
+    "f1": "F1 of the positive label, or mean over the classes",
+    "log_loss": "Mean log loss",
+    "roc_auc": "Area under the ROC curve",
+    "calibration_error": "Mean distance between probabilities and shares",
+    "base_rate": "Share of the positive label, or of the commonest",
+    "label_latency_seconds": "Mean time from the features to the label",
+}
 _HELP = {
     "examples": "Examples predicted and learnt",
     "unlabelled": "Examples predicted that had no label by then",
     "mistakes": "Examples learnt whose prediction was wrong",
-    "windowed_error": "Share of mistakes in the last examples learnt",
+    **{f"windowed_{name}": f"{text}, of the last examples" for name, text in _MEASURES.items()},
+    **{f"faded_{name}": f"{text}, faded" for name, text in _MEASURES.items() if name in FADED},
     "model_examples": "Examples that the model has ever learnt",
     "supports": "Supports of the model",
     "updates": "Examples that changed the model",
@@ -220,7 +256,6 @@ _HELP = {
     "jumps": "Records whose timestamp was not believed",
     "dead_letters": "Messages sent to the dead letters",
     "pending": "Features that wait for their label",
-    "join_delay_seconds": "Time from the features to the label that was learnt last",
     "orphans": "Labels without features",
     "duplicates": "Labels of what has one already",
     "expired": "Features without a label for max_age",
@@ -229,6 +264,6 @@ _HELP = {
     "corrected": "Features learnt again, by a label that differs from silence",
 }
 _GAUGES = {
-    *("windowed_error", "model_examples", "supports", "lag", "checkpoint_age_seconds"),
-    *("pending", "join_delay_seconds"),
+    *("model_examples", "supports", "lag", "checkpoint_age_seconds", "pending"),
+    *(name for name in _HELP if name.startswith(("windowed_", "faded_"))),
 }

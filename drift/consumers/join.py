@@ -20,6 +20,7 @@ their id has come before.
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from drift._options import check_options, option
+from drift.consumers.answers import Classes
 from drift.consumers.records import (
     Message,
     headers_as_json,
@@ -125,9 +127,10 @@ class JoinOptions:
 class Waiting(NamedTuple):
     """Features that wait for their label.
 
-    `time` is that of their partition, in milliseconds; `predicted` what was sent. `value` and
-    `headers` are as they came, which takes a tenth of the memory of what they are decoded to, and
-    of so many bytes as `size` says.
+    `time` is that of their partition, in milliseconds; `predicted` what was sent, and `chances` the
+    probabilities, as the join's `classes` has packed them. `value` and `headers` are as they came,
+    which takes a tenth of the memory of what they are decoded to, and of so many bytes as `size`
+    says.
     """
 
     place: Place
@@ -137,6 +140,7 @@ class Waiting(NamedTuple):
     size: int
     value: bytes
     headers: Headers = ()
+    chances: bytes = b""
 
 
 class Early(NamedTuple):
@@ -160,6 +164,8 @@ class Join:
     ----------
     counts : Counter
         Labels and features by what became of them; see the module.
+    classes : Classes
+        Those whose probabilities wait.
 
     Examples
     --------
@@ -177,6 +183,7 @@ class Join:
     def __init__(self, options: JoinOptions) -> None:
         self.options = options
         self.counts: Counter[str] = Counter()
+        self.classes = Classes()
         self._patience, self._memory = options.patience, options.memory
         # Each in the order in which they came.
         self._waiting: OrderedDict[Id, Waiting] = OrderedDict()
@@ -304,7 +311,12 @@ class Join:
             [*self._silent.values(), *self._waiting.values()],
         )
         done, early = ([*self._done], [*self._done.values()]), list(self._early.items())
-        state = {"time": self._time, "silent": len(self._silent), "counts": dict(self.counts)}
+        state = {
+            "time": self._time,
+            "silent": len(self._silent),
+            "counts": dict(self.counts),
+            "classes": [*self.classes.labels],
+        }
         return lambda: _stored(state, ids, rows, done, early)
 
     @classmethod
@@ -325,18 +337,21 @@ class Join:
         _check_positions(state, offsets)
         join._time = state["time"]
         join.counts.update(state["counts"])
+        join.classes = Classes(state["classes"])
         join._done.update(zip(*state["done"], strict=True))
         for name, label, weight, time, message in state["early"]:
             join._early[name] = Early(message_from_json(message), label, weight, time)
         places = [(topic, number) for topic, number in state["places"]]
         end, stored = 0, zip(state["lengths"], state["headers"], strict=True)
+        chances, width = b64decode(state["chances"]), 4 * len(state["classes"])
         columns = ("ids", "place", "offsets", "times", "predicted", "sizes")
         rows = zip(*(state[column] for column in columns), strict=True)
         for i, (name, place, offset, time, predicted, size) in enumerate(rows):
             length, headers = next(stored, (0, ()))
             value = values[end : end + length]
             end += length
-            kept = size, value, headers_from_json(headers)
+            packed = chances[i * width : (i + 1) * width]
+            kept = size, value, headers_from_json(headers), packed
             found = Waiting(places[place], offset, time, predicted, *kept)
             (join._silent if i < state["silent"] else join._waiting)[name] = found
             join._bytes += size
@@ -379,7 +394,8 @@ def _stored(
 ) -> tuple[dict[str, Any], bytes]:
     # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
     columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
-    places, offsets, times, predicted, sizes, values, headers = columns
+    places, offsets, times, predicted, sizes, values, headers, chances = columns
+    width = 4 * len(state["classes"])  # classes that came later have 0
     number = {place: i for i, place in enumerate(dict.fromkeys(places))}
     stored = bisect_right([*accumulate(sizes)], STORED)
     return state | {
@@ -397,6 +413,7 @@ def _stored(
         "sizes": sizes,
         "lengths": [*map(len, values[:stored])],
         "headers": [one and headers_as_json(one) for one in headers[:stored]],
+        "chances": b64encode(b"".join(one.ljust(width, b"\0") for one in chances)).decode(),
     }, b"".join(values[:stored])
 
 
@@ -417,6 +434,8 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
     ids, lengths = state["ids"], state["lengths"]
     if max(state["silent"], len(lengths)) > len(ids) or sum(lengths) != len(values):
         raise ValueError("more or less features than there are")
+    if len(b64decode(state["chances"])) != 4 * len(state["classes"]) * len(ids):
+        raise ValueError("more or less probabilities than there are")
     names = [*ids, *state["done"][0], *(name for name, *_ in state["early"])]
     if {*map(type, names)} - {str, int}:
         raise ValueError("an id is neither a string nor an integer")

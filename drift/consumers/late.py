@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import is_text
 from drift.consumers._json import check_kind, plain
+from drift.consumers.answers import Answer
 from drift.consumers.assignment import offset_behind_gap
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Early, Join, Waiting
@@ -98,7 +99,6 @@ class LateLearner(Learner):
     def __init__(self, model: Any, codec: Codec, metrics: Metrics, options: WorkerOptions) -> None:
         super().__init__(model, codec, metrics, options)
         self.join = Join(options)
-        self._waited = math.nan  # seconds from the last features learnt to their label
         self._first: dict[str, Any] = {}  # id of the first message by topic
         self._since: float | None = None  # when the first label came, until one has joined
 
@@ -164,21 +164,22 @@ class LateLearner(Learner):
         if message.position.topic == self.options.labels:
             return self._learn_label(message, time)
         example = identified(self.codec.decode, message)
-        predicted, answer = self._predict(message, example)
+        answer, sent = self._predict(message, example)
         self.metrics.unlabelled += 1
         if example.id is None:
-            return answer
+            return sent
         self._first.setdefault(self.options.topic, example.id)
         place, offset = message.position[:2], message.position.offset
         kept = message.size, message.value or b"", message.headers
+        chances = self.join.classes.pack(answer.chances)
         early = self.join.features(
-            example.id, Waiting(place, offset, time, plain(predicted), *kept)
+            example.id, Waiting(place, offset, time, plain(answer.predicted), *kept, chances)
         )
         if early is not None:
-            given = example.features, early.label, early.weight, predicted
+            given = example.features, early.label, early.weight, answer, 0.0
             _, error = attempt(self._learn_by, *given)
-            answer += [] if error is None else self._give_up(early.message, error)
-        return answer
+            sent += [] if error is None else self._give_up(early.message, error)
+        return sent
 
     def _learn_label(self, message: Message, time: int) -> list[Outgoing]:
         example = labelled(self.codec.decode_label, message)  # type: ignore[attr-defined]
@@ -188,20 +189,20 @@ class LateLearner(Learner):
         kind, waiting = self.join.label(example.id, label)  # type: ignore[arg-type]
         answer = self._orphans()
         if waiting is not None:
-            self._waited = (time - waiting.time) / 1000
+            given = waiting, label.label, label.weight, message
+            delay = (time - waiting.time) / 1000
             again = kind == "corrected"
-            answer += self._learn_waiting(
-                waiting, label.label, label.weight, message, is_counted=again
-            )
+            answer += self._learn_waiting(*given, delay=delay, is_counted=again)
         return answer
 
-    def _learn_waiting(
+    def _learn_waiting(  # noqa: PLR0913
         self,
         waiting: Waiting,
         label: Label,
         weight: float | None,
         culprit: Message,
         *,
+        delay: float | None = None,
         is_counted: bool = False,
     ) -> list[Outgoing]:
         """Learn features that waited; where that fails the culprit is given up."""
@@ -211,7 +212,9 @@ class LateLearner(Learner):
             if is_counted:
                 _, error = attempt(self._update, *given)
             else:
-                _, error = attempt(self._learn_by, *given, waiting.predicted)
+                chances = self.join.classes.unpack(waiting.chances, label)
+                answer = Answer(waiting.predicted, chances)
+                _, error = attempt(self._learn_by, *given, answer, delay)
         return [] if error is None else self._give_up(culprit, error)
 
     def _orphans(self, time: int | None = None) -> list[Outgoing]:
@@ -230,7 +233,6 @@ class LateLearner(Learner):
         self.metrics.counts_of(
             self.model,
             pending=self.join.pending,
-            join_delay_seconds=self._waited,
             orphans=counts["orphan"],
             duplicates=counts["duplicate"],
             expired=counts["expired"],

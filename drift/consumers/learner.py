@@ -9,8 +9,10 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import library
+from drift.consumers.answers import Answer, text_of
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
+from drift.consumers.options import final_step
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.errors import ConfigurationError, ConsumerError, MessageError, UnavailableError
@@ -77,6 +79,13 @@ def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float
     except NotImplementedError:  # as River has it for those that know none
         chances = None
     return predicted, score, chances
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    try:
+        return _dumps(body)
+    except TypeError:  # a label that JSON does not know, as numpy's
+        return json.dumps(body, default=str).encode()
 
 
 class Learner:
@@ -188,6 +197,8 @@ class Learner:
             raise
         except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call
             answer += self._give_up(message, error)
+        if self.metrics.raised:
+            answer += self._alarm(message)
         self.metrics.learn_seconds += perf_counter() - started
         self.offsets[place] = offset + 1
         self.clocks[place] = clock
@@ -232,19 +243,24 @@ class Learner:
 
     def _learn(self, message: Message, time: int) -> list[Outgoing]:
         example = decoded(self.codec.decode, message)
-        predicted, answer = self._predict(message, example)
+        answer, sent = self._predict(message, example)
         if example.label is None:
             self.metrics.unlabelled += 1
         else:
-            self._learn_by(example.features, example.label, example.weight, predicted)
-        return answer
+            self._learn_by(example.features, example.label, example.weight, answer)
+        return sent
 
     def _learn_by(
-        self, features: Features, label: Label, weight: float | None, predicted: Label
+        self,
+        features: Features,
+        label: Label,
+        weight: float | None,
+        answer: Answer,
+        delay: float | None = None,
     ) -> None:
         """Learn an example of which something was predicted, and count it."""
         self._update(features, label, weight)
-        self.metrics.learnt(predicted != label)
+        self.metrics.learnt(label, answer, features, delay)
 
     def _update(self, features: Features, label: Label, weight: float | None) -> None:
         if weight is None:
@@ -252,11 +268,14 @@ class Learner:
         else:
             self.model.learn_one(features, label, w=weight)
 
-    def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:
-        """Return the predicted label, and what is to be sent of it."""
-        if self.options.predictions is None:
-            return self.model.predict_one(example.features), []
+    def _predict(self, message: Message, example: Example) -> tuple[Answer, list[Outgoing]]:
+        """Return what is predicted, and what is to be sent of it."""
+        if self.options.predictions is None and not self.options.probabilities:
+            return Answer(self.model.predict_one(example.features)), []
         predicted, score, chances = answer_of(self.model, example.features)
+        answer = Answer(predicted, chances)
+        if self.options.predictions is None:
+            return answer, []
         topic, partition, offset = message.position
         body = {
             "id": example.id,
@@ -264,22 +283,47 @@ class Learner:
             "predicted": predicted,
             "score": score,
             "probabilities": chances
-            and {
-                "true" if label is True else "false" if label is False else str(label): share
-                for label, share in chances.items()
-            },
+            and {text_of(label): share for label, share in chances.items()},
             "label": example.label,
             "topic": topic,
             "partition": partition,
             "offset": offset,
             "checkpoint": self.checkpoint,
         }
-        try:
-            value = _dumps(body)
-        except TypeError:  # a label that JSON does not know, as numpy's
-            value = json.dumps(body, default=str).encode()
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        return predicted, [Outgoing(self.options.predictions, key, value, [], partition)]
+        return answer, [Outgoing(self.options.predictions, key, _encoded(body), [], partition)]
+
+    def _alarm(self, message: Message) -> list[Outgoing]:
+        """Say which measures have risen by a message, and return that for the topic of events."""
+        raised, self.metrics.raised = self.metrics.raised, []
+        sent = []
+        for alarm in raised:
+            moved = ", ".join(f"{name} ({distance:.2f})" for name, distance in alarm.features)
+            log.warning(
+                "%s: %s rose from %.4g to %.4g in the last %d examples%s",
+                *(message.position, alarm.measure, alarm.before, alarm.now, alarm.examples),
+                f"; moved most: {moved}" if moved else "",
+            )
+            if self.options.events is not None:
+                topic, partition, offset = message.position
+                body = {
+                    "event": "alarm",
+                    "measure": alarm.measure,
+                    "before": alarm.before,
+                    "now": alarm.now,
+                    "examples": alarm.examples,
+                    "features": [{"name": n, "distance": d} for n, d in alarm.features],
+                    "level": self.options.alarm_level,
+                    "model": type(final_step(self.model)).__name__,
+                    "group": self.options.group,
+                    "topic": topic,
+                    "partition": partition,
+                    "offset": offset,
+                    "timestamp": message.timestamp,
+                }
+                key = f"alarm:{alarm.measure}:{message.position}".encode()
+                sent.append(Outgoing(self.options.events, key, _encoded(body), [], partition))
+        return sent
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1

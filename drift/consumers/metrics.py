@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers.alarms import MEASURES, Alarms
+from drift.consumers.measures import Measures
+from drift.consumers.options import final_step
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from drift.consumers.alarms import Alarm
+    from drift.consumers.answers import Answer
+    from drift.consumers.options import WorkerOptions
+    from drift.types import Features, Label
+
 __all__ = ["Metrics", "WorkerMetrics"]
+
+_NONE: Features = {}
 
 _COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters")
 #: Counts that are set from outside, and known from then on.
@@ -31,11 +40,23 @@ class Metrics:
         The topic.
     partition
         The partition; None for a model over all of them.
-    window
-        Number of examples in the windowed error.
+    group
+        The consumer group.
+    positive, window
+        As of `drift.consumers.measures.Measures`.
+    alarm_level
+        As `level` of `drift.consumers.alarms.Alarms`; 0 for no alarms.
 
     Attributes
     ----------
+    model : str or None
+        Name of the model's class; None before `counts_of` has met it.
+    measures : Measures
+        How good predictions are.
+    alarmed : dict
+        Number of alarms by what has risen; a checkpoint keeps it.
+    raised : list of Alarm
+        Alarms that nobody has taken yet.
     examples, unlabelled, mistakes, dead_letters : int
         Counts of messages; a checkpoint keeps them.
     learn_seconds : float
@@ -56,21 +77,37 @@ class Metrics:
 
     Examples
     --------
+    >>> from drift.consumers.answers import Answer
     >>> metrics = Metrics("news", 0)
-    >>> for mistake in (True, False, False, False):
-    ...     metrics.learnt(mistake)
+    >>> for label in ("rain", "sun", "sun", "sun"):
+    ...     metrics.learnt(label, Answer("sun"))
     >>> metrics.windowed_error
     0.25
     >>> print(metrics.line())
     topic=news partition=0 examples=4 unlabelled=0 mistakes=1 windowed_error=0.25
-    learn_seconds=0 jumps=0 dead_letters=0
+    windowed_recall=0.5 windowed_precision=0.375 windowed_f1=0.428571 windowed_base_rate=0.75
+    learn_seconds=0 jumps=0 dead_letters=0 alarms=0
     """
 
-    def __init__(self, topic: str, partition: int | None = None, *, window: int = 1000) -> None:
-        if window < 1:
-            raise ParameterError(f"window must be at least 1, not {window!r}")
+    def __init__(  # noqa: PLR0913
+        self,
+        topic: str,
+        partition: int | None = None,
+        *,
+        group: str = "",
+        positive: Label = None,
+        alarm_level: float = 0.0,
+        window: int = 1000,
+    ) -> None:
         self.topic = topic
         self.partition = partition
+        self.group = group
+        self.model: str | None = None
+        self.measures = Measures(positive, window=window)
+        self.alarmed = dict.fromkeys(MEASURES, 0)
+        self.raised: list[Alarm] = []
+        self._alarms = Alarms(alarm_level) if alarm_level else None
+        self._alarmed_before = dict(self.alarmed)
         self.examples = self.unlabelled = self.mistakes = self.dead_letters = 0
         self.learn_seconds = 0.0
         self.jumps = 0
@@ -80,35 +117,64 @@ class Metrics:
         self.late: dict[str, float] = {}
         self.checkpoint_time: float | None = None
         self._before: dict[str, float] = dict.fromkeys((*_COUNTS, "jumps"), 0)
-        self._flags: deque[bool] = deque(maxlen=window)
-        self._wrong = 0  # mistakes among the flags, so that the error needs no sum
+
+    @classmethod
+    def of(cls, options: WorkerOptions) -> Metrics:
+        """Return the metrics of what a worker with these options learns."""
+        return cls(
+            options.topic,
+            options.partition,
+            group=options.group,
+            positive=options.positive,
+            alarm_level=options.alarm_level,
+        )
 
     def __repr__(self) -> str:
         return f"<Metrics {self.line()}>"
 
-    def learnt(self, mistake: bool) -> None:  # noqa: FBT001
-        """Count an example that was predicted, rightly or not, and learnt."""
-        flags = self._flags
-        if len(flags) == flags.maxlen:
-            self._wrong -= flags[0]
-        flags.append(mistake)
-        self._wrong += mistake
+    def learnt(
+        self, label: Label, answer: Answer, features: Features = _NONE, delay: float | None = None
+    ) -> None:
+        """Count an example that was predicted and learnt.
+
+        Parameters
+        ----------
+        label
+            Its label.
+        answer
+            What was predicted, or sent, before it was learnt.
+        features
+            Its features.
+        delay
+            Seconds from the features to the label; None where they came together.
+        """
         self.examples += 1
-        self.mistakes += mistake
+        wrong = answer.predicted != label
+        self.mistakes += wrong
+        loss = self.measures.learnt(label, answer, delay)
+        if self._alarms is not None and (raised := self._alarms.learnt(wrong, loss, features)):
+            self.raised += raised
+            for alarm in raised:
+                self.alarmed[alarm.measure] += 1
 
     def counts_of(self, model: Any, **late: float) -> None:
         """Take a model's own counts, which it has if it is one of drift's, and those of a join."""
+        self.model = type(final_step(model)).__name__
         self.supports = getattr(model, "n_supports", None)
         self.updates = getattr(model, "n_updates", None)
         self.late = late
-        now = self.values()
+        now = self._counts()
         known = {name: value for name in _SET if (value := now.get(name)) is not None}
         self._before = {**known, **self._before}
 
     def counted(self) -> dict[str, float]:
         """Return the counts since these began, which never fall: those of this process."""
-        now = self.values()
+        now = self._counts()
         return {name: max(0, (now[name] or 0) - was) for name, was in self._before.items()}
+
+    def alarms_counted(self) -> dict[str, int]:
+        """Return the number of alarms of this process, by what has risen."""
+        return {name: n - self._alarmed_before[name] for name, n in self.alarmed.items()}
 
     def checkpointed(self, at: float | None = None) -> None:
         """Note that a checkpoint was written now, or at a time in seconds since 1970."""
@@ -117,25 +183,28 @@ class Metrics:
     @property
     def windowed_error(self) -> float:
         """Share of mistakes in the last `window` examples, NaN before the first."""
-        return self._wrong / len(self._flags) if self._flags else math.nan
+        return self.measures.error
 
-    def state(self) -> dict[str, int | str]:
+    def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: JSON's own types.
 
         Examples
         --------
-        >>> metrics = Metrics("news", 0)
-        >>> metrics.learnt(True)
-        >>> metrics.state()
-        {'examples': 1, 'unlabelled': 0, 'mistakes': 1, 'dead_letters': 0, 'recent': '1'}
+        >>> Metrics("news", 0).state()
+        {'examples': 0, 'unlabelled': 0, 'mistakes': 0, 'dead_letters': 0, 'measures': {...}, ...}
         """
         counts = {name: getattr(self, name) for name in _COUNTS}
-        return {**counts, "recent": "".join("01"[flag] for flag in self._flags)}
+        return {
+            **counts,
+            "measures": self.measures.state(),
+            "alarmed": dict(self.alarmed),
+            "alarms": None if self._alarms is None else self._alarms.state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned: counts and windowed error go on exactly as they would.
+        """Go back to what `state` returned: counts and measures go on exactly as they would.
 
-        A smaller `window` keeps the last examples, a larger one fills up again. Times are of the
+        So do the references of alarms, which begin where they were not kept. Times are of the
         process and stay as they are.
 
         Raises
@@ -144,26 +213,46 @@ class Metrics:
             If the state is none of `state`; nothing is changed.
         """
         counts: dict[str, Any] = {name: state.get(name) for name in _COUNTS}
-        recent = state.get("recent")
         for name, count in counts.items():
             if type(count) is not int or count < 0:
                 raise ParameterError(f"state[{name!r}] must be a count, not {count!r:.40}")
-        if not isinstance(recent, str) or not {"0", "1"}.issuperset(recent):
-            raise ParameterError("state['recent'] must be a string of 0s and 1s")
+        alarmed = state.get("alarmed")
+        if not isinstance(alarmed, dict) or set(map(type, alarmed.values())) - {int}:
+            raise ParameterError(f"state['alarmed'] must be counts, not {alarmed!r:.40}")
+        measures = Measures(self.measures.positive, window=self.measures.window)
+        measures.restore(state.get("measures"))
+        alarms, kept = self._alarms, state.get("alarms")
+        if alarms is not None and kept is not None:
+            alarms = Alarms(alarms.level)
+            alarms.restore(kept)
+        self.measures, self._alarms = measures, alarms
+        self.alarmed = {name: alarmed.get(name, 0) for name in MEASURES}
+        self._alarmed_before = dict(self.alarmed)
         for name, count in counts.items():
             setattr(self, name, count)
         self._before.update(counts)
-        self._flags = deque((flag == "1" for flag in recent), self._flags.maxlen)
-        self._wrong = sum(self._flags)
 
     def values(self) -> dict[str, float | None]:
-        """Return everything that is shown, by its name in the log; None for what is not known."""
+        """Return what the log shows, by its name there; None for what is not known."""
+        counts = self._counts()
+        first = ("examples", "unlabelled", "mistakes")
+        measures = self.measures.windowed().items()
+        return {
+            **{name: counts.pop(name) for name in first},
+            **{f"windowed_{name}": value for name, value in measures},
+            **counts,
+        }
+
+    def faded(self) -> dict[str, float]:
+        """Return the faded measures, by their names in Prometheus."""
+        return {f"faded_{name}": value for name, value in self.measures.faded().items()}
+
+    def _counts(self) -> dict[str, float | None]:
         at = self.checkpoint_time
         return {
             "examples": self.examples,
             "unlabelled": self.unlabelled,
             "mistakes": self.mistakes,
-            "windowed_error": self.windowed_error,
             "supports": self.supports,
             "updates": self.updates,
             "lag": self.lag,
@@ -171,6 +260,7 @@ class Metrics:
             "jumps": self.jumps,
             "checkpoint_age_seconds": None if at is None else max(0.0, time.time() - at),
             "dead_letters": self.dead_letters,
+            "alarms": sum(self.alarmed.values()),
             **self.late,
         }
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
 
-__all__ = ["WorkerOptions", "check_codec", "check_model", "prepared"]
+__all__ = ["WorkerOptions", "check_codec", "check_model", "final_step", "prepared"]
 
 #: Options of labels that come later on which it depends what is learnt.
 _SETTINGS = (
@@ -52,6 +52,20 @@ class _TopicOptions:
     max_idle: float = option(
         "Seconds for which a silent partition is waited for.", 0.5, least=0, duration=True
     )
+    probabilities: bool = option(
+        "Measure probabilities, too, where no predictions are sent.", default=True
+    )
+    positive: object | None = option(
+        "Label that recall and precision are of; default: true, or 1, where there is no third one.",
+        None,
+    )
+    alarm_level: float = option(
+        "Probability of an alarm without a rise, of each measure; 0 for no alarms.",
+        0.01,
+        least=0,
+        most=0.5,
+    )
+    events: str | None = option("Topic for alarms.", None)
     checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
     checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
     labels: str | None = option(
@@ -82,6 +96,16 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     max_jump, max_idle
         By how many seconds a single record moves its partition's time, and for how many a partition
         that brings nothing is waited for: see `drift.consumers.order`.
+    probabilities
+        Ask the model for probabilities where no predictions are sent, too: log loss, AUC and
+        calibration are measured by them. False spares their time.
+    positive
+        The label that recall, precision, F1 and base rate are of: see `drift.consumers.measures`.
+    alarm_level
+        Bound on the probability of an alarm without a rise of error or log loss, for each of the
+        two, until the next alarm: see `drift.consumers.alarms`; 0 for no alarms.
+    events
+        Topic for alarms; None for none.
     checkpoint_every, checkpoint_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
     labels
@@ -119,18 +143,29 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         super().__post_init__()
-        named = (self.topic, self.labels, self.predictions, self.dead_letters, self.orphans)
-        topics = [one for one in named if one]
+        topics = [one for one in (self.topic, self.labels, *self.outputs) if one]
         if len(set(topics)) < len(topics):
             raise ParameterError(
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
                 "each, or what is sent is learnt again"
             )
 
+    @property
+    def outputs(self) -> tuple[str | None, ...]:
+        """The topics that are sent to."""
+        return self.predictions, self.dead_letters, self.orphans, self.events
+
     def settings(self) -> dict[str, Any]:
         """Return what must be the same for a model to go on, where labels come later."""
         join = {f"labels.{name}": getattr(self, name) for name in _SETTINGS}
         return {"labels": self.labels, **join}
+
+
+def final_step(model: Any) -> Any:
+    """Return the model that a pipeline ends in, or the model itself."""
+    while isinstance(steps := getattr(model, "steps", None), dict):
+        *_, model = steps.values()
+    return model
 
 
 def check_model(model: Any, codec: Codec) -> None:
@@ -149,11 +184,9 @@ def check_model(model: Any, codec: Codec) -> None:
     Traceback (most recent call last):
     drift.errors.ParameterError: LinearRegression is not a classifier: a worker predicts labels. ...
     """
-    from river import base, compose  # noqa: PLC0415 - takes a while
+    from river import base  # noqa: PLC0415 - takes a while
 
-    final = model
-    while isinstance(final, compose.Pipeline):
-        *_, final = final.steps.values()
+    final = final_step(model)
     if not isinstance(final, base.Classifier):
         raise ParameterError(
             f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "

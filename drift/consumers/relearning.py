@@ -100,7 +100,7 @@ def relearn(
     ({('news', 0): 2}, 2)
     """
     kind = LateLearner if options.labels else Learner
-    metrics = Metrics(options.topic, options.partition)
-    learner = kind(model, JsonCodec() if codec is None else codec, metrics, options)
+    codec = JsonCodec() if codec is None else codec
+    learner = kind(model, codec, Metrics.of(options), options)
     sent = [one for message in in_order(logs, runs, options) for one in learner.take(message)]
     return learner, sent

@@ -194,9 +194,8 @@ class Worker:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self.stop)
         options = self.options
-        outputs = options.predictions, options.dead_letters, options.orphans
         try:
-            self._producer.check(filter(None, outputs))
+            self._producer.check(filter(None, options.outputs))
             if options.labels:
                 refuse_compacted((options.topic, options.labels), self._receiving)
             while not self._stopping.is_set():
@@ -430,7 +429,7 @@ class Worker:
         identity = self._identity()
         epoch, checkpoint = self.folder.claim(self.key, identity)
         kind = LateLearner if self.options.labels else Learner
-        learner = kind(self.model.clone(), self.codec, Metrics(*self.key), self.options)
+        learner = kind(self.model.clone(), self.codec, Metrics.of(self.options), self.options)
         learner.epoch, learner.identity = epoch, identity
         if checkpoint is not None:
             learner.restore(checkpoint)

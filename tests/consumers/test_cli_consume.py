@@ -335,6 +335,29 @@ def test_the_figure_joins_labels_of_a_topic_of_their_own(drift, broker, by):
     assert re.search(r"t:0 +40 +25.0% +25.0% +60 +5", shown.stdout)
 
 
+@pytest.mark.parametrize("by", ["flag", "file"])
+def test_the_figure_shows_measures_and_alarms(drift, broker, by):
+    for name in ("out", "events"):
+        broker.create_topic(name)
+    body = {"topic": "t", "partition": 0, "predicted": "spam", "probabilities": {"spam": 0.75}}
+    sent = [
+        json.dumps(body | {"offset": n, "label": ["spam", "ham"][n % 4 == 0]}) for n in range(8)
+    ]
+    produce(broker, "out", [one.encode() for one in sent])
+    alarm = {"event": "alarm", "measure": "error", "before": 0.05, "now": 0.25, "examples": 90}
+    alarm |= {"topic": "t", "partition": 0, "offset": 70}
+    alarm |= {"features": [{"name": "sum", "distance": 0.5}]}
+    produce(broker, "events", [b"{", *2 * [json.dumps(alarm).encode()]])
+    toml, more = "", ["--events", "events", "--positive", "spam"]
+    if by == "file":
+        toml, more = '[worker]\nevents = "events"\npositive = "spam"\n', []
+    shown = drift("watch", "out", *options(broker, toml=toml), *more, "--seconds", 2)
+    assert shown.exit_code == 0, shown.output
+    assert "last 1,000: recall 100.0%, precision 75.0%, F1 85.7%, log loss" in shown.stdout
+    line = "alarm: t:0:70 error rose from 0.05 to 0.25, moved most: sum (0.50)"
+    assert shown.stdout.count(line) == 1
+
+
 def test_dead_letters_go_back_once_however_often_it_is_asked_for(drift, broker):
     for name in ("t", "out", "dead"):
         broker.create_topic(name)

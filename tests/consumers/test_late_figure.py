@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 
 import pytest
 from rich.console import Console
@@ -115,3 +116,25 @@ def test_topics_that_have_nothing_in_common_are_read_to_their_ends():
     for _ in range(100):
         one.read(predictions, labels, 0)
     assert (predictions.rest, labels.rest) == ([], [])
+
+
+def test_measures_are_of_the_probabilities_that_were_sent():
+    one = figure()
+    sent = {"predicted": True, "probabilities": {"true": 0.75, "false": 0.25}}
+    for number, truth in enumerate([True, False]):
+        message = prediction(number, number, predicted=True, time=1000, at=number)
+        body = json.loads(message.value) | sent
+        one.add([message._replace(value=json.dumps(body).encode())])
+        one.add_labels([label(number, truth, time=4000, offset=number)])
+    assert one.measures.windowed() == pytest.approx({
+        "error": 0.5,
+        "recall": 1,
+        "precision": 0.5,
+        "f1": 2 / 3,
+        "base_rate": 0.5,
+        "log_loss": -math.log(0.75 * 0.25) / 2,
+        "roc_auc": 0.5,
+        "calibration_error": 0.25,
+        "label_latency_seconds": 3,
+    })  # fmt: skip
+    assert "last 1,000: recall 100.0%, precision 50.0%, F1 66.7%, log loss 0.837" in drawn(one)

@@ -496,9 +496,9 @@ def test_what_waits_is_shown_and_counters_begin_with_the_process():
         other.note()
         worker.models = [other.metrics]
         later = generate_latest(exporter.registry).decode()
-    place = '{partition="all",topic="f"}'
+    place = '{group="",model="LBP",topic="f"}'
     assert f"drift_pending{place} 2.0" in shown
-    assert f"drift_join_delay_seconds{place} 1.5" in shown
+    assert f"drift_windowed_label_latency_seconds{place} 1.5" in shown
     assert f"drift_duplicates_total{place} 0.0" in shown  # as it was when it was first looked at
     assert f"drift_duplicates_total{place} 1.0" in later
     assert other.metrics.late["duplicates"] == 2

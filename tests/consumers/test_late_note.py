@@ -97,13 +97,14 @@ def test_no_error_is_shown_before_a_label_has_come():
     learner.note()
     known = learner.metrics.known()
     assert (known["examples"], known["unlabelled"], known["pending"]) == (0, 1, 1)
-    assert not {"mistakes", "windowed_error", "join_delay_seconds"} & set(known)
+    assert not {"mistakes", "windowed_error", "windowed_label_latency_seconds"} & set(known)
     assert "no label yet" in learner.metrics.line()
     assert math.isnan(learner.metrics.windowed_error)
     taken(learner, "frauds", 0, {"ref": "a", "fraud": True}, time=2005)
     learner.note()
     known = learner.metrics.known()
-    assert (known["mistakes"], known["windowed_error"], known["join_delay_seconds"]) == (1, 1, 2)
+    assert (known["mistakes"], known["windowed_error"]) == (1, 1)
+    assert known["windowed_label_latency_seconds"] == 2
     assert "no label yet" not in learner.metrics.line()
 
 

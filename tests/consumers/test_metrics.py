@@ -18,18 +18,23 @@ from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from drift.consumers import exporter as module
+from drift.consumers.answers import Answer
 from drift.consumers.exporter import Exporter
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.errors import MissingExtraError, ParameterError
+
+#: Model, group and topic of the first of the two models.
+ONE = ("RBP", "readers", "news")
+LABELS = ("model", "group", "topic", "measure")
 
 outcomes = st.lists(st.booleans(), max_size=40)
 windows = st.integers(1, 12)
 
 
 def counted(mistakes, window=1000):
-    metrics = Metrics("news", 0, window=window)
+    metrics = Metrics("news", 0, group="readers", window=window)
     for mistake in mistakes:
-        metrics.learnt(mistake)
+        metrics.learnt(mistake, Answer(False, {False: 0.75, True: 0.25}))
         metrics.learn_seconds += 0.5
     return metrics
 
@@ -56,7 +61,7 @@ def test_a_restored_state_goes_on_as_if_nothing_had_happened(before, after, wind
     second.restore(json.loads(json.dumps(first.state())))
     assert second.state() == first.state()
     for mistake in after:
-        second.learnt(mistake)
+        second.learnt(mistake, Answer(False, {False: 0.75, True: 0.25}))
     assert second.state() == whole.state()
     assert second.windowed_error == whole.windowed_error or not whole.examples
 
@@ -66,13 +71,19 @@ def test_a_state_of_another_window_keeps_the_last_examples(mistakes, before, aft
     metrics = Metrics("news", 0, window=after)
     metrics.restore(counted(mistakes, before).state())
     last = mistakes[-min(before, after) :]
-    assert metrics.state()["recent"] == "".join(str(int(mistake)) for mistake in last)
+    assert metrics.measures.state()["of"] == [int(mistake != last[0]) for mistake in last]
     assert metrics.examples == len(mistakes)
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"examples": "1"}, {"mistakes": -1}, {"dead_letters": True}, {"recent": "012"}, {"recent": 1}],
+    [
+        {"examples": "1"},
+        {"mistakes": -1},
+        {"dead_letters": True},
+        {"measures": {}},
+        {"alarmed": {"error": "1"}},
+    ],
 )
 def test_a_state_of_something_else_is_refused_and_changes_nothing(change):
     metrics = counted([True, False])
@@ -114,13 +125,15 @@ def test_metrics_survive_pickling():
 def test_the_line_for_the_log_leaves_out_what_is_not_known():
     assert Metrics("news").line() == (
         "topic=news partition=all examples=0 unlabelled=0 mistakes=0 learn_seconds=0 jumps=0 "
-        "dead_letters=0"
+        "dead_letters=0 alarms=0"
     )
     metrics = counted([True, False, False])
     metrics.supports, metrics.updates, metrics.lag = 10, 12, 0
     assert metrics.line() == (
         "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 windowed_error=0.333333 "
-        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0"
+        "windowed_recall=0 windowed_f1=0 windowed_base_rate=0.333333 windowed_log_loss=0.653886 "
+        "windowed_roc_auc=0.5 windowed_calibration_error=0.083333 "
+        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0 alarms=0"
     )
     assert repr(metrics) == f"<Metrics {metrics.line()}>"
 
@@ -134,21 +147,33 @@ def test_the_log_in_json_has_what_is_known():
         "unlabelled": 0,
         "mistakes": 1,
         "windowed_error": 0.333333,
+        "windowed_recall": 0.0,
+        "windowed_f1": 0.0,
+        "windowed_base_rate": 0.333333,
+        "windowed_log_loss": 0.653886,
+        "windowed_roc_auc": 0.5,
+        "windowed_calibration_error": 0.083333,
         "learn_seconds": 1.5,
         "jumps": 0,
         "dead_letters": 0,
+        "alarms": 0,
     }
 
 
 # --- Prometheus --------------------------------------------------------------------------------
 
 
+class RBP:
+    def __init__(self, n_supports, n_updates):
+        self.n_supports, self.n_updates = n_supports, n_updates
+
+
 def worker_of_two():
     worker = WorkerMetrics()
     worker.poll_seconds, worker.rebalances = 2.5, 3
     first = counted([True, False, False, False])
-    first.counts_of(SimpleNamespace(n_supports=6, n_updates=20))
-    first.counts_of(SimpleNamespace(n_supports=7, n_updates=28))
+    first.counts_of(RBP(6, 20))
+    first.counts_of(RBP(7, 28))
     first.lag, first.dead_letters = 9, 1
     first.checkpointed(at=time.time() - 60)
     worker.models = [first, Metrics('ne"w\\s\n')]
@@ -159,7 +184,7 @@ def samples(text):
     return {
         (
             sample.name,
-            *(sample.labels[n] for n in ("topic", "partition") if sample.labels),
+            *(sample.labels[n] for n in LABELS if n in sample.labels),
         ): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
@@ -170,9 +195,10 @@ def test_prometheus_gets_every_count():
     worker = worker_of_two()
     worker.connections, worker.trouble = lambda: 2, {("news", 0): "No space left on device"}
     worker.forced_steps, worker.models[0].jumps = lambda: 4, 5
+    worker.models[0].alarmed["error"] = 2
     with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
-    other = ('ne"w\\s\n', "all")
+    other = ("", "", 'ne"w\\s\n')
     assert math.isnan(shown.pop(("drift_windowed_error", *other)))
     assert shown == {
         ("drift_poll_seconds_total",): 2.5,
@@ -183,19 +209,34 @@ def test_prometheus_gets_every_count():
         ("drift_ready",): 0,
         ("drift_rebalances_total",): 3,
         ("drift_forced_steps_total",): 4,
-        ("drift_jumps_total", "news", "0"): 5,
+        ("drift_jumps_total", *ONE): 5,
         ("drift_jumps_total", *other): 0,
-        ("drift_examples_total", "news", "0"): 4,
-        ("drift_unlabelled_total", "news", "0"): 0,
-        ("drift_mistakes_total", "news", "0"): 1,
-        ("drift_windowed_error", "news", "0"): 0.25,
-        ("drift_model_examples", "news", "0"): 4,
-        ("drift_supports", "news", "0"): 7,
-        ("drift_updates_total", "news", "0"): 8,
-        ("drift_lag", "news", "0"): 9,
-        ("drift_learn_seconds_total", "news", "0"): 2,
-        ("drift_checkpoint_age_seconds", "news", "0"): pytest.approx(60, abs=10),
-        ("drift_dead_letters_total", "news", "0"): 1,
+        ("drift_examples_total", *ONE): 4,
+        ("drift_unlabelled_total", *ONE): 0,
+        ("drift_mistakes_total", *ONE): 1,
+        ("drift_windowed_error", *ONE): 0.25,
+        ("drift_faded_error", *ONE): pytest.approx(0.25, rel=1e-3),
+        ("drift_windowed_recall", *ONE): 0,
+        ("drift_faded_recall", *ONE): 0,
+        ("drift_windowed_f1", *ONE): 0,
+        ("drift_faded_f1", *ONE): 0,
+        ("drift_windowed_log_loss", *ONE): pytest.approx(0.562335),
+        ("drift_faded_log_loss", *ONE): pytest.approx(0.562335, rel=1e-3),
+        ("drift_windowed_roc_auc", *ONE): 0.5,
+        ("drift_windowed_calibration_error", *ONE): 0,
+        ("drift_windowed_base_rate", *ONE): 0.25,
+        ("drift_faded_base_rate", *ONE): pytest.approx(0.25, rel=1e-3),
+        ("drift_model_examples", *ONE): 4,
+        ("drift_supports", *ONE): 7,
+        ("drift_updates_total", *ONE): 8,
+        ("drift_lag", *ONE): 9,
+        ("drift_learn_seconds_total", *ONE): 2,
+        ("drift_checkpoint_age_seconds", *ONE): pytest.approx(60, abs=10),
+        ("drift_dead_letters_total", *ONE): 1,
+        ("drift_alarms_total", *ONE, "error"): 2,
+        ("drift_alarms_total", *ONE, "log_loss"): 0,
+        ("drift_alarms_total", *other, "error"): 0,
+        ("drift_alarms_total", *other, "log_loss"): 0,
         ("drift_examples_total", *other): 0,
         ("drift_unlabelled_total", *other): 0,
         ("drift_mistakes_total", *other): 0,
@@ -207,16 +248,17 @@ def test_prometheus_gets_every_count():
 
 def test_counters_begin_anew_where_a_model_goes_back_to_its_checkpoint():
     before = counted([True, False, True])
-    metrics = Metrics("news", 0)
+    metrics = Metrics("news", 0, group="readers")
     metrics.restore(before.state())
-    metrics.learnt(True)
+    metrics.learnt(True, Answer(None))
+    metrics.counts_of(RBP(7, 28))
     worker = WorkerMetrics()
     worker.models = [metrics]
     with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
-    assert shown["drift_examples_total", "news", "0"] == shown["drift_mistakes_total", "news", "0"]
-    assert shown["drift_examples_total", "news", "0"] == 1
-    assert shown["drift_model_examples", "news", "0"] == metrics.examples == 4
+    assert shown["drift_examples_total", *ONE] == shown["drift_mistakes_total", *ONE]
+    assert shown["drift_examples_total", *ONE] == 1
+    assert shown["drift_model_examples", *ONE] == metrics.examples == 4
 
 
 def test_the_docstring_names_every_metric_with_its_type():
@@ -248,10 +290,10 @@ def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
     with Exporter(worker, port) as exporter:
         assert exporter._server.server_address[0] == "127.0.0.1"
         page = f"http://127.0.0.1:{port}/metrics"
-        worker.models[0].learnt(False)
+        worker.models[0].learnt(False, Answer(False))
         with urlopen(page) as answer:
             shown = samples(answer.read().decode())
-        assert shown["drift_examples_total", "news", "0"] == 5
+        assert shown["drift_examples_total", *ONE] == 5
         worker.models = []
         with urlopen(page) as answer:
             assert set(samples(answer.read().decode())) == {

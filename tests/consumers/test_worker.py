@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from drift.consumers import CheckpointFolder, WorkerOptions, relearn
+from drift.consumers import CheckpointFolder, WorkerOptions, alarms, relearn
 from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import PartitionFolder
@@ -30,7 +30,7 @@ from drift.errors import (
 )
 from drift.models import LBP, RBP
 from drift.models._state.codec import encode
-from drift.testing import Abort, Aborted, Pause, patient_assignor
+from drift.testing import Abort, Aborted, Pause, patient_assignor, produce
 from tests.consumers.stepping import close, offsets, run, until
 from tests.consumers.twin_order import in_time
 
@@ -248,6 +248,30 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     finish(worker(topics, tmp_path, *(same or ("later",))))
     assert_exact(tmp_path)
     assert_published(topics)
+
+
+@pytest.mark.parametrize("count", [510, 560, 640])
+def test_a_crash_neither_forgets_nor_repeats_an_alarm(broker, tmp_path, monkeypatch, count):
+    monkeypatch.setattr(alarms, "_FIRST", 64)
+    for topic in ("t", "out", "dead", "events"):
+        broker.create_topic(topic)
+    # From 500 on each is wrong: the last example says otherwise.
+    labels = [i < 500 or i % 2 == 0 for i in range(700)]
+    produce(broker, "t", [JsonCodec().encode(Example({"a": 1.0}, label)) for label in labels])
+    given = {"consumer": {"max_poll_records": 20}, "checkpoint_every": 40, "events": "events"}
+    one = worker(broker, tmp_path, **given)
+    with Abort("message.taken", count=count), pytest.raises(Aborted):
+        work(one, 700)
+    kill(one)
+    other = worker(broker, tmp_path, "later", **given)
+    until(other, lambda: other._learner is not None and other._learner.offsets == {("t", 0): 700})
+    close(other)
+    events = everything(broker, "events")
+    (key,) = {record.key for record in events}
+    assert 500 < int(key.decode().removeprefix("alarm:error:t:0:")) < 640
+    assert len({record.value for record in events}) == 1
+    newest = CheckpointFolder(tmp_path).newest(("t", None))
+    assert newest.metrics["alarmed"] == {"error": 1, "log_loss": 0}
 
 
 def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_path):

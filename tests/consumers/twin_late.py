@@ -209,7 +209,7 @@ class Twin:
 
     def assert_counted(self, metrics):
         """Compare what is counted across restarts."""
-        assert {name: count for name, count in metrics.items() if name != "recent"} == {
+        assert {name: count for name, count in metrics.items() if name != "measures"} == {
             "examples": self.examples,
             "mistakes": self.mistakes,
             "unlabelled": self.unlabelled,

@@ -218,8 +218,9 @@ def prometheus(workers, tmp_path):
 def send(broker):
     producer = KafkaProducer(bootstrap_servers=broker.address)
 
-    def send(count, *poison):
-        examples = [EXAMPLE % (n % 7, [b"true", b"false"][n % 2], n) for n in range(count)]
+    def send(count, *poison, turned=0):
+        labels = [[b"true", b"false"][(n % 7 < 4) ^ turned] for n in range(count)]
+        examples = [EXAMPLE % (n % 7, label, n) for n, label in enumerate(labels)]
         for value in (*poison, *examples):
             producer.send("orders", value)
         for value in examples[:50]:
@@ -243,6 +244,20 @@ def create_topics(broker, partitions):
         wait_for_metadata=True,
     )
     admin.close()
+
+
+def turn_labels_around(alerts, prometheus, send):
+    """Send labels that turn around again and again, which no model foresees."""
+    send(4000)
+    numbers = itertools.count()
+
+    def is_noticed():
+        send(100, turned=next(numbers) % 2)
+        return "DriftAlarm" in prometheus.firing()
+
+    until(is_noticed, lambda: prometheus.values("drift_windowed_error"))
+    alerts.fire("DriftAlarm")
+    alerts.resolve()
 
 
 def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values(
@@ -286,6 +301,8 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
     alerts.fire("DriftDeadLetters", "DriftFallsBehind")
     workers.slow.unlink()
     alerts.resolve()
+
+    turn_labels_around(alerts, prometheus, send)
 
     # A file where the folder of checkpoints was.
     aside = workers.checkpoints.with_name("aside")

@@ -1,0 +1,91 @@
+"""Alarms of a worker: how many are false, and how long a rise goes unseen.
+
+    python -m benchmarks.alarms                # five minutes
+    python -m benchmarks.alarms --streams 20   # to look at
+
+A model that errs in so many percent of the examples, with calibrated probabilities; from an example
+on, right answers turn wrong so that the error rises by so many points, and the probabilities know
+nothing of it. Each stream ends 100,000 examples behind the rise. Of streams without a rise there
+are as many as asked for, of the others a twentieth.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from drift.consumers.alarms import CUT, MEASURES, Detector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+LEVEL = 0.01
+ERRORS = (2, 10, 30)
+POINTS = (1, 2, 5, 10)
+BEFORE = (10_000, 100_000)
+BEHIND = 100_000
+#: Examples of a stream without a rise.
+WITHOUT = 50_000
+
+
+def numbers(
+    measure: str, error: float, points: float, rows: tuple[int, int], seed: int
+) -> list[float]:
+    """Return what the detector of a measure is given, so often before the rise and behind it."""
+    rng = np.random.default_rng(seed)
+    before, n = rows[0], sum(rows)
+    doubt = np.clip(rng.beta(1, 50 / error - 1, n) / 2, 1e-9, 0.5)  # its mean is the error
+    wrong = rng.random(n) < doubt
+    turned = rng.random(n) < points / (100 - error)
+    wrong[before:] |= turned[before:]
+    loss = -np.log(np.where(wrong, doubt, 1 - doubt))
+    found: list[float] = (wrong if measure == "error" else np.minimum(1, loss / CUT)).tolist()
+    return found
+
+
+def first_alarm(stream: Iterable[float]) -> int | None:
+    """Return the example of the first alarm."""
+    update = Detector(LEVEL).update
+    return next((i for i, x in enumerate(stream) if update(x)), None)
+
+
+def delays(error: float, points: float, before: int, seeds: Sequence[int]) -> Iterator[str]:
+    """Yield the median delay of each measure, and the share of streams with an alarm."""
+    for name in MEASURES:
+        given = [numbers(name, error, points, (before, BEHIND), seed) for seed in seeds]
+        late = [at - before for at in map(first_alarm, given) if at is not None and at >= before]
+        yield f"{median(late):,.0f} ({len(late) / len(seeds):.0%})" if late else "none"
+
+
+def main() -> None:
+    """Print the two tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--streams", type=int, default=1000)
+    count = parser.parse_args().streams
+    print(f"Level {LEVEL:.0%}, {count:,} streams of {WITHOUT:,} examples without a rise:\n")
+    print("| error | streams with an alarm of the error | of the log loss |\n|---|---|---|")
+    for error in ERRORS:
+        shares = [
+            sum(
+                first_alarm(numbers(name, error, 0, (WITHOUT, 0), seed)) is not None
+                for seed in range(count)
+            )
+            / count
+            for name in MEASURES
+        ]
+        print(f"| {error} % | " + " | ".join(f"{share:.1%}" for share in shares) + " |", flush=True)
+    print("\nExamples from the rise to the alarm, median of streams, and the share that has one:\n")
+    print("| error | points more | examples before | by the error | by the log loss |")
+    print("|---|---|---|---|---|")
+    seeds = range(count, count + max(1, count // 20))
+    for error, points, before in product(ERRORS, POINTS, BEFORE):
+        cells = " | ".join(delays(error, points, before, seeds))
+        print(f"| {error} % | {points} | {before:,} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,447 @@
+"""Alarms on rises of the error and of the log loss, with bounded false alarms.
+
+What is watched is between 0 and 1: whether a prediction was wrong, and its log loss, cut at that of
+a probability of 1 % and divided by it. An alarm says that its mean is above a bound on what it was
+in the reference, which is all since the last alarm. Where the mean never rises above what it is in
+the reference, whatever else happens, there is ever an alarm with a probability of at most `level`:
+
+1. Blocks of the reference, each twice as long as the one before, bound the mean by an empirical
+   Bernstein inequality [1]_; so does, at the end of each, all of the reference but the first block.
+   The least of these bounds counts, each failing with its share of half the level. So the bound
+   follows a model that improves, and no rise raises it.
+2. Means of eight examples are bet against the bound: a bettor with the fraction f multiplies its
+   wealth by 1 + f (mean / bound - 1), which is a supermartingale while the bound holds [2]_. One
+   begins at every eighth group with its share of the capital, as a rise may begin at any time: this
+   is the e-detector of Shiryaev and Roberts with weights that add up to 1 [3]_. Half the level is
+   the probability that the wealth, 1 in all, ever reaches 2 / level.
+
+An alarm names the features that moved most, by the total variation distance between histograms of
+the reference and of the examples since a rise was first suspected: since bettors that begin anew
+whenever they have lost, as in CUSUM, have had eight times what they began with.
+
+References
+----------
+.. [1] Maurer, Pontil 2009: Empirical Bernstein bounds; in the form of Waudby-Smith, Ramdas 2024:
+   Estimating means of bounded random variables by betting, section 3.2.
+.. [2] The same, section 4.
+.. [3] Shin, Ramdas, Rinaldo 2024: E-detectors.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from drift.types import Features
+
+__all__ = ["CUT", "MEASURES", "Alarm", "Alarms", "Detector", "Histograms"]
+
+#: What is watched.
+MEASURES = ("error", "log_loss")
+#: The log loss of a probability of 1 %; a greater one counts as this.
+CUT = math.log(100)
+#: Examples of a mean that is bet against the bound, and of the first block.
+_GROUP, _FIRST = 8, 256
+#: Fractions of the bettors: near 8 times the rise, each grows fastest.
+_BETS = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
+#: Gain from which on there may be a rise, of bettors that begin anew whenever they have lost.
+_RISING = 8.0
+#: Features that are followed, values of which bins are made, and bins of those at most.
+_NAMES, _VALUES, _BINS = 256, 64, 8
+#: Features that an alarm names.
+_NAMED = 3
+
+
+class Alarm(NamedTuple):
+    """A measure that has risen, in its own units, by the mean `before` and in the last `examples`.
+
+    `features` has the names of those that moved most and how far, from 0 to 1, the most first.
+    """
+
+    measure: str
+    before: float
+    now: float
+    examples: int
+    features: tuple[tuple[str, float], ...] = ()
+
+
+def _share(number: int) -> float:
+    """Return a weight of each number from 1 on; all add up to 1."""
+    return 1 / math.log2(number + 1) - 1 / math.log2(number + 2)
+
+
+def _bound(n: float, total: float, deviations: float, spread: float, odds: float) -> float:
+    """Return an upper bound on the mean of numbers from 0 to 1, which fails with exp(-odds).
+
+    `deviations` are their squares from guesses made before each, `spread` guesses their mean.
+    """
+    step = min(0.5, math.sqrt(2 * odds / (n * spread)))
+    return (total + (odds - (math.log1p(-step) + step) * deviations) / step) / n
+
+
+class Detector:
+    """Watches the mean of numbers from 0 to 1 for a rise.
+
+    Parameters
+    ----------
+    level
+        Bound on the probability that there is ever an alarm without a rise.
+
+    Attributes
+    ----------
+    is_rising : bool
+        Whether a rise is suspected.
+    bound : float or None
+        On the mean of the reference; None before the first.
+
+    Examples
+    --------
+    >>> detector = Detector(0.01)
+    >>> any(detector.update(i % 10 == 0) for i in range(5000))
+    False
+    >>> next(i for i in range(5000) if detector.update(i % 4 == 0))
+    207
+    """
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+        self.bound: float | None = None
+        self.is_rising = False
+        self._group = [0, 0.0, 0.0]  # count, sum and squares, as of all that follow
+        self._block = [0, 0.0, 0.0]
+        self._number = 0  # of blocks that are full
+        self._guess = 0.5, 0.25  # mean and mean square deviation of the last one
+        self._spread = 0.25  # of the first one
+        self._all = [0, 0.0]
+        self._bounding = [0, 0.0, 0.0]  # count, sum and deviations of all blocks but the first
+        self._recent = [0, 0.0]  # since it was last not rising
+        self._groups = 0  # that were bet on
+        self._bets = [0.0] * len(_BETS)
+        self._runs = [1.0] * len(_BETS)
+
+    def update(self, x: float) -> bool:
+        """Take a number, and say whether that makes an alarm."""
+        group = self._group
+        group[0] += 1
+        group[1] += x
+        group[2] += x * x
+        return group[0] == _GROUP and self._step()
+
+    @property
+    def means(self) -> tuple[float, float, int]:
+        """Mean before the rise, mean since, and how many numbers that are."""
+        (n, total), (recent, risen) = self._all, self._recent
+        before = (total - risen) / (n - recent) if n > recent else math.nan
+        return before, risen / recent if recent else math.nan, int(recent)
+
+    def _step(self) -> bool:
+        """Bet a group, then add it to the reference."""
+        count, total, squares = self._group
+        self._group = [0, 0.0, 0.0]
+        alarm = self.bound is not None and self._bet(total / count, self.bound)
+        self._all[0] += count
+        self._all[1] += total
+        if self.is_rising:
+            self._recent[0] += count
+            self._recent[1] += total
+        elif self._recent[0]:
+            self._recent = [0, 0.0]
+        block = self._block
+        block[0] += count
+        block[1] += total
+        block[2] += squares
+        if block[0] >= _FIRST << self._number:
+            self._end_block(*block)
+        return alarm
+
+    def _bet(self, mean: float, bound: float) -> bool:
+        every, left = divmod(self._groups, _GROUP)
+        more = 0.0 if left else _share(every + 1)
+        self._groups += 1
+        gain = mean / bound - 1.0
+        self._bets = bets = [
+            (wealth + more) * (1.0 + f * gain) for wealth, f in zip(self._bets, _BETS, strict=True)
+        ]
+        self._runs = runs = [
+            max(1.0, run) * (1.0 + f * gain) for run, f in zip(self._runs, _BETS, strict=True)
+        ]
+        self.is_rising = sum(runs) >= _RISING * len(_BETS)
+        return sum(bets) * self.level >= 2.0 * len(_BETS)
+
+    def _end_block(self, n: float, total: float, squares: float) -> None:
+        """Bound the mean by a block, and by all of them."""
+        guess, spread = self._guess
+        mean = total / n
+        self._guess = mean, max(squares / n - mean * mean, 1 / n)
+        if self._number:
+            deviations = max(0.0, squares - 2 * guess * total + n * guess * guess)
+            every = self._bounding
+            every[:] = every[0] + n, every[1] + total, every[2] + deviations
+            odds = -math.log(self.level / 4 * _share(self._number))
+            bound = min(
+                _bound(n, total, deviations, spread, odds),
+                _bound(every[0], every[1], every[2], self._spread, odds),
+            )
+            self.bound = bound if self.bound is None else min(bound, self.bound)
+        else:  # the first one is there for the guess
+            _, self._spread = self._guess
+        self._number += 1
+        self._block = [0, 0.0, 0.0]
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: JSON's own types."""
+        return {name: getattr(self, name) for name in _STATE}
+
+    @classmethod
+    def restore(cls, level: float, state: Mapping[str, Any]) -> Detector:
+        """Return the detector of which `state` returned this."""
+        one = cls(level)
+        for name in _STATE:
+            setattr(one, name, state[name])
+        shapes = {
+            **dict.fromkeys(("_group", "_block", "_bounding"), 3),
+            **dict.fromkeys(("_guess", "_all", "_recent"), 2),
+            **dict.fromkeys(("_bets", "_runs"), len(_BETS)),
+        }
+        lists = [getattr(one, name) for name in shapes]
+        alone = one._number, one._groups, one._spread, 0.0 if one.bound is None else one.bound
+        numbers = [*alone, *(number for row in lists for number in row)]
+        if [*map(len, lists)] != [*shapes.values()] or not all(
+            type(number) in {int, float} and 0 <= number < math.inf for number in numbers
+        ):
+            raise ValueError("no state of a detector")
+        return one
+
+
+#: Attributes of a detector that a checkpoint keeps.
+_STATE = (
+    *("bound", "is_rising", "_group", "_block", "_number", "_guess", "_all", "_recent"),
+    *("_spread", "_bounding", "_groups", "_bets", "_runs"),
+)
+
+
+class _Bins:
+    """Values of a feature, in the reference and since a rise, by bins."""
+
+    __slots__ = ("before", "edges", "since", "values")
+
+    def __init__(
+        self,
+        values: Iterable[float] = (),
+        edges: Iterable[float] | None = None,
+        before: Iterable[int] = (),
+        since: Iterable[int] = (),
+    ) -> None:
+        self.values = list(values)  # until there are bins
+        self.edges = None if edges is None else list(edges)
+        self.before, self.since = list(before), list(since)
+
+    def add(self, x: float, *, is_rising: bool) -> None:
+        edges = self.edges
+        if edges is None:
+            if not is_rising:
+                self.values.append(x)
+                if len(self.values) == _VALUES:
+                    self.make()
+                return
+            edges = self.make()
+        counts = self.since if is_rising else self.before
+        counts[bisect_left(edges, x) + bisect_right(edges, x)] += 1
+
+    def make(self) -> list[float]:
+        """Make bins of the values, one for each edge and those between them; return the edges."""
+        values, n = sorted(self.values), len(self.values)
+        self.edges = edges = sorted({values[i * n // _BINS] for i in range(_BINS)} if n else ())
+        self.before, self.since = ([0] * (2 * len(edges) + 1) for _ in range(2))
+        self.values = []
+        for x in values:
+            self.add(x, is_rising=False)
+        return edges
+
+    def distance(self, before: int, since: int) -> float:
+        """Return the total variation distance, of so many examples; one may lack the feature."""
+        if self.edges is None:
+            self.make()
+        shares = [a / before - b / since for a, b in zip(self.before, self.since, strict=True)]
+        return (sum(map(abs, shares)) + abs(sum(shares))) / 2
+
+    def state(self) -> list[Any]:
+        return [self.values, self.edges, self.before, self.since]
+
+
+class Histograms:
+    """What features are like in the reference and since a rise, of the first 256 names.
+
+    Bins are made of the first 64 values of a name: of up to eight quantiles of them one each, and
+    of what is between. Texts are passed over.
+
+    Examples
+    --------
+    >>> histograms = Histograms()
+    >>> for i in range(200):
+    ...     histograms.add({"age": i % 7, "sum": i % 5}, is_rising=False)
+    >>> for i in range(50):
+    ...     histograms.add({"age": i % 7, "sum": 9}, is_rising=True)
+    >>> [(name, round(distance, 2)) for name, distance in histograms.moved()]
+    [('sum', 1.0), ('age', 0.02)]
+    """
+
+    def __init__(self) -> None:
+        self._examples = [0, 0]  # in the reference, and since the rise
+        self._bins: dict[Any, _Bins] = {}
+        self._wait = 0
+
+    def offer(self, features: Features, *, is_rising: bool) -> None:
+        """Add some of the examples, so that each costs about as much as one feature.
+
+        While there may be a rise it is more of them. Once there is none they are of the reference.
+        """
+        if not is_rising and self._examples[1]:
+            self._merge()
+        pause = len(features) // 32 if is_rising else max(8, len(features))
+        self._wait = min(self._wait, pause) - 1
+        if self._wait < 0:
+            self.add(features, is_rising=is_rising)
+            self._wait = pause
+
+    def add(self, features: Features, *, is_rising: bool) -> None:
+        """Add an example to the reference, or to what came since a rise."""
+        known = self._bins
+        self._examples[is_rising] += 1
+        for name, x in features.items():
+            if not isinstance(x, (int, float)) or x - x != 0:
+                continue  # a text, NaN or infinite
+            if (bins := known.get(name)) is None:
+                if len(known) >= _NAMES:
+                    continue
+                bins = known[name] = _Bins()
+            bins.add(x, is_rising=is_rising)
+
+    def _merge(self) -> None:
+        self._examples = [sum(self._examples), 0]
+        for bins in self._bins.values():
+            if any(bins.since):
+                bins.before = [a + b for a, b in zip(bins.before, bins.since, strict=True)]
+                bins.since = [0] * len(bins.since)
+
+    def moved(self) -> list[tuple[str, float]]:
+        """Return the three names that moved most and by how much, from 0 to 1, the most first."""
+        before, since = self._examples
+        if not before or not since:
+            return []
+        found = [(str(name), one.distance(before, since)) for name, one in self._bins.items()]
+        return sorted(found, key=lambda one: (-one[1], one[0]))[:_NAMED]
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: JSON's own types."""
+        rows = [[_named(name), *bins.state()] for name, bins in self._bins.items()]
+        return {"examples": self._examples, "wait": self._wait, "bins": rows}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Histograms:
+        """Return the histograms of which `state` returned this."""
+        one = cls()
+        one._examples, one._wait = list(map(int, state["examples"])), int(state["wait"])
+        one._bins = {name: _Bins(*rest) for name, *rest in state["bins"]}
+        if len(one._examples) != 2 or any(
+            not len(bins.before)
+            == len(bins.since)
+            == (0 if bins.edges is None else 2 * len(bins.edges) + 1)
+            for bins in one._bins.values()
+        ):
+            raise ValueError("no state of histograms")
+        return one
+
+
+def _named(name: Any) -> Any:
+    return name if isinstance(name, (str, int)) else str(name)
+
+
+class Alarms:
+    """Watches error and log loss, and begins a new reference for both after an alarm.
+
+    Parameters
+    ----------
+    level
+        Bound on the probability of an alarm of a measure without a rise, in each reference.
+
+    Raises
+    ------
+    ParameterError
+        If `level` is not above 0 and below 1.
+
+    Examples
+    --------
+    >>> alarms = Alarms(0.01)
+    >>> for i in range(5000):
+    ...     for alarm in alarms.learnt(i % 10 == 0, 0.3, {"age": i % 7}):
+    ...         print(alarm)
+    >>> for i in range(800):
+    ...     for alarm in alarms.learnt(i % 4 == 0, 0.3, {"age": 7 + i % 7}):
+    ...         print(alarm.measure, i, alarm.features)
+    error 207 (('age', 0.991),)
+    """
+
+    def __init__(self, level: float) -> None:
+        if not 0 < level < 1:
+            raise ParameterError(f"level must be above 0 and below 1, not {level!r}")
+        self.level = level
+        self._begin()
+
+    def _begin(self) -> None:
+        self._detectors = {name: Detector(self.level) for name in MEASURES}
+        self._histograms = Histograms()
+
+    def learnt(self, wrong: bool, loss: float, features: Features) -> list[Alarm]:  # noqa: FBT001
+        """Take an example, and return the alarms that it makes.
+
+        Parameters
+        ----------
+        wrong
+            Whether its prediction was.
+        loss
+            Its log loss; NaN where that is not known.
+        features
+            Its features.
+        """
+        error, log_loss = self._detectors.values()
+        rising = error.is_rising or log_loss.is_rising
+        self._histograms.offer(features, is_rising=rising)
+        is_error = error.update(wrong)
+        is_loss = loss == loss and log_loss.update(min(1.0, loss / CUT))
+        if not (is_error or is_loss):
+            return []
+        moved = tuple((name, round(distance, 3)) for name, distance in self._histograms.moved())
+        found = []
+        for measure, is_it, unit in zip(MEASURES, (is_error, is_loss), (1.0, CUT), strict=True):
+            if is_it:
+                before, now, n = self._detectors[measure].means
+                found.append(Alarm(measure, before * unit, now * unit, n, moved))
+        self._begin()
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: JSON's own types."""
+        watched = {name: one.state() for name, one in self._detectors.items()}
+        return {**watched, "features": self._histograms.state()}
+
+    def restore(self, state: Any) -> None:
+        """Go back to what `state` returned.
+
+        Raises
+        ------
+        ParameterError
+            If the state is none of `state`; nothing is changed.
+        """
+        try:
+            watched = {name: Detector.restore(self.level, state[name]) for name in MEASURES}
+            histograms = Histograms.restore(state["features"])
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            raise ParameterError(f"no state of alarms: {problem!r:.80}") from None
+        self._detectors, self._histograms = watched, histograms

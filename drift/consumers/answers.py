@@ -1,0 +1,80 @@
+"""What a model answers: a label, and probabilities, which wait as bytes until the label comes."""
+
+from __future__ import annotations
+
+from struct import pack, unpack
+from typing import TYPE_CHECKING, NamedTuple
+
+from drift.consumers._json import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from drift.types import Label
+
+__all__ = ["Answer", "Classes", "text_of"]
+
+#: Classes whose probabilities are kept: four bytes each, of every example that waits.
+_MOST = 32
+
+
+class Answer(NamedTuple):
+    """The predicted label, None before any is known, and the probability of each class.
+
+    `chances` is None of a model that knows none.
+    """
+
+    predicted: Label
+    chances: Mapping[Label, float] | None = None
+
+
+def text_of(label: Label) -> str:
+    """Return a label as a prediction names it in its probabilities.
+
+    >>> text_of(True), text_of(1), text_of("spam")
+    ('true', '1', 'spam')
+    """
+    return "true" if label is True else "false" if label is False else str(label)
+
+
+class Classes:
+    """Probabilities as bytes, in the order in which their classes came; of the first 32.
+
+    Parameters
+    ----------
+    labels
+        The classes that have come.
+
+    Examples
+    --------
+    >>> classes = Classes()
+    >>> packed = classes.pack({True: 0.25, False: 0.75})
+    >>> len(packed), classes.unpack(packed, True)
+    (8, {True: 0.25, False: 0.75})
+    """
+
+    def __init__(self, labels: Iterable[Label] = ()) -> None:
+        self.labels = list(labels)
+        self._known = {*self.labels}
+
+    def pack(self, chances: Mapping[Label, float] | None) -> bytes:
+        """Return the bytes of probabilities; none where there are none."""
+        if not chances:
+            return b""
+        labels, known = self.labels, self._known
+        if len(labels) < _MOST and not chances.keys() <= known:
+            labels += [plain(one) for one in chances if one not in known][: _MOST - len(labels)]
+            known.update(labels)
+        return pack(f"<{len(labels)}f", *[chances.get(one, 0.0) for one in labels])
+
+    def unpack(self, packed: bytes, label: Label) -> dict[Label, float] | None:
+        """Return the probabilities, None where there were none.
+
+        A label that is no class of these has what the others leave.
+        """
+        if not any(packed):
+            return None
+        chances = dict(zip(self.labels, unpack(f"<{len(packed) // 4}f", packed), strict=False))
+        if label not in chances:
+            chances[label] = max(0.0, 1.0 - sum(chances.values()))
+        return chances

@@ -1,0 +1,347 @@
+"""How good predictions are, by more than their error: over a window, and faded.
+
+What was predicted before the example was learnt counts, for late labels what was sent. All but the
+AUC and the calibration, which River has not or not with ties, are River's.
+
+========================  ==========================================================================
+measure                   of the examples in the window
+========================  ==========================================================================
+error                     share whose prediction was wrong; one of nothing is wrong, and is left out
+                          of all others
+recall, precision, f1     of the positive label; else means over the classes, each of one weight
+log_loss                  mean of -log of the label's probability, of at least 1e-15
+roc_auc                   share of pairs of a positive and a negative whose probabilities are in
+                          this order, ties half; with more classes of a right and a wrong one, by
+                          the probability of what was predicted
+calibration_error         mean distance, over tenths of the same probability, between it and how
+                          often it was true
+base_rate                 share of the positive label; else of the commonest
+label_latency_seconds     mean time from the features to the label, where labels come later
+========================  ==========================================================================
+
+The positive label is that of `positive`, or True, where there are only True and False, or 1 and 0.
+Faded are those that are means or quotients of means, and not over classes: all but AUC and
+calibration. A measure that has nothing to be measured by, as the recall without a positive, is
+absent.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from base64 import b64decode, b64encode
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drift.consumers._json import plain
+from drift.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from drift.consumers.answers import Answer
+    from drift.types import Label
+
+__all__ = ["FADED", "FADING", "LEAST", "Measures"]
+
+#: The measures that are faded, too.
+FADED = (
+    *("error", "log_loss", "recall", "precision", "f1", "base_rate"),
+    "label_latency_seconds",
+)
+
+#: Share of a faded mean that is the last example's.
+FADING = 1e-4
+#: Least probability of a log loss: River's.
+LEAST = 1e-15
+_BINS = 10
+#: The means that they are made of; recall, precision and F1 are quotients.
+_MEANS = ("error", "log_loss", "positive", "claimed", "hit", "delay")
+
+
+class _Row(NamedTuple):
+    """An example: probabilities and seconds are NaN where there are none."""
+
+    label: Label
+    predicted: Label
+    chance: float  # of the label
+    confidence: float  # the probability of what was predicted
+    delay: float
+
+
+class _Faded:
+    """An exponentially weighted mean; of few values it is their mean, not mostly the first."""
+
+    def __init__(self, n: int = 0, value: float = 0.0) -> None:
+        from river.stats import EWMean  # noqa: PLC0415 - takes a while
+
+        self.n = n
+        self._mean = EWMean(FADING)
+        self._mean.update(value)  # River's begins at its first value: here at 0, or where it was
+
+    def update(self, x: float) -> None:
+        self.n += 1
+        self._mean.update(x)
+
+    def get(self) -> float:
+        weight = -math.expm1(self.n * math.log1p(-FADING))  # of all values; the rest is that of 0
+        return self._mean.get() / weight if self.n else math.nan
+
+    def state(self) -> list[float]:
+        return [self.n, self._mean.get()]
+
+
+class Measures:
+    """What is measured of predictions and their labels.
+
+    Parameters
+    ----------
+    positive
+        The label that recall, precision, F1 and base rate are of; None for True where there are
+        only True and False, or 1 and 0, and else means over the classes.
+    window
+        Number of examples in the window; faded ones are over some 10,000.
+
+    Raises
+    ------
+    ParameterError
+        If `window` is not at least 1.
+
+    Examples
+    --------
+    >>> from drift.consumers.answers import Answer
+    >>> measures = Measures()
+    >>> for label, chance in (True, 0.75), (True, 0.25), (False, 0.25):
+    ...     answer = Answer(chance > 0.5, {True: chance, False: 1 - chance})
+    ...     loss = measures.learnt(label, answer)
+    >>> loss
+    0.2876820724517809
+    >>> windowed = measures.windowed()
+    >>> windowed["recall"], windowed["precision"], windowed["roc_auc"]
+    (0.5, 1.0, 0.75)
+    """
+
+    def __init__(self, positive: Label = None, *, window: int = 1000) -> None:
+        if window < 1:
+            raise ParameterError(f"window must be at least 1, not {window!r}")
+        self.positive = positive
+        self.window = window
+        self._rows: deque[_Row] = deque(maxlen=self.window)
+        self._faded = {name: _Faded() for name in _MEANS}
+        self._learnt = 0
+        self._measured: tuple[int, dict[str, float]] = 0, {}  # for so many that were learnt
+
+    # --- examples ------------------------------------------------------------------------------
+
+    def learnt(self, label: Label, answer: Answer, delay: float | None = None) -> float:
+        """Take an example, and return its log loss, NaN where no probability is known.
+
+        Parameters
+        ----------
+        label
+            Its label.
+        answer
+            What was predicted before it was learnt.
+        delay
+            Seconds from the features to the label; None where they came together.
+        """
+        predicted, chances = answer
+        loss = chance = confidence = math.nan
+        faded = self._faded
+        faded["error"].update(predicted != label)
+        if predicted is not None:
+            positive = True if self.positive is None else self.positive
+            is_so, said_so = label == positive, predicted == positive
+            faded["positive"].update(is_so)
+            faded["claimed"].update(said_so)
+            faded["hit"].update(is_so and said_so)
+            if chances:
+                chance, confidence = chances.get(label, 0.0), chances.get(predicted, 0.0)
+                loss = -math.log(max(LEAST, chance))
+                faded["log_loss"].update(loss)
+        if delay is not None:
+            faded["delay"].update(delay)
+        self._rows.append(
+            _Row(label, predicted, chance, confidence, math.nan if delay is None else delay)
+        )
+        self._learnt += 1
+        return loss
+
+    # --- measures ------------------------------------------------------------------------------
+
+    @property
+    def error(self) -> float:
+        """Share of mistakes in the window, NaN before the first example."""
+        rows = list(self._rows)  # at once: others ask while examples are learnt
+        return sum(one.label != one.predicted for one in rows) / len(rows) if rows else math.nan
+
+    def windowed(self) -> dict[str, float]:
+        """Return the measures over the window, by their names; the error is always there."""
+        learnt, measured = self._measured
+        if learnt != self._learnt or not learnt:
+            learnt = self._learnt
+            measured = {"error": self.error, **self._of_labels(), **self._of_probabilities()}
+            measured["label_latency_seconds"] = _mean(
+                [one.delay for one in list(self._rows) if not math.isnan(one.delay)]
+            )
+            self._measured = learnt, measured
+        return {
+            name: value for name, value in measured.items() if name == "error" or value == value
+        }
+
+    def faded(self) -> dict[str, float]:
+        """Return the faded measures."""
+        found = {name: one.get() for name, one in self._faded.items()}
+        measured = {"error": found["error"], "log_loss": found["log_loss"]}
+        if self._positive(self._seen()) is not None:
+            hit, positive, claimed = found["hit"], found["positive"], found["claimed"]
+            measured |= {
+                "recall": _share(hit, positive),
+                "precision": _share(hit, claimed),
+                "f1": _share(2 * hit, positive + claimed),
+                "base_rate": positive,
+            }
+        measured["label_latency_seconds"] = found["delay"]
+        return {name: value for name, value in measured.items() if value == value}
+
+    def _known(self) -> list[_Row]:
+        return [one for one in list(self._rows) if one.predicted is not None]
+
+    def _seen(self) -> set[Label]:
+        rows = self._known()
+        return {one.label for one in rows} | {one.predicted for one in rows}
+
+    def _positive(self, seen: set[Label]) -> Label:
+        """Return the label that is the positive one among these, None where none is."""
+        if self.positive is not None:
+            return self.positive
+        return True if seen <= {True, False} else None
+
+    def _of_labels(self) -> dict[str, float]:
+        metrics, rows = _river(), self._known()
+        matrix = metrics.ConfusionMatrix()
+        for label, predicted, *_ in rows:
+            matrix.update(label, predicted)
+        seen = self._seen()
+        if (positive := self._positive(seen)) is None:
+            kinds = metrics.MacroRecall, metrics.MacroPrecision, metrics.MacroF1
+            recall, precision, f1 = (kind(matrix).get() for kind in kinds)
+            base = max(Counter(one.label for one in rows).values(), default=0)
+        else:
+            kinds = metrics.Recall, metrics.Precision, metrics.F1
+            base = matrix.support(positive)
+            claimed = matrix.sum_col[positive]
+            recall, precision, f1 = (
+                kind(matrix, positive).get() if there else math.nan
+                for kind, there in zip(kinds, (base, claimed, base + claimed), strict=True)
+            )
+        rate = _share(base, len(rows))
+        return {"recall": recall, "precision": precision, "f1": f1, "base_rate": rate}
+
+    def _of_probabilities(self) -> dict[str, float]:
+        from scipy.stats import rankdata  # noqa: PLC0415 - takes a while
+
+        rows = [one for one in self._known() if not math.isnan(one.chance)]
+        if not rows:
+            return {}
+        loss = _river().LogLoss()
+        for one in rows:
+            loss.update(True, one.chance)  # noqa: FBT003 - it was so
+        seen = self._seen()
+        positive = self._positive(seen)
+        if positive is None or len(seen | {positive}) > 2:
+            true = [one.label == one.predicted for one in rows]
+            chances = [one.confidence for one in rows]
+        else:
+            true = [one.label == positive for one in rows]
+            chances = [  # rounded, as 1 - (1 - p) need not be p, and ties count
+                round(one.chance if is_so else 1.0 - one.chance, 12)
+                for one, is_so in zip(rows, true, strict=True)
+            ]
+        ranks, n = rankdata(chances), sum(true)
+        # The Mann-Whitney statistic: River's RollingROCAUC takes ties as they happen to come.
+        above = sum(rank for rank, is_so in zip(ranks, true, strict=True) if is_so)
+        return {
+            "log_loss": loss.get(),
+            "roc_auc": _share(above - n * (n + 1) / 2, n * (len(rows) - n)),
+            "calibration_error": _calibration_error(true, chances),
+        }
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: JSON's own types."""
+        rows = list(self._rows)
+        labels = [*{one: None for row in rows for one in row[:2]}]
+        number = {label: i for i, label in enumerate(labels)}
+        return {
+            "labels": [_stored(label) for label in labels],
+            "of": [number[row.label] for row in rows],
+            "predicted": [number[row.predicted] for row in rows],
+            "chances": _packed([row.chance for row in rows]),
+            "confidences": _packed([row.confidence for row in rows]),
+            "delays": _packed([row.delay for row in rows]),
+            "faded": {name: one.state() for name, one in self._faded.items()},
+        }
+
+    def restore(self, state: Any) -> None:
+        """Go back to what `state` returned; a smaller window keeps the last examples.
+
+        Raises
+        ------
+        ParameterError
+            If the state is none of `state`; nothing is changed.
+        """
+        try:
+            labels = state["labels"]
+            columns = (
+                [labels[i] for i in state["of"]],
+                [labels[i] for i in state["predicted"]],
+                *(_unpacked(state[name]) for name in ("chances", "confidences", "delays")),
+            )
+            rows = [_Row(*row) for row in zip(*columns, strict=True)]
+            faded = {name: _Faded(*state["faded"][name]) for name in _MEANS}
+        except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
+            raise ParameterError(f"no state of measures: {problem!r:.80}") from None
+        self._rows, self._faded = deque(rows, self.window), faded
+        self._learnt += 1
+
+
+def _river() -> Any:
+    from river import metrics  # noqa: PLC0415 - takes a while
+
+    return metrics
+
+
+def _stored(label: Label) -> Any:
+    """Return a label as JSON has it, or the text of one that JSON does not know."""
+    label = plain(label)
+    return label if label is None or isinstance(label, (bool, int, float, str)) else str(label)
+
+
+def _packed(values: Sequence[float]) -> str:
+    if all(map(math.isnan, values)):
+        return str(len(values))  # none are known
+    return b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
+
+
+def _unpacked(text: str) -> Sequence[float]:
+    if text.isdecimal():
+        return [math.nan] * int(text)
+    return [one for (one,) in struct.iter_unpack("<d", b64decode(text))]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else math.nan
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole else math.nan
+
+
+def _calibration_error(true: Sequence[bool], chances: Sequence[float]) -> float:
+    """Return by how much probabilities differ from shares, over bins of equal width."""
+    apart = [0.0] * _BINS
+    for is_so, chance in zip(true, chances, strict=True):
+        apart[min(_BINS - 1, int(_BINS * chance))] += chance - is_so
+    return sum(map(abs, apart)) / len(true)

@@ -1,0 +1,346 @@
+"""Alarms: a naive twin of the detector and of the histograms, and what a restart keeps."""
+
+import json
+import math
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drift.consumers import JsonCodec
+from drift.consumers import alarms as module
+from drift.consumers.alarms import Alarms, Detector, Histograms
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import WorkerOptions
+from drift.consumers.records import Message, Position
+from drift.consumers.relearning import relearn
+from drift.errors import ParameterError
+from drift.models import LBP
+
+# --- the detector --------------------------------------------------------------------------------
+
+
+def weight(j):
+    return 1 / math.log2(j + 1) - 1 / math.log2(j + 2)
+
+
+def bernstein(numbers, guesses, variance, failure):
+    """The bound of Waudby-Smith and Ramdas, of the numbers turned around, by sums over them."""
+    n = len(numbers)
+    rate = min(0.5, math.sqrt(2 * math.log(1 / failure) / (n * variance)))
+    psi = -math.log(1 - rate) - rate
+    spent = sum(psi * ((1 - x) - (1 - g)) ** 2 for x, g in zip(numbers, guesses, strict=True))
+    low = sum(1 - x for x in numbers) / n - (math.log(1 / failure) + spent) / (rate * n)
+    return 1 - low
+
+
+def moments(numbers):
+    mean = sum(numbers) / len(numbers)
+    spread = sum((x - mean) ** 2 for x in numbers) / len(numbers)
+    return mean, max(spread, 1 / len(numbers))
+
+
+def bounds(numbers, level):
+    """The least bound by the number of examples from which on it holds."""
+    found, start, k, guesses = {}, 256, 1, [None] * 256
+    guess = first = moments(numbers[:256])
+    while (end := start + 256 * 2**k) <= len(numbers):
+        block = numbers[start:end]
+        guesses += [guess[0]] * len(block)
+        failure = level / 4 * weight(k)
+        found[end] = min(
+            bernstein(block, guesses[start:], guess[1], failure),
+            bernstein(numbers[256:end], guesses[256:], first[1], failure),
+            *found.values(),
+        )
+        guess, start, k = moments(block), end, k + 1
+    return found
+
+
+def twin(numbers, level):
+    """The first alarm: each bettor of each start has its own wealth."""
+    known, wealths, bound, groups = bounds(numbers, level), [], None, 0
+    for end in range(8, len(numbers) + 1, 8):
+        mean = sum(numbers[end - 8 : end]) / 8
+        if bound is not None:
+            if groups % 8 == 0:
+                share = weight(groups // 8 + 1) / 5
+                wealths += [[share, f] for f in (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)]
+            groups += 1
+            for one in wealths:
+                one[0] *= 1 + one[1] * (mean / bound - 1)
+            if sum(wealth for wealth, _ in wealths) >= 2 / level:
+                return end - 1
+        bound = known.get(end, bound)
+    return None
+
+
+def stream(n, seed, before, after, at, *, bits):
+    draw = random.Random(seed)
+    for i in range(n):
+        mean = after if i >= at else before
+        yield float(draw.random() < mean) if bits else draw.random() * 2 * mean
+
+
+CASES = [
+    (0.1, 0.3, 2000, True),
+    (0.02, 0.1, 1500, True),
+    (0.3, 0.2, 1000, True),
+    (0.1, 0.2, 1000, False),
+    (0.4, 0.4, 0, False),
+    (0.0, 0.5, 900, True),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_detector_is_that_of_sums_over_all_numbers(case):
+    numbers = list(stream(4000, 3, *case[:3], bits=case[3]))
+    detector = Detector(0.05)
+    found = next((i for i, x in enumerate(numbers) if detector.update(x)), None)
+    assert found == twin(numbers, 0.05)
+    assert (found is None) == (case[1] <= case[0])
+    if found is None:
+        assert detector.bound == pytest.approx([*bounds(numbers, 0.05).values()][-1])
+
+
+def test_an_alarm_says_what_was_before_and_what_is_now():
+    alarms, numbers = Alarms(0.01), stream(6000, 4, 0.05, 0.4, 5000, bits=True)
+    raised = [(i, one) for i, x in enumerate(numbers) for one in alarms.learnt(x, math.nan, {})]
+    at, alarm = raised[0]
+    assert 5000 < at < 5200
+    assert (alarm.measure, alarm.features) == ("error", ())
+    assert alarm.before == pytest.approx(0.05, abs=0.01)
+    assert alarm.now == pytest.approx(0.4, abs=0.15)
+    assert (at - 5000) / 2 < alarm.examples <= at - 5000 + 8
+    assert len(raised) == 1  # the reference has begun anew, where it is now
+
+
+def test_the_log_loss_is_watched_in_its_units():
+    alarms, draw, raised = Alarms(0.01), random.Random(5), []
+    for i in range(8000):
+        loss = draw.expovariate(5.0 if i < 5000 else 2.5)
+        raised += alarms.learnt(False, loss, {})
+    (alarm,) = raised
+    assert alarm.measure == "log_loss"
+    assert (alarm.before, alarm.now) == pytest.approx((0.2, 0.4), abs=0.05)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2])
+def test_stationary_streams_have_false_alarms_as_the_level_says_or_fewer(level):
+    found = sum(
+        any(map(Detector(level).update, stream(3000, seed, 0.1, 0.1, 0, bits=True)))
+        for seed in range(100)
+    )
+    # With the level's probability each: more than so many come once in 10,000 tests.
+    assert found <= 100 * level + 4 * math.sqrt(100 * level)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, math.nan])
+def test_a_level_that_is_none_is_refused(level):
+    with pytest.raises(ParameterError, match="level must be above 0 and below 1"):
+        Alarms(level)
+
+
+# --- the features --------------------------------------------------------------------------------
+
+
+def distance(before, since, name):
+    """The total variation distance: of values by the edges of the first 64, or of their absence."""
+    first = sorted([x[name] for x in before if name in x][:64])
+    edges = sorted({first[i * len(first) // 8] for i in range(8)}) if first else []
+
+    def bin_of(x):
+        if name not in x:
+            return "absent"
+        return sum(e < x[name] for e in edges), sum(e == x[name] for e in edges)
+
+    counts = [Counter(map(bin_of, rows)) for rows in (before, since)]
+    every = counts[0] | counts[1]
+    return sum(abs(counts[0][b] / len(before) - counts[1][b] / len(since)) for b in every) / 2
+
+
+rows = st.lists(
+    st.dictionaries(st.sampled_from("abcde"), st.integers(0, 9) | st.floats(-3, 12)), min_size=1
+)
+
+
+@given(rows, st.integers(1, 40), rows)
+def test_histograms_have_the_distances_of_naive_ones(before, times, since):
+    before *= times
+    histograms = Histograms()
+    for x in before:
+        histograms.add(x, is_rising=False)
+    for x in since:
+        histograms.add(x, is_rising=True)
+    names = {name for x in (*before, *since) for name in x}
+    expected = [(name, distance(before, since, name)) for name in names]
+    expected.sort(key=lambda one: (-round(one[1], 9), one[0]))
+    found = histograms.moved()
+    assert [name for name, _ in found] == [name for name, _ in expected[:3]] or len(found) == 3
+    for name, one in found:
+        assert one == pytest.approx(distance(before, since, name))
+    least = min([one for _, one in found], default=1)
+    assert all(one <= least + 1e-9 for name, one in expected if name not in dict(found))
+
+
+def test_what_is_followed_of_the_features_is_bounded(monkeypatch):
+    monkeypatch.setattr(module, "_NAMES", 4)
+    histograms = Histograms()
+    odd = {"text": "x", "none": None, "nan": math.nan, "far": math.inf}
+    for i in range(200):
+        histograms.add(odd | {f"w{i}": 1.0, f"w{i + 1}": 2}, is_rising=i > 150)
+    assert {name for name, *_ in histograms.state()["bins"]} == {"w0", "w1", "w2", "w3"}
+
+
+def test_of_examples_of_many_features_fewer_are_looked_at():
+    def looked_at(features, *, is_rising):
+        histograms = Histograms()
+        for _ in range(1001):
+            histograms.offer(features, is_rising=is_rising)
+        return histograms._examples[is_rising]
+
+    few, many = {"a": 1.0}, {f"w{i}": 1.0 for i in range(320)}
+    assert looked_at(few, is_rising=False) == 1 + 1000 // 9
+    assert looked_at(many, is_rising=False) == 1 + 1000 // 321
+    assert looked_at(few, is_rising=True) == 1001
+    assert looked_at(many, is_rising=True) == 1 + 1000 // 11
+
+
+def test_the_features_that_moved_are_named_the_most_first():
+    alarms, draw, raised = Alarms(0.01), random.Random(6), []
+    for i in range(6000):
+        late = i >= 3000
+        x = {name: draw.gauss(0, 1) for name in ("a", "b", "c", "d")}
+        x |= {"much": draw.gauss(3 * late, 1), "some": draw.gauss(0, 1 + late)}
+        x |= {"new": 1.0} if late and i % 2 else {}
+        raised += alarms.learnt(draw.random() < (0.2 if late else 0.1), math.nan, x)
+    names = [name for name, _ in raised[0].features]
+    assert names[0] == "much"
+    assert set(names) == {"much", "some", "new"}
+
+
+# --- checkpoints ---------------------------------------------------------------------------------
+
+
+def examples(n, seed, at):
+    draw = random.Random(seed)
+    for i in range(n):
+        wrong = draw.random() < (0.5 if i >= at else 0.05)
+        yield wrong, draw.random() * (1 + wrong), {"a": draw.gauss(i >= at, 1), 7: i % 3, "b": 1}
+
+
+@given(st.sets(st.integers(0, 2400), max_size=4))
+@settings(max_examples=10)
+def test_a_restart_neither_forgets_nor_repeats_an_alarm(restarts):
+    one, other, raised = Alarms(0.01), Alarms(0.01), [[], []]
+    for i, example in enumerate(examples(2400, 7, 2000)):
+        raised[0] += one.learnt(*example)
+        raised[1] += other.learnt(*example)
+        if i in restarts:
+            state = json.loads(json.dumps(other.state()))
+            other = Alarms(0.01)
+            other.restore(state)
+    assert raised[0] == raised[1] != []
+    assert json.dumps(one.state()) == json.dumps(other.state())
+
+
+def test_what_is_no_state_is_refused_and_changes_nothing():
+    one = Alarms(0.01)
+    for example in examples(2000, 8, 3000):
+        one.learnt(*example)
+    state = json.loads(json.dumps(one.state()))
+
+    def but(part, **changed):
+        return state | {part: state[part] | changed}
+
+    for wrong in (
+        *(None, {}, [], state | {"error": 1}, state | {"features": {}}),
+        *(but("error", _bets=[0.0]), but("error", _guess=[-1.0, 0.2]), but("error", bound=True)),
+        *(but("log_loss", _block=[1, 2, "3"]), but("log_loss", _number=math.nan)),
+        *(but("features", examples=[1]), but("features", bins=[["a", [], [1.0], [1], [2]]])),
+    ):
+        with pytest.raises(ParameterError, match="no state of alarms"):
+            one.restore(wrong)
+    assert json.dumps(one.state()) == json.dumps(state)
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+
+class Foolish(LBP):
+    """Is wrong from an example on."""
+
+    def predict_one(self, x):
+        return x["said"]
+
+    def answer_one(self, x):
+        return x["said"], None, {True: 0.5, False: 0.5}
+
+
+def log(n=1800, at=1500):
+    for i in range(n):
+        wrong = i % 3 == 0 if i >= at else i % 20 == 0
+        features = {"said": int(not wrong), "moves": int(i >= at)}
+        value = JsonCodec()._dumps({"features": features, "label": 1})
+        yield Message(Position("t", 1, i), None, value, (), 1000 * i)
+
+
+def learner(**given):
+    options = WorkerOptions(topic="t", group="g", **given)
+    one = Learner(Foolish(9), JsonCodec(), Metrics.of(options), options)
+    one.start({("t", 1): 0})
+    return one
+
+
+def test_an_alarm_is_logged_counted_and_sent_under_its_position(caplog):
+    one = learner(events="events")
+    sent = [out for message in log() for out in one.take(message)]
+    (out,) = sent
+    body = json.loads(out.value)
+    place = Position("t", 1, body["offset"])
+    assert 1500 < body["offset"] < 1700
+    assert (out.topic, out.key) == ("events", f"alarm:error:{place}".encode())
+    assert body == {
+        "event": "alarm",
+        "measure": "error",
+        "before": pytest.approx(0.05, abs=0.01),
+        "now": pytest.approx(1 / 3, abs=0.1),
+        "examples": pytest.approx(0.75 * (body["offset"] - 1500), rel=0.4),
+        "features": [
+            {"name": "moves", "distance": pytest.approx(1, abs=0.1)},
+            {"name": "said", "distance": pytest.approx(1 / 3 - 1 / 20, abs=0.1)},
+        ],
+        "level": 0.01,
+        "model": "Foolish",
+        "group": "g",
+        "topic": "t",
+        "partition": 1,
+        "offset": place.offset,
+        "timestamp": 1000 * place.offset,
+    }
+    assert one.metrics.alarmed == one.metrics.alarms_counted() == {"error": 1, "log_loss": 0}
+    assert caplog.messages[0].startswith(f"{place}: error rose from 0.0")
+    assert "; moved most: moves (" in caplog.messages[0]
+    again, sent_again = relearn(Foolish(9), {("t", 1): log()}, [{("t", 1): 1800}], one.options)
+    assert sent_again == sent  # at least once, and then the same
+    assert again.metrics.state() == one.metrics.state()
+
+
+@pytest.mark.parametrize("given_options", [{}, {"events": "events", "alarm_level": 0}])
+def test_without_a_topic_or_a_level_nothing_is_sent(given_options, caplog):
+    one = learner(**given_options)
+    assert [out for message in log() for out in one.take(message)] == []
+    assert len(caplog.messages) == one.metrics.alarmed["error"] == (not given_options)
+    assert one.metrics.raised == []
+
+
+def test_a_checkpoint_without_references_begins_them():
+    one, other = learner(alarm_level=0), learner()
+    for message in log(100):
+        one.take(message)
+    other.metrics.restore(json.loads(json.dumps(one.metrics.state())))
+    assert other.metrics.examples == 100
+    assert other.metrics.state()["alarms"]["error"]["_all"] == [0, 0.0]
