@@ -12,7 +12,7 @@ from river.preprocessing import StandardScaler
 
 from drift.experiments import Contender, compare
 from drift.experiments.comparison.report import report
-from drift.experiments.comparison.rows import recovery_rows
+from drift.experiments.comparison.tables import recovery_rows
 
 pytest.importorskip("plotly")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from drift.experiments.papers.reproduction import Reproduction, sweep
-from drift.experiments.setting import Setting
+from drift.experiments.reproduction.setting import Reproduction, Setting, sweep
 from drift.kernels import RBF, Polynomial
 
 if TYPE_CHECKING:

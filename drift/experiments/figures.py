@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.experiments.comparison.measures import COSTS
-from drift.experiments.comparison.rows import grouped
+from drift.experiments.comparison.tables import grouped
 from drift.experiments.plots import COLOURS, GREY, finish, log_axis, log_errors, panels_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from drift.experiments.folder import Record
+    from drift.experiments.jobs import Record
     from drift.experiments.plots import Point
 
 __all__ = ["Panel", "error_against_cost", "panel_of"]
@@ -51,7 +51,7 @@ def panel_of(
     Parameters
     ----------
     rows
-        Of `drift.experiments.comparison.rows.costs`.
+        Of `drift.experiments.comparison.tables.costs`.
     cost
         ``microseconds`` or ``memory``.
     records

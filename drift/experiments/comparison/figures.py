@@ -5,33 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drift.experiments.comparison.measures import COSTS, MEASURES
-from drift.experiments.comparison.rows import costs
 from drift.experiments.comparison.statistics import ranks_of
-from drift.experiments.cost_figure import error_against_cost, panel_of
+from drift.experiments.comparison.tables import costs, own_rows
+from drift.experiments.figures import error_against_cost, panel_of
 from drift.experiments.plots import COLOURS, error_in_windows, finish, panels_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from drift.experiments.comparison.results import ComparisonResults
+    from drift.experiments.results import Results
 
-__all__ = ["against_cost", "over_time", "ranks"]
+__all__ = ["cost", "ranks", "windows"]
 
 #: Models whose error over time is drawn: more hide each other.
 _BEST = 7
 
 
-def over_time(results: ComparisonResults, stream: str) -> Figure:
+def windows(results: Results) -> Figure:
     """Error in each window of the best models and of no change; known drifts are vertical lines.
 
     Parameters
     ----------
     results
-        Means over seeds and folds are drawn.
-    stream
-        Its name.
+        On one stream. Means over seeds and folds are drawn.
     """
-    best = [row for row in results.summary_rows if row["stream"] == stream]
+    best = results.rows("table")
     drawn = [*best[:_BEST], *(row for row in best[_BEST:] if row["model"] == "no change")]
     lines = []
     for row, colour in zip(drawn, COLOURS, strict=False):
@@ -39,15 +37,16 @@ def over_time(results: ComparisonResults, stream: str) -> Figure:
         records = [
             {"window_errors": [window["error"] for window in record["windows"]]}
             for record in results.records
-            if (record["model"], record["stream"]) == (name, stream)
+            if record["model"] == name
         ]
         lines.append((name, f"{name}, {error} %", records, {"linewidth": 1.4, "color": colour}))
-    places = [drift.row for drift in results.streams[stream].drifts]
-    title, n = f"{stream}: error over time", len(results.streams[stream])
-    return error_in_windows(title, n, lines, places, ["drift"])
+    (stream, known), *_ = results.streams.items()
+    places = [drift["row"] for drift in known["drifts"]]
+    title = f"{stream}: error over time"
+    return error_in_windows(title, known["rows"], lines, places, ["drift"])
 
 
-def against_cost(results: ComparisonResults) -> Figure:
+def cost(results: Results) -> Figure:
     """Error against time and against memory: a point a model, means over streams.
 
     Parameters
@@ -55,14 +54,14 @@ def against_cost(results: ComparisonResults) -> Figure:
     results
         Models that ended on every stream, in its own order, are drawn.
     """
-    streams = [name for name, stream in results.streams.items() if not stream.shuffled]
-    rows = costs(results.summary_rows, streams)
-    panels = [panel_of(rows, cost, results.records) for cost in COSTS]
+    streams = [name for name, stream in results.streams.items() if not stream["shuffled"]]
+    rows = costs(results.rows("table"), streams)
+    panels = [panel_of(rows, one, results.records) for one in COSTS]
     name = streams[0] if len(streams) == 1 else "mean"
     return error_against_cost(f"{name}: error against cost", panels, every=True)
 
 
-def ranks(results: ComparisonResults) -> Figure:
+def ranks(results: Results) -> Figure:
     """Mean ranks of the models over streams, or folds, on a line: an illustration, no test.
 
     Parameters
@@ -76,7 +75,7 @@ def ranks(results: ComparisonResults) -> Figure:
     .. [1] J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
        (2006), section 3.2.2.
     """
-    means, critical = ranks_of(results.own_rows)
+    means, critical = ranks_of(own_rows(results))
     order = sorted(means, key=means.__getitem__)
     figure, [panel] = panels_of(8.2, 1.2 + 0.28 * len(order))
     for height, name in enumerate(order):
