@@ -175,7 +175,7 @@ class Standings:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
         The models are those that ended well on half of the streams or more, and the streams those
-        on which all of them did; see `drift.experiments.comparison.rows.costs`.
+        on which all of them did; see `drift.experiments.comparison.tables.costs`.
 
         Parameters
         ----------

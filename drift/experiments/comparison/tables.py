@@ -158,7 +158,7 @@ def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[R
 
     Examples
     --------
-    >>> from drift.experiments.comparison.rows import grouped
+    >>> from drift.experiments.comparison.tables import grouped
     >>> grouped([{"model": "LBP", "error": 0.2}, {"model": "LBP", "error": 0.3}], "model")
     {('LBP',): [{'model': 'LBP', 'error': 0.2}, {'model': 'LBP', 'error': 0.3}]}
     """
