@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     _Row = Mapping[str, Any]
 
-__all__ = ["compared", "comparison", "render", "reproductions"]
+__all__ = ["compared", "reproduced", "reproductions", "tracked"]
 
 
 class _Column(NamedTuple):
@@ -96,7 +96,7 @@ _CLAIMS = (
 )
 
 
-def render(results: Results) -> RenderableType:
+def tracked(results: Results) -> RenderableType:
     """Best settings by group, supports by chunk, and the claims.
 
     Parameters
@@ -188,7 +188,7 @@ _EPOCHS = (
 )
 
 
-def comparison(results: Results) -> RenderableType:
+def reproduced(results: Results) -> RenderableType:
     """One row a contender: mean and deviation over permutations; and one an epoch, if several.
 
     Parameters

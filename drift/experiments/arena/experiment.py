@@ -181,7 +181,7 @@ ARENA = Kind(
         "runs": Table(_all_runs, RUNS),
     },
     # In the folder where the page looks for it.
-    figures=lambda _: {"img/arena-cost": "drift.experiments.arena.figures:cost"},
+    figures=lambda _: {"img/arena-cost": "drift.experiments.figures:arena_cost"},
     shown=lambda results: Markdown(losses(results.once(Standings.of))),
     texts={"arena.md": lambda results: page(results.once(Standings.of))},
 )

@@ -349,7 +349,7 @@ def _drifts(results: Results) -> list[Record]:
 def _figures(results: Results) -> dict[str, str]:
     drawn = ["cost"] + ["windows"] * (len(results.streams) == 1)
     drawn += ["ranks"] if results.rows("tests") else []
-    return {name: f"drift.experiments.comparison.figures:{name}" for name in drawn}
+    return {name: f"drift.experiments.figures:{name}" for name in drawn}
 
 
 #: What a comparison shows; see `compare`.

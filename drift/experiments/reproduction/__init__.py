@@ -1,6 +1,7 @@
 """Experiments of the papers as data, over the runner that every experiment has."""
 
-from drift.experiments.reproduction.experiment import REPRODUCTIONS, permuted, reproduce
+from drift.experiments.reproduction.experiment import permuted, reproduce
+from drift.experiments.reproduction.papers import REPRODUCTIONS
 from drift.experiments.reproduction.problem import Part, Problem
 from drift.experiments.reproduction.runs import run_of
 from drift.experiments.reproduction.setting import Reproduction, Setting

@@ -10,8 +10,7 @@ import numpy as np
 
 from drift._checks import check_integer, check_names
 from drift.errors import ParameterError
-from drift.experiments.reproduction.beyond import BEYOND
-from drift.experiments.reproduction.papers import CRAMMER, PROJECTRON, ROMMA
+from drift.experiments.reproduction.papers import REPRODUCTIONS
 from drift.experiments.reproduction.problem import Problem
 from drift.experiments.reproduction.runs import run_of
 from drift.experiments.reproduction.setting import SVM
@@ -27,15 +26,12 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from drift.experiments.jobs import Record, Run
-    from drift.experiments.reproduction.setting import Printed, Reproduction, Setting
+    from drift.experiments.reproduction.setting import Printed, Setting
     from drift.experiments.results import Results
     from drift.kernels import Kernel
     from drift.streams import Documents
 
-__all__ = ["REPRODUCTIONS", "permuted", "reproduce"]
-
-#: What can be reproduced, by name.
-REPRODUCTIONS: dict[str, Reproduction] = {**PROJECTRON, **ROMMA, **CRAMMER, **BEYOND}
+__all__ = ["permuted", "reproduce"]
 
 
 def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword

@@ -17,7 +17,7 @@ from drift.experiments.reproduction.curves import (
     records_of,
 )
 from drift.experiments.results import Kind, Table
-from drift.experiments.terminal import comparison, render
+from drift.experiments.terminal import reproduced, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -158,7 +158,7 @@ def _paper_figures(results: Results) -> dict[str, str]:
 PAPER = Kind(
     tables={"table": Table(_paper_table), "epochs": Table(_epochs)},
     figures=_paper_figures,
-    shown=comparison,
+    shown=reproduced,
     texts={},
 )
 
@@ -244,6 +244,6 @@ TRACKING = Kind(
         "claims": Table(_claims, Claim._fields),
     },
     figures=_tracking_figures,
-    shown=render,
+    shown=tracked,
     texts={},
 )
