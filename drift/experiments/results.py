@@ -6,19 +6,19 @@ import csv
 import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rich.jupyter import JupyterMixin
 
 from drift._checks import check_names, counted
-from drift.errors import MissingExtraError, needing
+from drift.errors import DataError, MissingExtraError, needing
 from drift.experiments.folder import RunFolder, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
-    from pathlib import Path
 
     import pandas as pd
     from matplotlib.figure import Figure
@@ -98,8 +98,7 @@ class Results(JupyterMixin):
     _made: dict[Any, Any] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
-        names = ", ".join(dict.fromkeys(record["contender"] for record in self.records))
-        return f"<Results of {self.stream}: {counted(len(self.records), 'run')} of {names}>"
+        return f"<Results of {self.stream}: {counted(len(self.records), 'run')}>"
 
     @property
     def stream(self) -> str:
@@ -243,10 +242,15 @@ class Results(JupyterMixin):
         >>> read.rows("table") == results.rows("table")
         True
         """
+        if not (which := Path(path, "records.csv")).exists():
+            raise DataError(which, None, "is not there: give a folder that results were saved in")
         folder = RunFolder(path)
         about, found = folder.manifest(), folder.read()
-        with (folder.path / "records.csv").open(encoding="utf-8", newline="") as file:
-            records = [found[row["key"]] | row for row in csv.DictReader(file)]
+        with which.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        if missing := {row["key"] for row in rows} - found.keys():
+            raise DataError(which, None, f"names runs that {folder.runs.name} has not: {missing}")
+        records = [found[row["key"]] | row for row in rows]
         data, settings = about["data"], about["parameters"]
         return cls(kind, records, data, settings, about["seconds"], folder.path)
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from drift.errors import MissingExtraError, ParameterError
+from drift.errors import DataError, MissingExtraError, ParameterError
 from drift.experiments import (
+    TRACKING,
     TRACKING_MODELS,
     Results,
     RunFolder,
@@ -177,6 +178,25 @@ def test_the_seconds_are_those_from_start_to_end(documents, monkeypatch):
     assert track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1).seconds == 2.5
 
 
+def test_a_folder_is_read_back(folder, results):
+    read = Results.read(folder, TRACKING)
+    for name in TRACKING.tables:
+        assert read.rows(name) == results.rows(name)
+    assert (read.settings, read.streams) == (results.settings, results.streams)
+
+
+def test_a_folder_without_results_cannot_be_read(tmp_path):
+    with pytest.raises(DataError, match=r"records\.csv: is not there: give a folder that results"):
+        Results.read(tmp_path / "nowhere", TRACKING)
+    assert not (tmp_path / "nowhere").exists()
+    RunFolder(tmp_path).write_table("records", [{"contender": "LBP", "key": "1f"}])
+    with pytest.raises(DataError, match=r"manifest\.json: is no manifest: delete it"):
+        Results.read(tmp_path, TRACKING)
+    RunFolder(tmp_path).write_manifest({}, {}, 1.0)
+    with pytest.raises(DataError, match=r"names runs that runs\.jsonl has not: {'1f'}"):
+        Results.read(tmp_path, TRACKING)
+
+
 @pytest.mark.usefixtures("unrendered")
 def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     results = track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1)
@@ -233,8 +253,7 @@ def test_numbers_may_be_numpys_and_decays_whole(documents):
 
 
 def test_a_notebook_shows_the_tables_and_no_records(results):
-    models = ", ".join(TRACKING_MODELS)
-    assert repr(results) == f"<Results of rcv1: {len(results.records)} runs of {models}>"
+    assert repr(results) == f"<Results of rcv1: {len(results.records)} runs>"
     assert "each model at its best" in results._repr_mimebundle_([], [])["text/html"]
 
 

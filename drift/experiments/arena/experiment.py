@@ -103,12 +103,13 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     if models is None:
         models = _QUICK_MODELS if quick else MODELS
     wanted, families = in_order("stream", streams, STREAMS), in_order("model", models, MODELS)
+    settings = {"models": families, "quick": quick, "time_limit": time_limit}
     known: dict[str, Record] = {}
     if tables:
         with held(output) as folder:
             records = select(folder.read().values(), wanted, families)
             known |= {one["stream"]: {"sha256": one["sha256"]} for one in records}
-            results = Results(ARENA, records, known, {}, 0.0, folder.path)
+            results = Results(ARENA, records, known, settings, 0.0, folder.path)
             results.save(folder)
         return results
 
@@ -126,7 +127,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         ARENA,
         stages,
         known,
-        {"models": families, "quick": quick, "time_limit": time_limit},
+        settings,
         output,
         jobs=jobs,
         backend=backend,
