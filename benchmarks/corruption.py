@@ -297,7 +297,7 @@ def main() -> None:
             models(), named, jobs=chosen.jobs, output=chosen.output / name, progress=True
         )
         for one in named:
-            rows = [row for row in found.run_rows if row["stream"] == one]
+            rows = [row for row in found.rows("runs") if row["stream"] == one]
             errors = {
                 row["model"]: 100 * row["error"] if row["status"] == "ok" else None
                 for row in rows

@@ -1,35 +1,45 @@
 """Experiments: grids of models and streams, run on all cores, resumed, and reported.
 
-To read them, begin with what all share: `jobs` (what a run is), `runner` (how it is computed) and
-`folder` (where its record goes). Then take `comparison`, in the order `contender`, `protocol`,
-`evaluation`, `experiment`; its `rows` and `measures` are what every table is made of. `arena` is
-the same over a list. `tracking` and `papers` each have a file `experiment` that says what is run,
-`runs` for one run, and `results` for what came out.
+To read them, begin with what all share: `jobs` (what a run is), `runner` (how runs are computed),
+`folder` (where their records go) and `results` (what they come to, with tables and figures). Then
+take `comparison`, in the order `contender`, `protocol`, `evaluation`, `experiment`; every table is
+made by its `tables` and `measures`. `arena` is the same over a list. `reproduction` has the
+experiments of papers as data.
 
 >>> from drift.experiments import track
 >>> results = track("newswire", rows=160, shifts=[1], models=["LBP"], budgets=[10, 20], jobs=1)
->>> [row["parameters"] for row in results.table()]
+>>> [row["parameters"] for row in results.rows("table")]
 ['budget 10', 'budget 20']
 """
 
-from drift.experiments.comparison import ComparisonResults, Contender, compare
-from drift.experiments.folder import Record, RunFolder
-from drift.experiments.jobs import Run
-from drift.experiments.papers import REPRODUCTIONS, PaperResults, Problem, reproduce
+from drift.experiments.comparison import COMPARISON, Contender, compare
+from drift.experiments.folder import RunFolder
+from drift.experiments.jobs import Record, Run
+from drift.experiments.reproduction import (
+    PAPER,
+    REPRODUCTIONS,
+    TRACKING,
+    TRACKING_MODELS,
+    Problem,
+    default_budgets,
+    reproduce,
+    track,
+)
+from drift.experiments.results import Results
 from drift.experiments.runner import learn, run_all
-from drift.experiments.tracking import TRACKING_MODELS, TrackingResults, default_budgets, track
 
 __all__ = [
+    "COMPARISON",
+    "PAPER",
     "REPRODUCTIONS",
+    "TRACKING",
     "TRACKING_MODELS",
-    "ComparisonResults",
     "Contender",
-    "PaperResults",
     "Problem",
     "Record",
+    "Results",
     "Run",
     "RunFolder",
-    "TrackingResults",
     "compare",
     "default_budgets",
     "learn",

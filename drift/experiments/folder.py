@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 import drift
-from drift.errors import DataError, MissingExtraError, ParameterError
+from drift.errors import DataError, ParameterError
 from drift.experiments.jobs import Record, fingerprint
 from drift.models import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from matplotlib.figure import Figure
@@ -164,7 +164,7 @@ class RunFolder:
         rows = record.pop("predictions_made", None)
         if rows is not None:
             (self.path / "predictions").mkdir(exist_ok=True)
-            self.write_table(f"predictions/{record['key']}.csv", rows)
+            self.write_table(f"predictions/{record['key']}", rows)
         line = json.dumps({**record, "check": fingerprint(record)}) + "\n"
         with (
             self.alone(),
@@ -182,42 +182,40 @@ class RunFolder:
                     self.append(record)
 
     def write_table(
-        self, name: str, rows: Sequence[Mapping[str, Any]], headings: Sequence[str] | None = None
+        self, name: str, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None
     ) -> None:
         """Write rows as CSV, replacing what was there.
 
         Parameters
         ----------
         name
-            The file's name.
+            The file's name, without suffix.
         rows
             With the same keys each.
-        headings
-            These keys, for a table that may have no rows. None: those of the first row; without
-            rows the file is empty.
+        columns
+            These keys; None: those of the first row, and nothing where there is none.
         """
-        if headings is None:
-            headings = list(rows[0]) if rows else []
-        path = self.path / name
+        rows = list(rows)
+        path = self.path / f"{name}.csv"
         with _saying_why(path), path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, headings)
-            if headings:
+            writer = csv.DictWriter(file, columns or (rows[0] if rows else ()), lineterminator="\n")
+            if writer.fieldnames:
                 writer.writeheader()
             writer.writerows(rows)
 
-    def write_frame(self, name: str, frame: DataFrame) -> None:
-        """Write a data frame as CSV and as Parquet, replacing what was there.
+    def write_parquet(self, name: str, frame: DataFrame) -> None:
+        """Write a data frame as Parquet, replacing what was there.
 
         Parameters
         ----------
         name
-            The files' name, without suffix.
+            The file's name, without suffix.
         frame
             Of pandas.
         """
-        with _saying_why(self.path / name):
-            frame.to_csv(self.path / f"{name}.csv", index=False)
-            frame.to_parquet(self.path / f"{name}.parquet", index=False)
+        path = self.path / f"{name}.parquet"
+        with _saying_why(path):
+            frame.to_parquet(path, index=False)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file, replacing what was there.
@@ -231,47 +229,56 @@ class RunFolder:
         """
         self.write_text(name, json.dumps(content, indent=2) + "\n")
 
-    def check_data(self, data: Mapping[str, str]) -> None:
+    def manifest(self) -> dict[str, Any]:
+        """Return what the manifest says.
+
+        Raises
+        ------
+        DataError
+            There is none.
+        """
+        path = self.path / "manifest.json"
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            return {**about, "data": {name: dict(one) for name, one in about["data"].items()}}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise DataError(path, None, "is no manifest: delete it, or the folder") from None
+
+    def check_data(self, streams: Mapping[str, Record]) -> None:
         """Refuse to mix two data of one name.
 
         Parameters
         ----------
-        data
-            Fingerprints by name.
+        streams
+            By name, with the fingerprint ``sha256``.
 
         Raises
         ------
         ParameterError
             The manifest in the folder has another fingerprint under one of the names.
         """
-        path = self.path / "manifest.json"
-        if not path.exists():
-            return
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))["data"]
-            other = [name for name in data if known.get(name, data[name]) != data[name]]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(path, None, "is no manifest: delete it, or the folder") from None
-        if other:
-            raise ParameterError(
-                f"output {self.path}: holds results of another {other[0]}, with another target, "
-                "other rows or other columns: give another folder, or delete this one"
-            )
+        known = self.manifest()["data"] if (self.path / "manifest.json").exists() else {}
+        for name, one in streams.items():
+            if known.get(name, one).get("sha256") != one["sha256"]:
+                raise ParameterError(
+                    f"output {self.path}: holds results of another {name}, with another target, "
+                    "other rows or other columns: give another folder, or delete this one"
+                )
 
     def write_manifest(
-        self, data: Mapping[str, str], settings: Mapping[str, Any], seconds: float
+        self, streams: Mapping[str, Record], settings: Mapping[str, Any], seconds: float
     ) -> None:
         """Write how results came about: versions, settings, data, machine and wall time."""
         about = {
             "versions": {"python": platform.python_version(), "drift": drift.__version__}
             | {name: version(name) for name in ("river", "numpy", "scipy")},
             "compiled": compiled,
-            "data": dict(data),
+            "data": dict(streams),
             "parameters": dict(settings),
             "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
             "seconds": round(seconds, 2),
         }
-        self.write_json("manifest.json", about)
+        self.write_text("manifest.json", json.dumps(about, indent=2) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text, replacing what was there.
@@ -286,30 +293,23 @@ class RunFolder:
         with _saying_why(self.path / name):
             (self.path / name).write_text(text, encoding="utf-8")
 
-    def write_figures(self, draw: Callable[[], Mapping[str, Figure]]) -> None:
-        """Write figures as PNG and as SVG, replacing what was there.
+    def write_figure(self, name: str, figure: Figure) -> None:
+        """Write a figure as PNG and as SVG, replacing what was there.
 
         Parameters
         ----------
-        draw
-            Returns them by the name of their files, without suffix.
-
-        Warns
-        -----
-        RuntimeWarning
-            matplotlib is not installed: there are no figures.
+        name
+            The files' name, without suffix.
+        figure
+            The figure.
         """
-        try:
-            figures = draw()
-        except MissingExtraError as error:
-            warnings.warn(f"no figures: {error}", RuntimeWarning, stacklevel=3)
-            return
-        if figures:
-            from drift.experiments.plots import save  # noqa: PLC0415 - matplotlib is optional
-        for name, figure in figures.items():
-            with _saying_why(self.path / name):
-                figure.savefig(self.path / f"{name}.png", dpi=150)
-                save(figure, self.path / f"{name}.svg")
+        from drift.experiments.plots import save  # noqa: PLC0415 - matplotlib is optional
+
+        path = self.path / name
+        with _saying_why(path):
+            path.parent.mkdir(exist_ok=True)
+            figure.savefig(f"{path}.png", dpi=150)
+            save(figure, f"{path}.svg")
 
 
 def held(output: str | os.PathLike[str] | RunFolder | None) -> AbstractContextManager[Any]:

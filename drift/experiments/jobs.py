@@ -124,9 +124,9 @@ class Rows(NamedTuple):
         """Take a matrix apart, not copied."""
         return cls(matrix.data, matrix.indices, matrix.indptr, matrix.shape[1])
 
-    def part(self, start: int = 0, stop: int | None = None) -> csr_array:
+    def part(self, start: int | None = None, stop: int | None = None) -> csr_array:
         """Rows from `start` to `stop`, not copied; all of them where neither is given."""
-        stop = len(self.indptr) - 1 if stop is None else stop
+        start, stop, _ = slice(start, stop).indices(len(self.indptr) - 1)
         indptr = self.indptr[start : stop + 1]
         entries = slice(indptr[0], indptr[-1])
         arrays = self.data[entries], self.indices[entries], indptr - indptr[0]

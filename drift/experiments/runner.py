@@ -18,18 +18,21 @@ from joblib import delayed
 from drift.errors import ParameterError
 from drift.experiments import cluster
 from drift.experiments.folder import held
+from drift.experiments.results import Results
 from drift.models import OneVsRest, Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from os import PathLike
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from drift.experiments.folder import Record, RunFolder
     from drift.experiments.jobs import Run
+    from drift.experiments.results import Kind
 
-__all__ = ["WINDOWS", "learn", "run_all", "updates"]
+__all__ = ["WINDOWS", "conduct", "learn", "run_all", "updates"]
 
 #: Windows of equal length that a run's error is recorded in: every 500 of 20,000 examples.
 WINDOWS = 40
@@ -167,6 +170,50 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
                 done[key] = record
                 advance(missing[key].n_examples)
     return [done[run.key] for run in runs]
+
+
+def conduct(
+    kind: Kind,
+    stages: Callable[[list[Record]], Iterable[Iterable[tuple[str, Run]]]],
+    streams: Mapping[str, Record],
+    settings: Mapping[str, Any],
+    output: str | PathLike[str] | RunFolder | None,
+    **how: Any,
+) -> Results:
+    """Run an experiment, and save its results where there is a folder.
+
+    Parameters
+    ----------
+    kind
+        What its results show.
+    stages
+        Yields contenders' names and runs, stage after stage. It is given the list of records, to
+        which each stage adds its own.
+    streams
+        What is known of each stream, by name, once all stages are through.
+    settings
+        What was asked for.
+    output
+        Folder that keeps the runs: those that it has are not computed. None: nothing is kept.
+    **how
+        As for `run_all`.
+    """
+    started = time.perf_counter()
+    with held(output) as folder:
+        if folder is not None:
+            folder.check_data(streams)
+        records: list[Record] = []
+        for stage in stages(records):
+            pairs = list(stage)
+            done = run_all([run for _, run in pairs], folder=folder, **how)
+            records += [
+                {"contender": name, **record} for (name, _), record in zip(pairs, done, strict=True)
+            ]
+        seconds = time.perf_counter() - started
+        results = Results(kind, records, streams, settings, seconds, folder and folder.path)
+        if folder is not None:
+            results.save(folder)
+    return results
 
 
 @contextmanager

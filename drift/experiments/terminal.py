@@ -12,7 +12,7 @@ from rich.text import Text
 
 from drift._checks import counted
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.rows import grouped, shown
+from drift.experiments.comparison.tables import grouped, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from drift.experiments.jobs import Record
-    from drift.experiments.papers.reproduction import Reproduction
-    from drift.experiments.papers.results import PaperResults
-    from drift.experiments.tracking.results import TrackingResults
+    from drift.experiments.reproduction.setting import Reproduction
+    from drift.experiments.results import Results
 
     _Row = Mapping[str, Any]
 
-__all__ = ["compared", "comparison", "render", "reproductions"]
+__all__ = ["compared", "reproduced", "reproductions", "tracked"]
 
 
 class _Column(NamedTuple):
@@ -97,7 +96,7 @@ _CLAIMS = (
 )
 
 
-def render(results: TrackingResults) -> RenderableType:
+def tracked(results: Results) -> RenderableType:
     """Best settings by group, supports by chunk, and the claims.
 
     Parameters
@@ -106,9 +105,9 @@ def render(results: TrackingResults) -> RenderableType:
         What to show; parts without records are left out.
     """
     title = f"{results.stream}: each model at its best"
-    parts = [_table(title, _SUMMARY, results.summary(), group="shifts")]
-    if results.chunks:
-        rows, columns = results.chunk_table(), [*_CHUNKS]
+    parts = [_table(title, _SUMMARY, results.rows("summary"), group="shifts")]
+    if rows := results.rows("chunks"):
+        columns = [*_CHUNKS]
         if all(row["paper"] is not None for row in rows):
             columns.append(_number("paper", "in the paper", 0, 2))
         parts.append(_table("Supports of a model started afresh on each chunk", columns, rows))
@@ -119,9 +118,9 @@ def render(results: TrackingResults) -> RenderableType:
     return Group(*parts)
 
 
-def _claims(results: TrackingResults) -> Iterator[_Row]:
+def _claims(results: Results) -> Iterator[_Row]:
     for (letter, statement), claims in grouped(
-        [claim._asdict() for claim in results.claims()], "claim", "statement"
+        results.rows("claims"), "claim", "statement"
     ).items():
         said = {"model": f"({letter})", "figures": Text(statement, "italic")}
         yield {"statement": statement, "shifts": "", "holds": ""} | said
@@ -135,16 +134,15 @@ _MEASURES = {"recovery": RECOVERY} | COSTS | MEASURES
 _COMPARED = ("error", "kappa", "kappa_temporal", "auc", "log_loss", "recovery", *COSTS)
 
 
-def compared(rows: Sequence[Record], runs: Sequence[Record]) -> RenderableType:
+def compared(results: Results) -> RenderableType:
     """One row a stream and model, and what a reader of them has to know.
 
     Parameters
     ----------
-    rows
-        Means over runs, as `drift.experiments.comparison.rows.summary` gives them.
-    runs
-        As `ComparisonResults.run_rows`.
+    results
+        Of a comparison.
     """
+    rows, runs = results.rows("table"), results.rows("runs")
     several = len({row["stream"] for row in rows}) > 1
     title = "Test, then train" if several else f"{rows[0]['stream']}: test, then train"
     columns = [_text("stream")] * several + [_text("model")]
@@ -190,7 +188,7 @@ _EPOCHS = (
 )
 
 
-def comparison(results: PaperResults) -> RenderableType:
+def reproduced(results: Results) -> RenderableType:
     """One row a contender: mean and deviation over permutations; and one an epoch, if several.
 
     Parameters
@@ -199,11 +197,11 @@ def comparison(results: PaperResults) -> RenderableType:
         What to show.
     """
     runs = results.settings["permutations"]
-    what = "runs of what draws at random" if results.is_stream else "permutations"
+    what = "runs of what draws at random" if results.settings["as_stream"] else "permutations"
     title = f"{results.stream}: {runs} {what}"
-    parts = [_beside_paper(title, _CONTENDERS, results.table())]
+    parts = [_beside_paper(title, _CONTENDERS, results.rows("table"))]
     if results.settings["epochs"] > 1:
-        parts.append(_beside_paper("After each epoch", _EPOCHS, results.epoch_table()))
+        parts.append(_beside_paper("After each epoch", _EPOCHS, results.rows("epochs")))
     return Group(*parts)
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from drift.experiments import TRACKING, Results
 from drift.streams import Documents
 
 TOPICS = ("a", "b", "c", "d")
@@ -29,13 +30,14 @@ def run():
     def make(model="LBP", value=None, mistakes=10, *, shifts=0, index=0, seed=None, **more):
         name = {"SPA": "decay", "Perceptron": None, "SOP": None}.get(model, "budget")
         return {
+            "contender": model,
             "model": model,
             "parameters": {} if name is None else {name: value},
             "seed": seed,
             "shifts": shifts,
             "index": index,
             "stream": "rcv1",
-            "targets": ["GCAT"],
+            "targets": ["GCAT"] * (shifts + 1),
             "n_samples": 100,
             "mistakes": mistakes,
             "supports": mistakes,
@@ -45,3 +47,9 @@ def run():
         }
 
     return make
+
+
+@pytest.fixture
+def tracked():
+    """Make results of such records."""
+    return lambda records: Results(TRACKING, records, {"stories": {}}, {}, 1.0)

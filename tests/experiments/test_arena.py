@@ -15,11 +15,13 @@ from scipy.sparse import csr_array
 
 from drift.cli import app
 from drift.errors import ParameterError
-from drift.experiments import RunFolder
-from drift.experiments.arena import ArenaResults, arena, experiment
+from drift.experiments import Results, RunFolder
+from drift.experiments.arena import ARENA as KIND
+from drift.experiments.arena import arena, experiment
 from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import page
+from drift.experiments.arena.standings import Standings, select
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.streams import Documents
 
@@ -107,12 +109,11 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     lines = (part / "runs.jsonl").read_text().splitlines(keepends=True)
     (part / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     resumed = arena(part, quick=True, **ARENA)
-    assert isinstance(resumed, ArenaResults)
-    assert [row["error"] for row in ArenaResults.of(RunFolder(part)).rows] == [
-        row["error"] for row in resumed.rows
-    ]
+    found = RunFolder(part).read().values()
+    assert Standings(select(found)).rows == resumed.rows("table")
+    assert Results.read(part, KIND).rows("table") == resumed.rows("table")
     assert len(resumed.records) == len(whole.records)
-    few = ArenaResults.of(RunFolder(part), ["segments"], ["PA"])
+    few = Standings(select(found, ["segments"], ["PA"]))
     assert (few.streams, few.models) == (["segments"], ["PA", "PA, tuned", "no change", "majority"])
     for name in TIMELESS:
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -151,7 +152,8 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
 
 def test_tables_and_page(tmp_path):
     results = arena(tmp_path, quick=True, **ARENA)
-    assert {row["delay"] for row in results.rows} == {None, "100", "1000"}
+    standings = results.once(Standings.of)
+    assert {row["delay"] for row in results.rows("table")} == {None, "100", "1000"}
     for record in results.records:
         if record["model"] == "Tracker":
             entrant = contenders_of("Tracker", multiclass=record["stream"] == "segments",
@@ -170,19 +172,19 @@ def test_tables_and_page(tmp_path):
             if record["delay"] is None
         ]
         assert len(settings) == 4
-        assert results.error(stream, "PA, tuned") == min(settings)
-    pairs = {row["other"]: row for row in results.pairs(real=True)}
+        assert standings.error(stream, "PA, tuned") == min(settings)
+    pairs = {row["other"]: row for row in results.rows("pairs_real")}
     assert pairs["no change"]["n"] == 2
     assert pairs["no change"]["wins"] == 2
     text = (tmp_path / "arena.md").read_text()
     headings = re.findall("^## (.*)", text, re.MULTILINE)
     assert headings[0] == "Where drift loses"
-    lost = len({row["stream"] for row in results.losses()})
+    lost = len({row["stream"] for row in results.rows("losses")})
     assert f"They are {lost} of 2 real streams and 0 of 0 generated streams." in text
     (figure,) = re.findall(r"!\[.*\]\((.*)\)", text)
     assert (tmp_path / figure).exists()
     for model in ("Tracker", "PA, tuned"):
-        shown = [f"{100 * results.error(s, model):.2f}" for s in ("phishing", "segments")]
+        shown = [f"{100 * standings.error(s, model):.2f}" for s in ("phishing", "segments")]
         errors = [rf"\**{error}\**" for error in shown]  # the best is bold
         assert re.search(rf"^\| {model} \| {errors[0]} \| {errors[1]} \|$", text, re.MULTILINE)
 
@@ -201,7 +203,7 @@ def rows(errors, delay=None):
 def test_models_are_in_the_arenas_order_wherever_they_ran():
     errors = {"PA": {"weather": 0.3}, "no change": {"weather": 0.5}, "ARF": {"weather": 0.2}}
     errors |= {"Tracker": {"weather": 0.1}, "PA @ 0": {"weather": 0.2}}
-    found = ArenaResults(rows(errors), 1.0)
+    found = Standings(rows(errors))
     assert found.models == ["Tracker", "PA", "PA, tuned", "ARF", "no change"]
 
 
@@ -212,7 +214,7 @@ def test_losses_by_hand():
         "ARF": {"a9a": 0.5, "spam": 0.09, "weather": 0.1},
         "PA @ 0": {"a9a": 0.01, "spam": 0.01, "weather": 0.01},
     }
-    found = ArenaResults(rows(errors), 1.0).losses()
+    found = Standings(rows(errors)).losses()
     assert [(row["stream"], row["rival"]) for row in found] == [("weather", "ARF"), ("spam", "PA")]
     assert [row["gap"] for row in found] == pytest.approx([0.2, 0.05])
 
@@ -223,7 +225,7 @@ def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
         "no change": {"rcv1 GCAT": 0.5, "rcv1 shifts": 0.7, "spam": 0.3},
         "ARF": {"rcv1 GCAT": 0.3, "spam": 0.3},
     }
-    pairs = {row["other"]: row for row in ArenaResults(rows(errors), 1.0).pairs(real=True)}
+    pairs = {row["other"]: row for row in Standings(rows(errors)).pairs(real=True)}
     assert pairs["ARF"]["n"] == 2
     assert pairs["ARF"]["median_difference"] == pytest.approx((-0.1 - 0.2) / 2)
     beside = [pairs["ARF"][name] for name in ("error", "theirs", "no_change")]
@@ -241,16 +243,16 @@ def test_delays_are_compared_behind_the_first_labels():
     errors = {"Tracker": {"spam": 0.4}, "PA": {"spam": 0.3}}
     records = [{**row, "windows": windows} for row in rows(errors, "100")]
     records[1]["status"] = "time limit"
-    results = ArenaResults(records, 1.0)
-    assert results.settled("spam", "Tracker", "100") == pytest.approx((50 + 5) / 125)
-    assert results.settled("spam", "Tracker") is None
-    assert results.settled("spam", "PA", "100") is None
+    standings = Standings(records)
+    assert standings.settled("spam", "Tracker", "100") == pytest.approx((50 + 5) / 125)
+    assert standings.settled("spam", "Tracker") is None
+    assert standings.settled("spam", "PA", "100") is None
     records[1] |= {"status": "ok", "windows": windows[3:]}
-    results = ArenaResults(records, 1.0)
-    (lost,) = results.losses("100")
+    standings = Standings(records)
+    (lost,) = standings.losses("100")
     assert (lost["rival"], lost["theirs"]) == ("PA", pytest.approx(0.2))
     assert lost["gap"] == pytest.approx(55 / 125 - 0.2)
-    assert "| spam | 100 | 44.00 | PA | 20.00 | 24.00 |" in page(results)
+    assert "| spam | 100 | 44.00 | PA | 20.00 | 24.00 |" in page(standings)
 
 
 def test_costs_are_of_streams_that_all_have_ended_on():
@@ -262,8 +264,8 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     }
     records = rows(errors)
     records[0]["microseconds"] = 8.0
-    results = ArenaResults(records, 1.0)
-    streams, found = results.costs(real=True)
+    standings = Standings(records)
+    streams, found = standings.costs(real=True)
     assert streams == ["a9a", "spam"]
     assert [(row["model"], row["error"]) for row in found] == [
         ("ARF", 0.1),
@@ -271,8 +273,8 @@ def test_costs_are_of_streams_that_all_have_ended_on():
         ("PA", 0.25),
     ]
     assert found[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
-    assert results.costs(real=False)[0] == ["checkerboard"]
-    figure = results.figures["arena-cost"]
+    assert standings.costs(real=False)[0] == ["checkerboard"]
+    figure = Results(KIND, records, {}, {}, 1.0).plot("img/arena-cost")
     named = [{text.get_text() for text in panel.texts} for panel in figure.axes]
     assert named == [{"Tracker", "PA", "ARF"}, {"Tracker", "PA", "ARF", "SRP"}]
     assert [panel.get_xscale() for panel in figure.axes] == ["log", "log"]
@@ -283,7 +285,7 @@ def test_copies_of_a_source_count_once():
         "Tracker": {"rcv1 GCAT": 0.2, "rcv1 shifts": 0.2, "spam": 0.1, "checkerboard": 0.0},
         "PA": {"rcv1 GCAT": 0.1, "rcv1 shifts": 0.4, "spam": 0.2, "checkerboard": 0.5},
     }
-    (pair,) = ArenaResults(rows(errors), 1.0).pairs(real=True)
+    (pair,) = Standings(rows(errors)).pairs(real=True)
     assert (pair["model"], pair["other"], pair["n"]) == ("Tracker", "PA", 2)
     assert pair["median_difference"] == pytest.approx((-0.05 - 0.1) / 2)
 
@@ -297,7 +299,7 @@ def test_what_there_is_not_is_refused(tmp_path, monkeypatch):
         arena(tmp_path, models=[])
     monkeypatch.delenv("DRIFT_DATA", raising=False)
     with pytest.warns(RuntimeWarning, match="weather is left out: set DRIFT_DATA"):
-        assert arena(tmp_path, streams=["weather"]).rows == []
+        assert arena(tmp_path, streams=["weather"]).rows("table") == []
 
 
 @pytest.mark.usefixtures("unrendered")

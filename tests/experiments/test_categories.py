@@ -112,7 +112,7 @@ def test_a_comparison_finds_it_from_every_source(source, tmp_path):
     }
     stream = read_stream(SOURCES[source](tmp_path), "sold")
     stream = Stream([(x, y == "yes") for x, y in stream.head(1_500)], "sales")
-    runs = compare(models, stream, jobs=1).runs.set_index("model")
+    runs = compare(models, stream, jobs=1)["runs"].set_index("model")
     assert set(runs["status"]) == {"ok"}
     assert (runs["error"][list(models)] < 0.07).all(), runs["error"]  # of half the rows
 
@@ -137,7 +137,7 @@ def test_what_only_looks_like_a_model_of_rivers_is_left_as_it_is():
         def predict_one(self, x):
             return getattr(self, "last", (None, None))[1]
 
-    runs = compare({"own": Own}, FRAME[:50], target="sold", jobs=1).runs
+    runs = compare({"own": Own}, FRAME[:50], target="sold", jobs=1)["runs"]
     assert runs["status"][0] == "ok"
 
 
@@ -184,7 +184,7 @@ def test_naive_bayes_by_hand():
 def test_prose_and_names_of_rows_are_no_categories():
     notes = Stream([({"text": f"note {i}"}, i % 2) for i in range(300)])
     assert notes.categories == {}
-    runs = compare(Tracker(budget=5), notes, jobs=1).runs
+    runs = compare(Tracker(budget=5), notes, jobs=1)["runs"]
     assert runs["status"][0] == "failed"
     assert "OneHotEncoder" in runs["message"][0]
 

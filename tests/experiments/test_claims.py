@@ -1,7 +1,7 @@
 import pytest
 
-from drift.experiments.tracking.claims import claims
-from drift.experiments.tracking.report import curves
+from drift.experiments.reproduction.claims import claims
+from drift.experiments.reproduction.curves import curves
 
 
 def twice(record):

@@ -24,7 +24,7 @@ from river.stream import simulate_qa
 from scipy import stats
 
 from drift.errors import MissingExtraError, ParameterError
-from drift.experiments import ComparisonResults, Contender, compare
+from drift.experiments import Contender, Results, compare
 from drift.experiments.comparison.measures import Outcome, measure
 from drift.experiments.comparison.protocol import order_of
 from drift.models import LBP, Perceptron, Tracker
@@ -98,7 +98,7 @@ def test_the_oracle_is_rivers_own_evaluation_but_for_the_rows_before_a_label(pro
 
 @pytest.mark.parametrize("protocol", DELAYS.values(), ids=DELAYS)
 def test_mistakes_are_those_of_river(protocol):
-    runs = compare(MODELS, PHISHING, jobs=1, windows=3, **protocol).runs
+    runs = compare(MODELS, PHISHING, jobs=1, windows=3, **protocol)["runs"]
     for _, run in runs.iterrows():
         found = run["mistakes"], run["rows"] - run["unpredicted"], run["kappa"]
         expected = theirs(MODELS[run["model"]], PHISHING, **protocol)
@@ -151,7 +151,7 @@ def test_the_order_of_labels_in_sets_changes_no_bit():
 def test_a_tracker_is_told_that_labels_come_late_and_the_report_says_so(model, protocol, said):
     results = compare({"it": model}, PHISHING[:30], jobs=1, windows=1, **protocol)
     assert said in results.settings["models"]["it"]
-    assert set(results.runs["status"]) == {"ok"}
+    assert set(results["runs"]["status"]) == {"ok"}
 
 
 def test_a_tracker_that_is_asked_again_when_it_learns_is_not_told():
@@ -176,9 +176,9 @@ def test_a_drawn_delay_is_the_same_for_all_and_rivers():
     law = stats.geom(0.05)
     drawn = iter(law.rvs(size=len(PHISHING), random_state=0).tolist())
     expected = theirs(LBP(budget=20), PHISHING, delay=lambda x, y: next(drawn))
-    runs = compare(
-        {"a": LBP(budget=20), "b": lambda: LBP(budget=20)}, PHISHING, delay=law, jobs=1
-    ).runs
+    runs = compare({"a": LBP(budget=20), "b": lambda: LBP(budget=20)}, PHISHING, delay=law, jobs=1)[
+        "runs"
+    ]
     assert runs["mistakes"][:2].tolist() == [expected[0]] * 2
     assert runs["delay"][0] == "geom(0.05)"
 
@@ -189,14 +189,14 @@ def test_time_as_a_feature_may_be_the_moment():
     model = preprocessing.StandardScaler() | naive_bayes.GaussianNB()
     model = (lambda x: {k: v for k, v in x.items() if k != "at"}) | model
     protocol = {"moment": "at", "delay": dt.timedelta(days=1)}
-    runs = compare({"one": model}, stream, jobs=1, **protocol).runs
+    runs = compare({"one": model}, stream, jobs=1, **protocol)["runs"]
     assert runs["mistakes"][0] == theirs(model, stream, **protocol)[0]
 
 
 def test_models_stay_as_they_were_given():
     model = Perceptron()
     model.learn_one({"a": 1.0}, True)
-    runs = compare(model, PHISHING, jobs=1).runs
+    runs = compare(model, PHISHING, jobs=1)["runs"]
     assert model.n_supports == 1
     assert runs["mistakes"][0] == theirs(Perceptron(), PHISHING)[0]
 
@@ -208,13 +208,13 @@ def test_seeds_are_those_of_what_draws():
         "part": ensemble.VotingClassifier([LBP(), forest.ARFClassifier(n_models=2)]),
         "none": naive_bayes.GaussianNB(),
     }
-    runs = compare(models, PHISHING[:60], jobs=1).runs
+    runs = compare(models, PHISHING[:60], jobs=1)["runs"]
     assert runs["seed"].isna().all()
     expected = [
         theirs(forest.ARFClassifier(n_models=2, seed=seed), PHISHING[:60])[0] for seed in (7, 0)
     ]
     assert runs["mistakes"][:2].tolist() == expected
-    runs = compare(models, PHISHING[:60], seeds=2, jobs=1).runs
+    runs = compare(models, PHISHING[:60], seeds=2, jobs=1)["runs"]
     counted = runs.groupby("model", sort=False)["seed"].apply(lambda seeds: seeds.dropna().tolist())
     assert counted[["given", "open", "part", "none"]].tolist() == [[0, 1]] * 3 + [[]]
 
@@ -232,9 +232,9 @@ def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
         def learn_one(self, x, y):
             raise KeyError("what\nit was")
 
-    runs = compare({"slow": Slow, "bad": Failing}, PHISHING, time_limit=0.0, jobs=1).runs
+    runs = compare({"slow": Slow, "bad": Failing}, PHISHING, time_limit=0.0, jobs=1)["runs"]
     assert runs["status"].tolist() == ["time limit"] * 4
-    runs = compare({"bad": Failing}, PHISHING, jobs=1).runs
+    runs = compare({"bad": Failing}, PHISHING, jobs=1)["runs"]
     assert runs["status"].tolist() == ["failed", "ok", "ok"]
     assert runs["message"][0] == "KeyError: 'what\\nit was'"
     assert runs["rows"].tolist() == [0, 149, 149]
@@ -251,7 +251,7 @@ def test_what_did_not_end_stands_behind_what_did():
         def predict_one(self, x):
             return PHISHING[0][1]
 
-    table = compare({"slow": Slow}, PHISHING, time_limit=0.5, jobs=1).table
+    table = compare({"slow": Slow}, PHISHING, time_limit=0.5, jobs=1)["table"]
     assert table["status"].tolist() == ["ok", "ok", "time limit"]
     assert table["error"].tolist()[-1] == 0.0  # of one row
 
@@ -259,18 +259,13 @@ def test_what_did_not_end_stands_behind_what_did():
 def test_a_shuffled_copy_is_no_other_stream():
     alone = compare(naive_bayes.GaussianNB(), PHISHING, folds=2, jobs=1)
     both = compare(naive_bayes.GaussianNB(), PHISHING, folds=2, shuffled=10, jobs=1)
-    assert len(both.run_rows) == 2 * len(alone.run_rows)
-    assert both.test_rows == alone.test_rows
-    assert {row["unit"] for row in both.test_rows} == {"fold"}
-    assert compare(naive_bayes.GaussianNB(), PHISHING, shuffled=10, jobs=1).test_rows == []
-    drawn = {name: figure.get_axes()[0].get_ylim() for name, figure in both.figures.items()}
-    assert drawn["cost"] == alone.figures["cost"].get_axes()[0].get_ylim()
-    assert drawn["ranks"] == alone.figures["ranks"].get_axes()[0].get_ylim()
-
-
-def test_the_old_form_says_where_it_went():
-    with pytest.raises(ParameterError, match=r"papers\.permuted"):
-        compare(PHISHING, "+1", {"LBP": "LBP"})
+    assert len(both.rows("runs")) == 2 * len(alone.rows("runs"))
+    assert both.rows("tests") == alone.rows("tests")
+    assert {row["unit"] for row in both.rows("tests")} == {"fold"}
+    assert compare(naive_bayes.GaussianNB(), PHISHING, shuffled=10, jobs=1).rows("tests") == []
+    for name in ("cost", "ranks"):
+        drawn = [one.plot(name).get_axes()[0].get_ylim() for one in (alone, both)]
+        assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize(
@@ -298,7 +293,7 @@ def test_what_cannot_be_compared_is_refused(models, options, message):
 
 
 def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
-    monkeypatch.setattr(ComparisonResults, "figures", {})  # they take a while
+    monkeypatch.setattr(Results, "figures", {})  # they take a while
     models = {"LBP": LBP(budget=20)}
     first = compare(models, PHISHING, output=tmp_path, jobs=1)
     again = compare(models, PHISHING, output=tmp_path, jobs=1)
@@ -312,6 +307,6 @@ def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
 def test_records_need_no_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     results = compare(LBP(budget=5), PHISHING[:50], jobs=1)
-    assert [row["rows"] for row in results.run_rows] == [49] * 3
+    assert [row["rows"] for row in results.rows("runs")] == [49] * 3
     with pytest.raises(MissingExtraError, match="compare"):
-        _ = results.runs
+        _ = results["runs"]

@@ -1,5 +1,4 @@
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -75,12 +74,12 @@ def test_one_writes_at_a_time_and_others_may_read(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_said(tmp_path):
     folder = RunFolder(tmp_path)
-    (tmp_path / "full").symlink_to("/dev/full")
-    full = r"full: No space left on device; .* the same call computes only what is missing"
+    (tmp_path / "full.csv").symlink_to("/dev/full")
+    full = r"full\.csv: No space left on device; .* the same call computes only what is missing"
     with pytest.raises(ParameterError, match=full):
         folder.write_table("full", [{"x": 1}])
     with pytest.raises(ParameterError, match=full):
-        folder.write_json("full", {"x": 1})
+        folder.write_text("full.csv", "x")
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
@@ -89,15 +88,17 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
         RunFolder(tmp_path / "file" / "results")
 
 
-def test_tables_and_json_replace_what_was_there(tmp_path):
+def test_tables_and_manifest_replace_what_was_there(tmp_path):
     folder = RunFolder(tmp_path)
-    folder.write_table("table.csv", [{"x": 1}, {"x": 2}, {"x": 3}])
-    folder.write_table("table.csv", [{"model": "LBP", "error": 1.5}])
+    folder.write_table("table", [{"x": 1}, {"x": 2}, {"x": 3}])
+    folder.write_table("table", [{"model": "LBP", "error": 1.5}])
     with (tmp_path / "table.csv").open() as file:
         assert list(csv.DictReader(file)) == [{"model": "LBP", "error": "1.5"}]
-    folder.write_table("table.csv", [])
+    folder.write_table("table", [])
     assert (tmp_path / "table.csv").read_text() == ""
-    folder.write_table("table.csv", [], ["model", "error"])
+    folder.write_table("table", [], ["model", "error"])
     assert (tmp_path / "table.csv").read_text() == "model,error\n"
-    folder.write_json("manifest.json", {"cpus": 2})
-    assert json.loads((tmp_path / "manifest.json").read_text()) == {"cpus": 2}
+    folder.write_manifest({}, {"budget": 3}, 2.0)
+    folder.write_manifest({"stories": {"sha256": "1f"}}, {"budget": 7}, 2.0)
+    about = folder.manifest()
+    assert (about["data"], about["parameters"]) == ({"stories": {"sha256": "1f"}}, {"budget": 7})

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from river import datasets, linear_model, metrics, naive_bayes
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -22,8 +23,8 @@ from drift.experiments.comparison.measures import (
     recoveries,
 )
 from drift.experiments.comparison.protocol import FORKS, forks_of
-from drift.experiments.comparison.rows import shown
 from drift.experiments.comparison.statistics import holm, pairs_of
+from drift.experiments.comparison.tables import shown
 from drift.models import LBP
 from drift.streams import Drift, Stream
 
@@ -179,7 +180,7 @@ def test_forks(forks):
 
 @pytest.mark.parametrize("forks", FORKS)
 def test_folds_are_those_of_a_plain_loop(forks):
-    runs = compare({"LBP": LBP(budget=9)}, PHISHING, folds=3, forks=forks, jobs=1).runs
+    runs = compare({"LBP": LBP(budget=9)}, PHISHING, folds=3, forks=forks, jobs=1)["runs"]
     for fold, fork in enumerate(forks_of(200, 3, forks)):
         model, mistakes, rows = LBP(budget=9), 0, 0
         for i, (x, y) in enumerate(PHISHING):
@@ -208,14 +209,14 @@ def test_windows_and_kappas_are_those_of_a_plain_loop():
         known = [flag for flag in flags if flag is not None]
         return sum(known) / len(known)
 
-    windows = results.windows[results.windows["model"] == "GaussianNB"]
+    windows = results["windows"].query("model == 'GaussianNB'")
     assert windows["start"].tolist() == [0, 50, 100, 150]
     for _, window in windows.iterrows():
         part = slice(window["start"], window["stop"])
         assert window["error"] == pytest.approx(error(wrong[part]))
         assert window["kappa_temporal"] == pytest.approx(1 - error(wrong[part]) / error(last[part]))
         assert window["kappa_m"] == pytest.approx(1 - error(wrong[part]) / error(majority[part]))
-    run = results.runs.iloc[0]
+    run = results["runs"].iloc[0]
     assert run["kappa_temporal"] == pytest.approx(1 - error(wrong) / error(last))
     assert run["kappa_m"] == pytest.approx(1 - error(wrong) / error(majority))
     assert (run["rows"], run["unpredicted"]) == (199, 0)
@@ -299,20 +300,20 @@ def test_the_folder(folder):
     path, results = folder
     assert results.folder == path
     for name in ("runs", "windows", "drifts", "recoveries", "tests", "table"):
-        frame = getattr(results, name)
+        frame = results[name]
         assert frame.equals(pd.read_parquet(path / f"{name}.parquet").astype(frame.dtypes)), name
         assert len(pd.read_csv(path / f"{name}.csv")) == len(frame)
     assert sorted(one.name for one in path.glob("*.svg")) == ["cost.svg", "ranks.svg"]
     assert json.loads((path / "manifest.json").read_text())["parameters"]["windows"] == 3
-    assert results.drifts.to_numpy().tolist() == [["one", 100, 1]]
+    assert results["drifts"].to_numpy().tolist() == [["one", 100, 1]]
 
 
 def test_baselines_have_nothing_to_recover(folder):
     _, results = folder
-    assert set(results.recoveries["model"]) == {"LBP", "PAClassifier"}
-    idle = results.runs["model"].isin(["no change", "majority"])
-    assert results.runs.loc[idle, ["recovery", "unrecovered"]].isna().all(axis=None)
-    assert results.runs.loc[~idle, "unrecovered"].notna().all()
+    assert set(results["recoveries"]["model"]) == {"LBP", "PAClassifier"}
+    idle = results["runs"]["model"].isin(["no change", "majority"])
+    assert results["runs"].loc[idle, ["recovery", "unrecovered"]].isna().all(axis=None)
+    assert results["runs"].loc[~idle, "unrecovered"].notna().all()
 
 
 def test_predictions_are_kept(folder):
@@ -335,18 +336,20 @@ def test_values_as_tables_have_them():
     assert MEASURES["auc"].text(None) == ""
 
 
-def test_tables_as_html_and_on_the_terminal(folder):
+def test_the_table_has_the_best_first(folder):
     _, results = folder
-    html = results._repr_html_()
-    assert all(name in html for name in ("LBP", "PAClassifier", "no change", "majority"))
-    assert list(results.table["stream"].unique()) == [
+    console = Console(width=160)
+    with console.capture() as shown:
+        console.print(results)
+    assert all(name in shown.get() for name in ("LBP", "PAClassifier", "no change", "majority"))
+    assert list(results["table"]["stream"].unique()) == [
         "one",
         "two",
         "one, shuffled",
         "two, shuffled",
     ]
-    best = results.table.groupby("stream")["error"]
+    best = results["table"].groupby("stream")["error"]
     assert (best.first() == best.min()).all()
-    counted = {(row["model"], row["other"]): row["n"] for _, row in results.tests.iterrows()}
+    counted = {(row["model"], row["other"]): row["n"] for _, row in results["tests"].iterrows()}
     assert set(counted) == set(combinations(["LBP", "PAClassifier", "no change", "majority"], 2))
     assert set(counted.values()) == {2}  # the shuffled copies are no streams of their own

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, run_all
-from drift.experiments.papers import Setting, paper_run
+from drift.experiments.reproduction import Setting, run_of
 from drift.kernels import Linear, Polynomial
 from drift.models import MRBP, OneVsRest, Perceptron, VotedPerceptron
 from drift.streams import Documents
@@ -25,7 +25,7 @@ def test_part():
 
 
 def one(*trial, **more):
-    (record,) = run_all([paper_run(*trial, **more)], jobs=1)
+    (record,) = run_all([run_of(*trial, **more)], jobs=1)
     return record
 
 
@@ -41,7 +41,7 @@ def test_models_learn_in_float64_whenever_they_are_made(close, one_vs_rest, perm
 
 
 def test_the_seed_reaches_every_model(documents):
-    trial = partial(paper_run, problem=Problem(documents, "a"), permutation=None, seed=7)
+    trial = partial(run_of, problem=Problem(documents, "a"), permutation=None, seed=7)
     assert trial(Setting("RBP")).make().seed == 7
     assert trial(Setting("RBP", one_vs_rest=True)).make().model.seed == 7
     assert trial(Setting("RBP", adwin=True)).make().model.seed == 7
@@ -49,7 +49,7 @@ def test_the_seed_reaches_every_model(documents):
 
 
 def test_a_trial_stays_what_its_key_says(documents):
-    trial = paper_run(Setting("RBP"), Problem(documents, "a"), 0, seed=7)
+    trial = run_of(Setting("RBP"), Problem(documents, "a"), 0, seed=7)
     with pytest.raises(FrozenInstanceError):
         trial.seed = 8
 
@@ -147,19 +147,19 @@ def test_an_svm_is_scikit_learns(documents, test_part, kernel):
 def test_everything_that_matters_is_in_the_key(documents, test_part):
     problem = Problem(documents, "a", test_part)
     trials = [
-        paper_run(Setting("Perceptron"), problem, 0),
-        paper_run(Setting("Perceptron", {"bias": True}), problem, 0),
-        paper_run(Setting("Perceptron"), problem, 1),
-        paper_run(Setting("Perceptron", kernel=Linear()), problem, 0),
-        paper_run(Setting("Perceptron"), problem, 0, epochs=2),
-        paper_run(Setting("Perceptron", one_vs_rest=True), problem, 0),
-        paper_run(Setting("RBP"), problem, 0, seed=0),
-        paper_run(Setting("RBP"), problem, 0, seed=1),
-        paper_run(Setting("Perceptron"), Problem(documents, "b", test_part), 0),
-        paper_run(Setting("Perceptron"), Problem(documents, "a", test_part.head(9)), 0),
-        paper_run(Setting("Perceptron"), Problem(documents, "a"), 0),
-        paper_run(Setting("Perceptron"), Problem(documents.head(99), "a", test_part), 0),
-        paper_run(Setting("Perceptron"), Problem(documents, "a", test_part, factor=2.0), 0),
+        run_of(Setting("Perceptron"), problem, 0),
+        run_of(Setting("Perceptron", {"bias": True}), problem, 0),
+        run_of(Setting("Perceptron"), problem, 1),
+        run_of(Setting("Perceptron", kernel=Linear()), problem, 0),
+        run_of(Setting("Perceptron"), problem, 0, epochs=2),
+        run_of(Setting("Perceptron", one_vs_rest=True), problem, 0),
+        run_of(Setting("RBP"), problem, 0, seed=0),
+        run_of(Setting("RBP"), problem, 0, seed=1),
+        run_of(Setting("Perceptron"), Problem(documents, "b", test_part), 0),
+        run_of(Setting("Perceptron"), Problem(documents, "a", test_part.head(9)), 0),
+        run_of(Setting("Perceptron"), Problem(documents, "a"), 0),
+        run_of(Setting("Perceptron"), Problem(documents.head(99), "a", test_part), 0),
+        run_of(Setting("Perceptron"), Problem(documents, "a", test_part, factor=2.0), 0),
     ]
     assert len({trial.key for trial in trials}) == len(trials)
 
@@ -167,7 +167,7 @@ def test_everything_that_matters_is_in_the_key(documents, test_part):
 def test_trials_resume(tmp_path, documents, test_part):
     problem = Problem(documents, None, test_part)
     trials = [
-        paper_run(Setting("MRBP", {"budget": b}), problem, i, i) for b in (9, 30) for i in (0, 1)
+        run_of(Setting("MRBP", {"budget": b}), problem, i, i) for b in (9, 30) for i in (0, 1)
     ]
     first = run_all(trials, folder=RunFolder(tmp_path), jobs=1)
     assert json.loads(json.dumps(first)) == first

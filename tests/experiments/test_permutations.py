@@ -7,7 +7,8 @@ from rich.console import Console
 
 from drift.errors import ParameterError
 from drift.experiments import RunFolder
-from drift.experiments.papers import Setting, permuted
+from drift.experiments.reproduction import Setting, permuted
+from drift.experiments.reproduction.curves import records_of
 
 CONTENDERS = {
     "RBP": Setting("RBP", budget_of="LBP"),  # before the one that it waits for
@@ -22,27 +23,27 @@ def results(documents):
 
 
 def test_every_contender_meets_the_same_permutations(results):
-    assert list(results.records) == list(CONTENDERS)
-    for records in results.records.values():
+    assert list(records_of(results)) == list(CONTENDERS)
+    for records in records_of(results).values():
         assert [record["permutation"] for record in records] == [0, 1, 2]
-    assert [record["seed"] for record in results.records["RBP"]] == [0, 1, 2]
-    assert {record["seed"] for record in results.records["LBP"]} == {None}
+    assert [record["seed"] for record in records_of(results)["RBP"]] == [0, 1, 2]
+    assert {record["seed"] for record in records_of(results)["LBP"]} == {None}
 
 
 def test_a_budget_is_the_mean_of_what_another_contender_holds(documents):
     contenders = {"free": Setting("Perceptron"), "RBP": Setting("RBP", budget_of="free")}
     results = permuted(documents, "b", contenders, permutations=3, jobs=1)
-    supports = [record["supports"] for record in results.records["free"]]
+    supports = [record["supports"] for record in records_of(results)["free"]]
     assert len(set(supports)) > 1
-    budgets = [record["parameters"]["budget"] for record in results.records["RBP"]]
+    budgets = [record["parameters"]["budget"] for record in records_of(results)["RBP"]]
     assert budgets == [round(sum(supports) / 3)] * 3
 
 
 def test_the_table_has_means_and_deviations(results):
-    rows = {row["contender"]: row for row in results.table()}
+    rows = {row["contender"]: row for row in results.rows("table")}
     assert rows["RBP"]["parameters"] == "budget 7"
     assert (rows["LBP"]["supports"], rows["LBP"]["supports_std"]) == (7.0, 0.0)
-    records = results.records["Perceptron"]
+    records = records_of(results)["Perceptron"]
     errors = [record["mistakes"] / 2 for record in records]  # percent of 200
     assert rows["Perceptron"]["error"] == pytest.approx(sum(errors) / 3, abs=1e-3)
     assert rows["Perceptron"]["error_std"] == pytest.approx(np.std(errors, ddof=1), abs=1e-3)
@@ -56,18 +57,17 @@ def test_it_leaves_a_folder_and_goes_on_from_it(tmp_path, documents):
     first = permuted(documents, "a", CONTENDERS, permutations=1, **few)
     second = permuted(documents, "a", CONTENDERS, permutations=2, **few)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "runs.jsonl",
-        "table.csv",
-        "manifest.json",
-        "over_time.png",
-        "over_time.svg",
+        *("runs.jsonl", "records.csv", "table.csv", "table.parquet", "manifest.json"),
+        *("over_time.png", "over_time.svg"),
     }
-    assert second.records["LBP"][:1] == first.records["LBP"]  # the seconds, too: not run again
+    assert (
+        records_of(second)["LBP"][:1] == records_of(first)["LBP"]
+    )  # the seconds, too: not run again
     assert len(RunFolder(tmp_path).read()) == 6
     with (tmp_path / "table.csv").open() as file:
         assert [row["contender"] for row in csv.DictReader(file)] == list(CONTENDERS)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert manifest["data"] == {"stories": documents.sha256}
+    assert manifest["data"] == {"stories": {"sha256": documents.sha256, "rows": 200}}
     assert manifest["parameters"]["permutations"] == 2
 
 

@@ -3,12 +3,10 @@ import sys
 import pytest
 
 from drift.errors import MissingExtraError
-from drift.experiments.tracking import plots
-from drift.experiments.tracking.report import curves
 
 
 @pytest.fixture
-def groups(run):
+def results(run, tracked):
     records = []
     for shifts in (0, 3, 7):
         for index in (0, 1):
@@ -18,7 +16,7 @@ def groups(run):
             for model in ("RBP", "LBP", "Forgetron"):
                 for budget, mistakes in ((50, 20), (100, 10 + 2 * index), (200, 12)):
                     records.append(run(model, budget, mistakes, shifts=shifts, index=index))
-    return curves(records)
+    return tracked(records)
 
 
 def line(panel, name):
@@ -26,8 +24,8 @@ def line(panel, name):
     return found
 
 
-def test_error_vs_budget_has_a_panel_a_group_with_means_bands_and_baselines(groups):
-    figure = plots.error_vs_budget(groups, "stories")
+def test_error_vs_budget_has_a_panel_a_group_with_means_bands_and_baselines(results):
+    figure = results.plot("error_vs_budget")
     panels = [panel for panel in figure.axes if panel.get_visible()]
     assert [panel.get_title() for panel in panels] == ["no shift", "3 shifts", "7 shifts"]
     assert line(panels[0], "LBP").get_xydata().tolist() == [[50, 20], [100, 11], [200, 12]]
@@ -38,25 +36,22 @@ def test_error_vs_budget_has_a_panel_a_group_with_means_bands_and_baselines(grou
     assert (low, high) == pytest.approx((11 - 2**0.5, 20))
 
 
-def test_the_second_order_is_drawn_beside_the_perceptron_and_lbp(run):
+def test_the_second_order_is_drawn_beside_the_perceptron_and_lbp(run, tracked):
     records = [run("Perceptron", mistakes=12), run("SOP", mistakes=11), run("CKS", 50, 40)]
     for model, mistakes in {"RBSOP": 13, "LBSOP": 10, "RBP": 15, "LBP": 14}.items():
         records += [run(model, 50, mistakes), run(model, 100, mistakes - 1)]
     first, second = (
         set(figure.axes[0].get_legend_handles_labels()[1])
-        for figure in (
-            plots.error_vs_budget(curves(records), "stories", second_order=order)
-            for order in (False, True)
-        )
+        for figure in map(tracked(records).plot, ("error_vs_budget", "second_order_vs_budget"))
     )
     assert first == {"RBP", "LBP", "CKS", "Perceptron"}
     assert second == {"RBSOP", "LBSOP", "SOP", "LBP", "Perceptron"}
 
 
-def test_the_best_budget_is_ringed_and_what_a_chunk_needs_marked(groups):
-    chunks = [{"model": "Perceptron", "shifts": 3, "supports": 77.0}]
-    chunks.append({"model": "SOP", "shifts": 3, "supports": 66.0})
-    figure = plots.error_vs_budget(groups, "stories", chunks=chunks)
+def test_the_best_budget_is_ringed_and_what_a_chunk_needs_marked(run, results):
+    for model, supports in (("Perceptron", 77), ("SOP", 66)):
+        results.records.append(run(model, shifts=3, supports=supports, targets=["GCAT"]))
+    figure = results.plot("error_vs_budget")
     panels = [panel for panel in figure.axes if panel.get_visible()]
     rings = [one for one in panels[1].get_lines() if one.get_markersize() > 10]
     assert [100.0, 11.0] in [ring.get_xydata()[0].tolist() for ring in rings]
@@ -65,8 +60,8 @@ def test_the_best_budget_is_ringed_and_what_a_chunk_needs_marked(groups):
     assert len({panel.get_ylim() for panel in panels}) == 1  # levels are compared
 
 
-def test_names_at_the_ends_hide_no_other_and_stay_in_the_figure(groups):
-    figure = plots.error_over_time(groups, "stories")
+def test_names_at_the_ends_hide_no_other_and_stay_in_the_figure(results):
+    figure = results.plot("error_over_time")
     names = [text for text in figure.axes[0].texts if "\n" in text.get_text()]
     assert len(names) == 5
     boxes = [name.get_window_extent() for name in names]
@@ -76,8 +71,8 @@ def test_names_at_the_ends_hide_no_other_and_stay_in_the_figure(groups):
         assert figure.bbox.contains(*box.max)
 
 
-def test_error_over_time_marks_the_shifts_of_the_last_group(groups):
-    panel = plots.error_over_time(groups, "stories").axes[0]
+def test_error_over_time_marks_the_shifts_of_the_last_group(results):
+    panel = results.plot("error_over_time").axes[0]
     names = [line.get_label() for line in panel.get_lines()]
     assert names[:5] == ["Perceptron", "SPA, decay 0.5", "RBP, budget 100", "LBP, budget 100",
                          "Forgetron, budget 100"]  # fmt: skip
@@ -86,19 +81,19 @@ def test_error_over_time_marks_the_shifts_of_the_last_group(groups):
     assert line(panel, "LBP, budget 100").get_ydata() == pytest.approx([11] * 16)
 
 
-def test_a_model_has_one_colour_in_both_figures(groups):
-    budget = plots.error_vs_budget(groups, "stories").axes[0]
-    time = plots.error_over_time(groups, "stories").axes[0]
+def test_a_model_has_one_colour_in_both_figures(results):
+    budget = results.plot("error_vs_budget").axes[0]
+    time = results.plot("error_over_time").axes[0]
     colours = {model: line(budget, model).get_color() for model in ("RBP", "LBP", "Forgetron")}
     assert len(set(colours.values())) == 3
     for model, colour in colours.items():
         assert line(time, f"{model}, budget 100").get_color() == colour
 
 
-def test_a_part_of_the_models_can_be_drawn(run):
-    baseline = curves([run("Perceptron", shifts=1)])
-    for draw in (plots.error_vs_budget, plots.error_over_time):
-        figure = draw(baseline, "stories")
+def test_a_part_of_the_models_can_be_drawn(run, tracked):
+    results = tracked([run("Perceptron", shifts=1)])
+    for name in results.figures:
+        figure = results.plot(name)
         assert figure._repr_png_().startswith(b"\x89PNG")
 
 

@@ -9,8 +9,9 @@ from river.drift import ADWIN
 from drift.errors import ParameterError
 from drift.experiments import Problem, learn, run_all
 from drift.experiments.memory import memory
-from drift.experiments.papers import Setting, paper_run, permuted
-from drift.experiments.papers.runs import learn_one_by_one
+from drift.experiments.reproduction import Setting, permuted, run_of
+from drift.experiments.reproduction.curves import records_of
+from drift.experiments.reproduction.runs import learn_one_by_one
 from drift.experiments.river_models import RIVALS, resetting
 from drift.kernels import Linear
 from drift.models import LBP, MODELS, Perceptron
@@ -131,7 +132,7 @@ def test_a_model_starts_afresh_where_adwin_finds_a_change():
 
 def test_documents_come_in_their_own_order(documents):
     (record,) = run_all(
-        [paper_run(Setting("River NoChangeClassifier"), Problem(documents, "a"), None)]
+        [run_of(Setting("River NoChangeClassifier"), Problem(documents, "a"), as_stream=True)]
     )
     y = documents.has("a")
     assert record["mistakes"] == 1 + (y[1:] != y[:-1]).sum()
@@ -139,42 +140,43 @@ def test_documents_come_in_their_own_order(documents):
 
 
 def test_keys_of_other_trials_are_as_they_were(documents):
-    identity = paper_run(Setting("LBP", {"budget": 9}), Problem(documents, "a"), 0).identity
+    identity = run_of(Setting("LBP", {"budget": 9}), Problem(documents, "a"), 0).identity
     assert not {"river", "adwin"} & set(identity)
 
 
 def test_everything_that_matters_is_in_the_key(documents):
     problem = Problem(documents, "a")
     trials = [
-        paper_run(Setting("LBP", {"budget": 9}), problem, 0),
-        paper_run(Setting("LBP", {"budget": 9}), problem, None),
-        paper_run(Setting("LBP", {"budget": 9}, adwin=True), problem, None),
-        paper_run(Setting("River Perceptron"), problem, None),
-        paper_run(Setting("River Perceptron", adwin=True), problem, None),
-        paper_run(Setting("Perceptron"), problem, None),
+        run_of(Setting("LBP", {"budget": 9}), problem, 0),
+        run_of(Setting("LBP", {"budget": 9}), problem),
+        run_of(Setting("LBP", {"budget": 9}), problem, as_stream=True),
+        run_of(Setting("LBP", {"budget": 9}, adwin=True), problem, as_stream=True),
+        run_of(Setting("River Perceptron"), problem, as_stream=True),
+        run_of(Setting("River Perceptron", adwin=True), problem, as_stream=True),
+        run_of(Setting("Perceptron"), problem, as_stream=True),
     ]
     assert len({trial.key for trial in trials}) == len(trials)
 
 
 def test_only_what_draws_at_random_runs_again(results):
-    assert {name: len(records) for name, records in results.records.items()} == {
+    assert {name: len(records) for name, records in records_of(results).items()} == {
         "LBP": 1,
         "RBP": 2,
         "tree": 2,
         "linear": 1,
         "last": 1,
     }
-    assert [record["seed"] for record in results.records["tree"]] == [0, 1]
+    assert [record["seed"] for record in records_of(results)["tree"]] == [0, 1]
 
 
 def test_the_table_has_memory_and_time_and_the_figure_both(results):
-    rows = {row["contender"]: row for row in results.table()}
-    record = results.records["LBP"][0]
+    rows = {row["contender"]: row for row in results.rows("table")}
+    record = records_of(results)["LBP"][0]
     assert rows["LBP"]["megabytes"] == pytest.approx(record["bytes"] / 1e6, abs=1e-4)
     assert rows["LBP"]["microseconds"] == pytest.approx(1e6 * record["seconds"] / 200, abs=0.01)
     assert rows["tree"]["supports"] is None
     assert not {"updates", "seconds", "test_error"} & set(rows["LBP"])
-    left, right = results.plot("cost").axes
+    left, right = results.plot("against_cost").axes
     *lines, front = left.get_lines()
     assert [line.get_label() for line in lines] == list(CONTENDERS)
     on_front = sorted(map(tuple, front.get_xydata()))
@@ -198,17 +200,17 @@ def test_an_error_of_zero_is_below_the_figure():
     documents = Documents.from_arrays(np.ones((20, 1)), topics, topic_names=["a", "b"])
     few = {"P": Setting("Perceptron"), "last": Setting("River NoChangeClassifier")}
     results = permuted(documents, "b", few, as_stream=True, jobs=1)
-    assert [row["error"] for row in results.table()] == [0.0, 5.0]
-    for panel in results.plot("cost").axes:
+    assert [row["error"] for row in results.rows("table")] == [0.0, 5.0]
+    for panel in results.plot("against_cost").axes:
         assert panel.get_ylim()[0] > 0
 
 
 def test_the_error_of_each_window_is_drawn_for_the_best(results):
-    lines = results.plot("windows").axes[0].get_lines()
-    ranked = sorted(results.table(), key=lambda row: row["error"])
+    lines = results.plot("error_over_time").axes[0].get_lines()
+    ranked = sorted(results.rows("table"), key=lambda row: row["error"])
     assert [line.get_label() for line in lines] == [row["contender"] for row in ranked]
     shown = lines[0].get_xydata()
-    errors = [record["window_errors"] for record in results.records[ranked[0]["contender"]]]
+    errors = [record["window_errors"] for record in records_of(results)[ranked[0]["contender"]]]
     assert shown[:, 1].tolist() == pytest.approx((100 * np.mean(errors, axis=0)).tolist())
     assert shown[0, 0] == 2.0  # the middle of the first of 50 windows of 4
 
@@ -217,10 +219,10 @@ def test_it_goes_on_from_a_folder(tmp_path, documents, results):
     settings = {"as_stream": True, "output": tmp_path, "jobs": 1}
     first = permuted(documents, "a", CONTENDERS, permutations=1, **settings)
     second = permuted(documents, "a", CONTENDERS, permutations=2, **settings)
-    assert second.records["tree"][:1] == first.records["tree"]
-    for name, records in results.records.items():
+    assert records_of(second)["tree"][:1] == records_of(first)["tree"]
+    for name, records in records_of(results).items():
         mistakes = [record["mistakes"] for record in records]
-        assert [record["mistakes"] for record in second.records[name]] == mistakes
+        assert [record["mistakes"] for record in records_of(second)[name]] == mistakes
     assert (tmp_path / "against_cost.svg").exists()
 
 

@@ -1,14 +1,7 @@
 import pytest
 
-from drift.experiments.tracking.report import (
-    best,
-    chunk_table,
-    curves,
-    difference,
-    error,
-    summary_rows,
-    table_rows,
-)
+from drift.experiments.reproduction.curves import best, curves, difference, error
+from drift.experiments.reproduction.tables import chunk_table
 
 
 def test_curves_group_by_shifts_model_and_ascending_parameter(run):
@@ -59,14 +52,14 @@ def test_one_stream_decides_nothing(run):
     assert not gap.below
 
 
-def test_a_row_of_the_table(run):
+def test_a_row_of_the_table(run, tracked):
     records = [
         run("RBP", 50, mistakes=10, supports=40, seconds=0.002),
         run("RBP", 50, mistakes=14, supports=50, seconds=0.004, seed=1),
         run("RBP", 50, mistakes=14, supports=50, seconds=0.004, seed=2),
         run("Perceptron", mistakes=7),
     ]
-    assert table_rows(curves(records)) == [
+    assert tracked(records).rows("table") == [
         {
             "shifts": 0,
             "model": "Perceptron",
@@ -76,6 +69,7 @@ def test_a_row_of_the_table(run):
             "supports": 7.0,
             "supports_std": 0.0,
             "microseconds": 10.0,
+            "microseconds_std": 0.0,
             "runs": 1,
         },
         {
@@ -87,17 +81,18 @@ def test_a_row_of_the_table(run):
             "supports": 46.7,
             "supports_std": 5.8,
             "microseconds": 33.33,
+            "microseconds_std": 11.55,
             "runs": 3,
         },
     ]
 
 
-def test_the_summary_keeps_the_best_setting_of_each_model_and_group(run):
+def test_the_summary_keeps_the_best_setting_of_each_model_and_group(run, tracked):
     records = [
         run("LBP", budget, mistakes, shifts=shifts)
         for shifts, budget, mistakes in [(0, 50, 9), (0, 100, 8), (7, 50, 11), (7, 100, 12)]
     ]
-    rows = summary_rows(curves(records))
+    rows = tracked(records).rows("summary")
     assert [(row["shifts"], row["parameters"]) for row in rows] == [
         (0, "budget 100"),
         (7, "budget 50"),

@@ -10,9 +10,9 @@ from river.dummy import NoChangeClassifier, PriorClassifier
 from river.forest import ARFClassifier
 from river.preprocessing import StandardScaler
 
-from drift.experiments import Contender, compare
+from drift.experiments import COMPARISON, Contender, Results, compare
 from drift.experiments.comparison.report import report
-from drift.experiments.comparison.rows import recovery_rows
+from drift.experiments.comparison.tables import recovery_rows
 
 pytest.importorskip("plotly")
 
@@ -102,6 +102,14 @@ def test_tables_are_of_means_over_folds():
     found = [r["excess"] for r in recovery_rows(results.records) if r["row"] == 100]
     last = re.search(r'"last">.*?data-value="([^"]*)">[^<]*</td></tr>', after).group(1)
     assert float(last) == pytest.approx(sum(found[:3]) / 3)
+
+
+def test_results_that_are_read_have_the_same_page(results):
+    before, after = (
+        re.sub(r"in [\d,]+ s", "", report(one))
+        for one in (results, Results.read(results.folder, COMPARISON))
+    )
+    assert before == after
 
 
 def test_without_plotly_there_is_no_report_and_a_warning_says_so(results, tmp_path, monkeypatch):

@@ -9,7 +9,9 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.errors import ParameterError
 from drift.experiments import REPRODUCTIONS, reproduce
-from drift.experiments.papers import Setting, reproduction
+from drift.experiments.reproduction import Setting
+from drift.experiments.reproduction.curves import records_of
+from drift.experiments.reproduction.setting import sweep
 from drift.experiments.river_models import RIVALS
 from drift.kernels import RBF, Polynomial
 from drift.models import MODELS
@@ -126,7 +128,7 @@ def test_beyond_the_papers_settings_are_the_pages(stream, gamma, decay):
 @pytest.mark.usefixtures("small")
 def test_several_targets_are_asked_for_one_after_the_other():
     few = {"models": ["River NoChangeClassifier"], "rows": 400, "jobs": 1}
-    (record,) = reproduce("beyond-reuters-shifts", **few).records["River NoChangeClassifier"]
+    (record,) = reproduce("beyond-reuters-shifts", **few).records
     assert record["target"] == "earn, then acq, then money-fx, then crude"
     x = np.random.default_rng(3).random((400, 5))[:, 0]
     labels = np.floor(4 * x) == np.repeat(range(4), 100)
@@ -147,9 +149,9 @@ def test_fewer_examples_have_budgets_in_proportion():
 def test_the_budgets_follow_the_projectron():
     few = {"rows": 400, "permutations": 2, "jobs": 1}
     results = reproduce("projectron-synthetic", models=["RBP"], **few)
-    assert list(results.records) == ["Projectron", "RBP"]
-    supports = [record["supports"] for record in results.records["Projectron"]]
-    assert results.records["RBP"][0]["parameters"] == {"budget": round(np.mean(supports))}
+    assert list(records_of(results)) == ["Projectron", "RBP"]
+    supports = [record["supports"] for record in records_of(results)["Projectron"]]
+    assert records_of(results)["RBP"][0]["parameters"] == {"budget": round(np.mean(supports))}
 
 
 @pytest.fixture
@@ -164,7 +166,7 @@ def small(monkeypatch):
         documents = Documents.from_arrays(X, labels, name=stream)
         return documents.head(n), Documents.from_arrays(X[:80], labels[:80], name="test")
 
-    module = sys.modules["drift.experiments.papers.experiment"]
+    module = sys.modules["drift.experiments.reproduction.experiment"]
     monkeypatch.setattr(module, "load", load)
     monkeypatch.setattr(module, "load_split", load)
 
@@ -181,10 +183,10 @@ EACH = [
 def test_the_quick_form_of_each_runs(name, tmp_path):
     results = reproduce(name, quick=True, jobs=1, output=tmp_path)
     one = REPRODUCTIONS[name]
-    assert list(results.records) == list(one.contenders)
-    assert {len(records) for records in results.records.values()} == {1}
+    assert list(records_of(results)) == list(one.contenders)
+    assert {len(records) for records in records_of(results).values()} == {1}
     assert results.settings["rows"] == 400
-    assert results.is_tested == one.tested
+    assert (results.settings["test_rows"] is not None) == one.tested
     assert len(list(tmp_path.glob("*.svg"))) == (2 if one.as_stream else 1)
 
 
@@ -205,9 +207,9 @@ def test_the_quick_form_of_each_runs_on_real_data(name, drift_data, tmp_path):
 def test_models_are_chosen_by_their_own_name_or_their_curves():
     few = {"rows": 60, "permutations": 1, "jobs": 1}
     results = reproduce("crammer-usps", models=["fixed", "MIRA"], **few)
-    assert len(results.records) == 11
+    assert len(records_of(results)) == 11
     results = reproduce("projectron-usps-range", models=["MRBP 6000"], **few)
-    assert list(results.records) == ["ProjectronPlusPlus 6000", "MRBP 6000"]
+    assert list(records_of(results)) == ["ProjectronPlusPlus 6000", "MRBP 6000"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_what_cannot_be_reproduced_is_refused(name, settings, message):
 
 
 def test_a_sweep_is_one_curve():
-    points = reproduction.sweep("few", "LBP", "budget", [2, 3])
+    points = sweep("few", "LBP", "budget", [2, 3])
     assert points["few 3"] == Setting("LBP", {"budget": 3}, series="few")
 
 

@@ -1,5 +1,6 @@
 import csv
 import json
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,20 +9,27 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from drift.errors import MissingExtraError, ParameterError
+from drift.errors import DataError, MissingExtraError, ParameterError
 from drift.experiments import (
+    TRACKING,
     TRACKING_MODELS,
+    Results,
     RunFolder,
-    TrackingResults,
     default_budgets,
+    runner,
     track,
 )
-from drift.experiments.tracking import experiment
-from drift.experiments.tracking.claims import Claim
+from drift.experiments.reproduction.claims import Claim
 from drift.kernels import Linear
 from drift.models import MODELS, Tracker
 from drift.streams import RCV1_TARGETS, ShiftingStream
 
+#: Files of the tables.
+TABLES = {
+    f"{name}.{suffix}"
+    for name in ("table", "summary", "chunks", "claims")
+    for suffix in ("csv", "parquet")
+}
 GRID = {"budgets": [6, 3], "decays": [0.5], "seeds": 2, "jobs": 1}
 
 
@@ -49,11 +57,12 @@ def test_the_models_are_registered():
 def test_every_model_runs_on_every_stream_of_every_group(results):
     # 16 streams, two of them alike (see below), each: Perceptron, SPA, RBP with 2 budgets and 2
     # seeds, 2 budgets for the others
-    assert len(results.records) == 15 * (1 + 1 + 4 + 2 + 2)
+    whole = 15 * (1 + 1 + 4 + 2 + 2)
+    # chunks: 4 streams of 2 and 8, and 3 of 4; those of 1 are the stream
+    assert len(results.records) == whole + 4 * (2 + 8) + 3 * 4
     assert len({record["key"] for record in results.records}) == len(results.records)
+    assert [row["chunks"] for row in results.rows("chunks")] == [4, 4 * 2, 3 * 4, 4 * 8]
     assert {record["shifts"] for record in results.records} == {0, 1, 3, 7}
-    # chunks: 4 streams of 1, 2 and 8, and 3 of 4
-    assert len(results.chunks) == 4 * (1 + 2 + 8) + 3 * 4
     assert {record["seed"] for record in results.records if record["model"] == "RBP"} == {0, 1}
     assert {record["seed"] for record in results.records if record["model"] != "RBP"} == {None}
 
@@ -69,7 +78,7 @@ def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
     (tmp_path / "rcv1.svm").write_text("".join(lines))
     results = track(str(tmp_path / "rcv1.svm"), output=tmp_path / "out", **GRID)
     assert {record["index"] for record in results.records} == {0}
-    assert results.claims() == []
+    assert results.rows("claims") == []
     console = Console(width=120)
     with console.capture() as shown:
         console.print(results)
@@ -81,7 +90,7 @@ def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
 def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, documents):
     few = {"shifts": [7], "models": ["lbsop", "RBSOP", "sop", "RBP"], "rows": 80, "jobs": 1}
     results = track(documents, budgets=[3, 6], output=tmp_path, **few)
-    runs = [record["model"] for record in results.records]
+    runs = [one["model"] for one in results.records if len(one["targets"]) == 8]
     assert {model: runs.count(model) for model in runs} == {
         "RBP": 4 * 2 * 5,
         "SOP": 4,
@@ -89,7 +98,7 @@ def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, document
         "LBSOP": 4 * 2,
     }
     assert list(dict.fromkeys(runs)) == ["RBP", "SOP", "RBSOP", "LBSOP"]
-    assert [(row["model"], row["chunks"]) for row in results.chunk_table()] == [("SOP", 32)]
+    assert [(row["model"], row["chunks"]) for row in results.rows("chunks")] == [("SOP", 32)]
     assert (tmp_path / "second_order_vs_budget.svg").exists()
     more = track(documents, budgets=[3], seeds=2, **few)
     assert {record["seed"] for record in more.records if record["model"] == "RBSOP"} == {0, 1}
@@ -100,9 +109,12 @@ def test_the_tracker_runs_beside_the_papers_models_and_in_no_claim(of_the_paper)
     results = track(of_the_paper, shifts=[7], budgets=[5], jobs=1, **names)
     known, *_ = (record for record in results.records if record["model"] == "Tracker")
     assert (known["kernel"], known["updates"]) == (None, None)
-    decided = {claim.model for claim in results.claims()}
+    claims = results.rows("claims")
+    decided = {claim["model"] for claim in claims}
     assert "LBSOP" in decided
-    assert not any("Tracker" in "".join(map(str, claim)) for claim in results.claims())
+    assert not any(
+        "Tracker" in "".join(map(str, claim.values())) for claim in results.rows("claims")
+    )
     assert sorted(results.figures)[:2] == ["error_over_time", "error_vs_budget"]
     stream = ShiftingStream(of_the_paper, known["targets"])
     model, mistakes = Tracker(budget=5), 0
@@ -113,31 +125,25 @@ def test_the_tracker_runs_beside_the_papers_models_and_in_no_claim(of_the_paper)
 
 
 def test_the_table_has_a_row_a_setting(results):
-    rows = results.table()
+    rows = results.rows("table")
     assert len(rows) == 4 * (1 + 1 + 2 + 2 + 2)
     rbp = next(row for row in rows if row["model"] == "RBP")
     assert (rbp["parameters"], rbp["runs"], rbp["supports"]) == ("budget 3", 8, 3.0)
-    assert len(results.summary()) == 4 * 5
+    assert len(results.rows("summary")) == 4 * 5
 
 
 def test_it_leaves_a_folder(folder, results, of_the_paper):
     assert {path.name for path in folder.iterdir()} == {
-        "runs.jsonl",
-        "table.csv",
-        "chunks.csv",
-        "claims.csv",
-        "manifest.json",
-        "error_vs_budget.png",
-        "error_vs_budget.svg",
-        "error_over_time.png",
-        "error_over_time.svg",
+        *("runs.jsonl", "records.csv", "manifest.json", *TABLES),
+        *("error_vs_budget.png", "error_vs_budget.svg"),
+        *("error_over_time.png", "error_over_time.svg"),
     }
     with (folder / "table.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == len(results.table())
+        assert len(list(csv.DictReader(file))) == len(results.rows("table"))
     with (folder / "claims.csv").open() as file:
         assert [row["claim"] for row in csv.DictReader(file)] == list("aaabbbbccccddeff")
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["data"] == {"rcv1": of_the_paper.sha256}
+    assert manifest["data"] == {"rcv1": {"sha256": of_the_paper.sha256, "rows": 200}}
     assert manifest["parameters"] == {
         "budget": [3, 6],
         "decay": [0.5],
@@ -149,8 +155,7 @@ def test_it_leaves_a_folder(folder, results, of_the_paper):
         "kernel": "Polynomial(degree=4, coef0=1.0, normalize=True)",
     }
     assert set(manifest["versions"]) == {"python", "drift", "river", "numpy", "scipy"}
-    # every run once; without shifts the only chunk is the stream itself
-    keys = {record["key"] for record in results.records + results.chunks}
+    keys = {record["key"] for record in results.records}
     assert set(RunFolder(folder).read()) == keys
     assert len((folder / "runs.jsonl").read_text().splitlines()) == len(keys)
 
@@ -161,14 +166,35 @@ def test_other_runs_in_the_folder_are_kept_but_not_reported(tmp_path, documents)
     track(documents, budgets=[3], **few)
     track(documents.head(100), budgets=[3], **few)
     results = track(documents, budgets=[3, 5], **few)
-    assert [row["parameters"] for row in results.table()] == ["budget 3", "budget 5"]
+    assert [row["parameters"] for row in results.rows("table")] == ["budget 3", "budget 5"]
     assert len(RunFolder(tmp_path).read()) == 12
 
 
 def test_the_seconds_are_those_from_start_to_end(documents, monkeypatch):
-    clock = SimpleNamespace(perf_counter=iter([100.0, 102.5]).__next__)
-    monkeypatch.setattr(experiment, "time", clock)
+    clock = SimpleNamespace(
+        perf_counter=iter([100.0, 102.5]).__next__, process_time=time.process_time
+    )
+    monkeypatch.setattr(runner, "time", clock)
     assert track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1).seconds == 2.5
+
+
+def test_a_folder_is_read_back(folder, results):
+    read = Results.read(folder, TRACKING)
+    for name in TRACKING.tables:
+        assert read.rows(name) == results.rows(name)
+    assert (read.settings, read.streams) == (results.settings, results.streams)
+
+
+def test_a_folder_without_results_cannot_be_read(tmp_path):
+    with pytest.raises(DataError, match=r"records\.csv: is not there: give a folder that results"):
+        Results.read(tmp_path / "nowhere", TRACKING)
+    assert not (tmp_path / "nowhere").exists()
+    RunFolder(tmp_path).write_table("records", [{"contender": "LBP", "key": "1f"}])
+    with pytest.raises(DataError, match=r"manifest\.json: is no manifest: delete it"):
+        Results.read(tmp_path, TRACKING)
+    RunFolder(tmp_path).write_manifest({}, {}, 1.0)
+    with pytest.raises(DataError, match=r"names runs that runs\.jsonl has not: {'1f'}"):
+        Results.read(tmp_path, TRACKING)
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -189,14 +215,14 @@ def test_tables_without_rows_have_their_headings(tmp_path, folder, of_the_paper)
 
 
 def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkeypatch):
-    def missing(_):
+    def missing(*_):
         raise MissingExtraError("matplotlib", "plots")
 
-    monkeypatch.setattr(TrackingResults, "figures", property(missing))
+    monkeypatch.setattr(Results, "plot", missing)
     with pytest.warns(RuntimeWarning, match="no figures: matplotlib is not installed"):
         track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1, output=tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"runs.jsonl", "table.csv", "chunks.csv", "claims.csv", "manifest.json"}
+    assert names == {"runs.jsonl", "records.csv", "manifest.json", *TABLES}
 
 
 def test_it_prints_the_tables(results):
@@ -211,7 +237,7 @@ def test_it_prints_the_tables(results):
 
 def test_figures_come_by_name(results):
     assert sorted(results.figures) == ["error_over_time", "error_vs_budget"]
-    with pytest.raises(ParameterError, match="no figure 'errors': did you mean 'error'"):
+    with pytest.raises(ParameterError, match="no figure 'errors': choose among error_vs_budget"):
         results.plot("errors")
 
 
@@ -227,7 +253,7 @@ def test_numbers_may_be_numpys_and_decays_whole(documents):
 
 
 def test_a_notebook_shows_the_tables_and_no_records(results):
-    assert repr(results) == f"<TrackingResults of {results.stream}: {len(results.records)} runs>"
+    assert repr(results) == f"<Results of rcv1: {len(results.records)} runs>"
     assert "each model at its best" in results._repr_mimebundle_([], [])["text/html"]
 
 

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from time import perf_counter
 from typing import TYPE_CHECKING
+
+from rich.markdown import Markdown
 
 from drift._checks import in_order
 from drift.errors import DriftError
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.results import ArenaResults
+from drift.experiments.arena.page import losses, page
+from drift.experiments.arena.standings import COLUMNS, LOSSES, PAIRS, Standings, select
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.experiment import Settings, baselines, runs_of
 from drift.experiments.comparison.protocol import order_of
+from drift.experiments.comparison.tables import RUNS, grouped, run_rows
 from drift.experiments.folder import held
-from drift.experiments.runner import run_all
+from drift.experiments.results import Kind, Results, Table
+from drift.experiments.runner import conduct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
     from drift.experiments.arena.streams import Entry
-    from drift.experiments.folder import Record
-    from drift.experiments.jobs import Run
+    from drift.experiments.jobs import Record, Run
     from drift.streams.stream import Stream
 
-__all__ = ["arena"]
+__all__ = ["ARENA", "arena"]
 
 _DELAYS = (None, 100, 1_000)
 #: Where models that draw at random, and cost much, have five seeds; elsewhere they have one.
@@ -49,7 +52,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     backend: str = "loky",
     address: str | None = None,
     progress: bool = False,
-) -> ArenaResults:
+) -> Results:
     """Run every model on every stream: at its defaults with three delays, and over its grid.
 
     Parameters
@@ -71,8 +74,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
 
     Returns
     -------
-    ArenaResults
-        Tables, figures and the page, which are in the folder, too.
+    Results
+        With the tables of `ARENA`, figures and the page, which are in the folder, too.
 
     Raises
     ------
@@ -90,43 +93,52 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> from drift.experiments.arena import arena
     >>> with TemporaryDirectory() as folder:
     ...     results = arena(folder, streams=["phishing"], models=["PA"], quick=True, jobs=1)
-    >>> [(row["model"], row["rows"]) for row in results.rows if row["delay"] is None]
+    >>> table = results.rows("table")
+    >>> [(row["model"], row["rows"]) for row in table if row["delay"] is None]
     [('PA', 999), ('PA, tuned', 999), ('no change', 999), ('majority', 999)]
     """
-    started = perf_counter()
     listed = [name for name, entry in STREAMS.items() if not entry.fetched]
     if streams is None:
         streams = _QUICK_STREAMS if quick else listed
     if models is None:
         models = _QUICK_MODELS if quick else MODELS
     wanted, families = in_order("stream", streams, STREAMS), in_order("model", models, MODELS)
-    records: list[Record] = []
-    with held(output) as folder:
-        for name in () if tables else wanted:
+    settings = {"models": families, "quick": quick, "time_limit": time_limit}
+    known: dict[str, Record] = {}
+    if tables:
+        with held(output) as folder:
+            records = select(folder.read().values(), wanted, families)
+            known |= {one["stream"]: {"sha256": one["sha256"]} for one in records}
+            results = Results(ARENA, records, known, settings, 0.0, folder.path)
+            results.save(folder)
+        return results
+
+    def stages(_: list[Record]) -> Iterator[Iterator[tuple[str, Run]]]:
+        for name in wanted:
             try:
                 stream = STREAMS[name].make().head(_QUICK_ROWS if quick else None)
             except DriftError as error:
-                warnings.warn(f"{name} is left out: {error}", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"{name} is left out: {error}", RuntimeWarning, stacklevel=4)
                 continue
-            records += run_all(
-                list(_runs(stream, STREAMS[name], families, time_limit)),
-                folder=folder,
-                jobs=jobs,
-                backend=backend,
-                address=address,
-                progress=progress,
-            )
-        if tables:
-            results = ArenaResults.of(folder, wanted, families)
-        else:
-            results = ArenaResults(records, perf_counter() - started)
-        results.save(folder)
-    return results
+            known[name] = {"sha256": stream.sha256, "rows": len(stream)}
+            yield _runs(stream, STREAMS[name], families, time_limit)
+
+    return conduct(
+        ARENA,
+        stages,
+        known,
+        settings,
+        output,
+        jobs=jobs,
+        backend=backend,
+        address=address,
+        progress=progress,
+    )
 
 
 def _runs(
     stream: Stream, entry: Entry, families: Iterable[str], time_limit: float
-) -> Iterator[Run]:
+) -> Iterator[tuple[str, Run]]:
     multiclass = len({label for _, label in stream}) > 2
     for delay in _DELAYS:
         order = order_of(stream, delay)
@@ -139,5 +151,38 @@ def _runs(
                 own = {name: own[name]}
             several = MODELS[name].ensemble and delay is None and stream.name in _SEEDED
             chosen = settings._replace(seeds=_SEEDS) if several else settings
-            yield from runs_of(stream, own, order, chosen)
-        yield from runs_of(stream, baselines(), order, settings)
+            yield from _named(runs_of(stream, own, order, chosen))
+        yield from _named(runs_of(stream, baselines(), order, settings))
+
+
+def _named(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:
+    return ((run.identity["model"], run) for run in runs)
+
+
+def _timeless(results: Results) -> list[Record]:
+    return [{name: row[name] for name in _TIMELESS} for row in results.rows("table")]
+
+
+def _all_runs(results: Results) -> list[Record]:
+    groups = grouped(results.records, "delay")
+    return [row for group in groups.values() for row in run_rows(group)]
+
+
+_TIMELESS = tuple(name for name in COLUMNS if name not in {"microseconds", "memory"})
+#: What the arena shows.
+ARENA = Kind(
+    tables={
+        "errors": Table(_timeless, _TIMELESS),
+        "table": Table(lambda results: results.once(Standings.of).rows, COLUMNS),
+        "pairs_real": Table(lambda results: results.once(Standings.of).pairs(real=True), PAIRS),
+        "pairs_generated": Table(
+            lambda results: results.once(Standings.of).pairs(real=False), PAIRS
+        ),
+        "losses": Table(lambda results: results.once(Standings.of).losses(), LOSSES),
+        "runs": Table(_all_runs, RUNS),
+    },
+    # In the folder where the page looks for it.
+    figures=lambda _: {"img/arena-cost": "drift.experiments.figures:arena_cost"},
+    shown=lambda results: Markdown(losses(results.once(Standings.of))),
+    texts={"arena.md": lambda results: page(results.once(Standings.of))},
+)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.arena.results import OWN, SETTLED
+from drift.experiments.arena.standings import OWN, SETTLED
 from drift.experiments.arena.streams import STREAMS
-from drift.experiments.comparison.rows import BASELINES
+from drift.experiments.comparison.tables import BASELINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from drift.experiments.arena.results import ArenaResults
+    from drift.experiments.arena.standings import Standings
 
 __all__ = ["losses", "page"]
 
@@ -43,36 +43,36 @@ _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
 
-def page(results: ArenaResults) -> str:
+def page(standings: Standings) -> str:
     """Return the page.
 
     Parameters
     ----------
-    results
+    standings
         Of all streams, or of some.
     """
-    real = [name for name in results.streams if STREAMS[name].source]
-    generated = [name for name in results.streams if not STREAMS[name].source]
+    real = [name for name in standings.streams if STREAMS[name].source]
+    generated = [name for name in standings.streams if not STREAMS[name].source]
     parts = [
         f"# The arena\n\n{_ABOUT}",
-        losses(results),
+        losses(standings),
         f"## The {OWN} against each model\n\n{_ABOUT_PAIRS}",
         "### Real streams",
-        _pairs(results, real=True),
+        _pairs(standings, real=True),
         "### Generated streams",
-        _pairs(results, real=False),
+        _pairs(standings, real=False),
         "## Errors",
         "### Real streams",
-        _errors(results, real),
+        _errors(standings, real),
         "### Generated streams",
-        _errors(results, generated),
+        _errors(standings, generated),
         f"## Error and cost\n\n{_ABOUT_COSTS}",
         _FIGURE,
-        _costs(results),
+        _costs(standings),
         f"## Delayed labels\n\n{_ABOUT_DELAYS}",
-        _delays(results),
+        _delays(standings),
         "## Runs that did not end",
-        _failures(results),
+        _failures(standings),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -86,26 +86,26 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f}"
 
 
-def losses(results: ArenaResults) -> str:
+def losses(standings: Standings) -> str:
     """Return the section that says where drift loses.
 
     Parameters
     ----------
-    results
+    standings
         Of all streams, or of some.
     """
     rows = [
         [
             *(row["stream"], _percent(row["error"]), row["rival"], _percent(row["theirs"])),
             _percent(row["gap"]),
-            *(_percent(results.error(row["stream"], baseline)) for baseline in BASELINES),
+            *(_percent(standings.error(row["stream"], baseline)) for baseline in BASELINES),
         ]
-        for row in results.losses()
+        for row in standings.losses()
     ]
     headings = ["stream", OWN, "better", "its error", "points", *BASELINES]
     counts = []
     for real, kind in ((True, "real"), (False, "generated")):
-        streams = [name for name in results.streams if bool(STREAMS[name].source) is real]
+        streams = [name for name in standings.streams if bool(STREAMS[name].source) is real]
         lost = sum(row[0] in streams for row in rows)
         counts.append(f"{lost} of {len(streams)} {kind} streams")
     late = [
@@ -113,8 +113,8 @@ def losses(results: ArenaResults) -> str:
             *(row["stream"], delay, _percent(row["error"]), row["rival"], _percent(row["theirs"])),
             _percent(row["gap"]),
         ]
-        for delay in dict.fromkeys(row["delay"] for row in results.rows if row["delay"])
-        for row in results.losses(delay)
+        for delay in dict.fromkeys(row["delay"] for row in standings.rows if row["delay"])
+        for row in standings.losses(delay)
     ]
     about = f"## Where drift loses\n\n{_ABOUT_LOSSES}\nThey are {' and '.join(counts)}.\n\n"
     about += _table(headings, rows) if rows else "Nowhere."
@@ -124,9 +124,9 @@ def losses(results: ArenaResults) -> str:
     return f"{about}\n\n{_ABOUT_LATE}\n\n{_table(headings[:-2], late)}"
 
 
-def _pairs(results: ArenaResults, *, real: bool) -> str:
+def _pairs(standings: Standings, *, real: bool) -> str:
     rows = []
-    for row in results.pairs(real=real):
+    for row in standings.pairs(real=real):
         shares = [row[name] for name in ("p_better", "p_equivalent", "p_worse")]
         means = [_percent(row[name]) for name in ("error", "theirs", "no_change")]
         rows.append(
@@ -139,9 +139,9 @@ def _pairs(results: ArenaResults, *, real: bool) -> str:
     return _table([*headings, *tests], rows) if rows else "Too few streams."
 
 
-def _errors(results: ArenaResults, streams: Sequence[str]) -> str:
+def _errors(standings: Standings, streams: Sequence[str]) -> str:
     found = {
-        model: [results.error(stream, model) for stream in streams] for model in results.models
+        model: [standings.error(stream, model) for stream in streams] for model in standings.models
     }
     columns = zip(*found.values(), strict=True)
     least = [min((e for e in column if e is not None), default=None) for column in columns]
@@ -159,8 +159,8 @@ def _errors(results: ArenaResults, streams: Sequence[str]) -> str:
     return _table(["model", *streams], rows) if streams else "None."
 
 
-def _costs(results: ArenaResults) -> str:
-    streams, rows = results.costs()
+def _costs(standings: Standings) -> str:
+    streams, rows = standings.costs()
     cells = [
         [
             *(row["model"], _percent(row["error"]), f"{row['microseconds']:.1f}"),
@@ -173,12 +173,12 @@ def _costs(results: ArenaResults) -> str:
     return about + _table(headings, cells) if rows else "None in common."
 
 
-def _delays(results: ArenaResults) -> str:
-    delays = list(dict.fromkeys(row["delay"] for row in results.rows))
+def _delays(standings: Standings) -> str:
+    delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
     rows = []
-    for model in results.models:
-        places = [[(stream, model, delay) for delay in delays] for stream in results.streams]
-        errors = {place[0][0]: [results.settled(*one) for one in place] for place in places}
+    for model in standings.models:
+        places = [[(stream, model, delay) for delay in delays] for stream in standings.streams]
+        errors = {place[0][0]: [standings.settled(*one) for one in place] for place in places}
         ended = {stream: row for stream, row in errors.items() if None not in row}
         if ended:
             means = np.mean(np.array(list(ended.values()), dtype=float), axis=0).tolist()
@@ -188,10 +188,10 @@ def _delays(results: ArenaResults) -> str:
     return _table(headings, [row for _, row in sorted(rows)]) if rows else "None."
 
 
-def _failures(results: ArenaResults) -> str:
+def _failures(standings: Standings) -> str:
     rows = [
         [row["stream"], row["model"], row["delay"] or 0, row["status"]]
-        for row in results.rows
+        for row in standings.rows
         if row["status"] != "ok"
     ]
     return _table(["stream", "model", "delay", "what became of it"], rows) if rows else "All ended."

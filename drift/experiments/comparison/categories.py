@@ -1,7 +1,9 @@
-"""Columns of texts: each model of a comparison gets them in the form that it can use best."""
+"""What models are made of, and texts: each model gets them in the form that it can use best."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +16,39 @@ from river.neighbors import KNNClassifier, LazySearch
 from river.preprocessing import OneHotEncoder
 from scipy.special import logsumexp
 
-from drift.experiments.comparison.parts import parts
-
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable
 
     from drift.types import Features, Label
 
-__all__ = ["MOST_ZEROS", "MixedNB", "taking_texts"]
+__all__ = ["MOST_ZEROS", "MixedNB", "names_of", "parameters_of", "parts", "taking_texts"]
 
 #: Zeros cost time in each example: beyond so many different texts they are left out.
 MOST_ZEROS = 1_000
+
+
+def names_of(part: Base) -> set[str]:
+    """Names of a model's parameters."""
+    return set(inspect.signature(type(part).__init__).parameters)
+
+
+def parameters_of(part: Base) -> dict[str, Any]:
+    """Parameters by name; of a pipeline, its steps."""
+    if isinstance(part, Pipeline):
+        return dict(part.steps)
+    return {name: getattr(part, name, None) for name in sorted(names_of(part) - {"self"})}
+
+
+def parts(model: Any) -> Iterator[Base]:
+    """A model, and models among its parameters, in lists and dicts, too."""
+    if isinstance(model, Base):
+        yield model
+        model = parameters_of(model)
+    if isinstance(model, Mapping):
+        model = list(model.values())
+    if isinstance(model, Sequence) and not isinstance(model, str | bytes):
+        for one in model:
+            yield from parts(one)
 
 
 def taking_texts(

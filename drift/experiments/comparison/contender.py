@@ -15,7 +15,12 @@ from river.base import Base, Classifier
 from river.compose import Pipeline
 
 from drift.errors import ParameterError
-from drift.experiments.comparison.parts import names_of, parameters_of, parts
+from drift.experiments.comparison.categories import (
+    names_of,
+    parameters_of,
+    parts,
+    taking_texts,
+)
 from drift.experiments.river_models import resetting
 
 if TYPE_CHECKING:
@@ -101,8 +106,6 @@ class Contender:
             model = model.clone({"late": True})
         fresh = _seeded(model, seed)
         if self.examples:
-            from drift.experiments.comparison.categories import taking_texts  # noqa: PLC0415 - River
-
             fresh = taking_texts(fresh, self.examples, self.categories)
         return resetting(fresh) if self.adwin else fresh
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.experiments.comparison.protocol import Fork
-    from drift.experiments.folder import Record
+    from drift.experiments.jobs import Record
 
 __all__ = ["evaluate"]
 
@@ -72,7 +72,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     Returns
     -------
     dict
-        As `ComparisonResults` describes it.
+        With what the columns of `drift.experiments.compare`'s tables say.
     """
     run = _Run(model, unpacked(packed), windows, first)
     status, message = run.through(order, fork, time_limit)

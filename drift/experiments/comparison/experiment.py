@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import drift
@@ -16,11 +15,24 @@ from drift.errors import ParameterError
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.comparison.protocol import described, first_counted, forks_of, order_of
-from drift.experiments.comparison.results import ComparisonResults
-from drift.experiments.comparison.rows import BASELINES
-from drift.experiments.folder import held
+from drift.experiments.comparison.report import report
+from drift.experiments.comparison.statistics import TESTS, pairs_of
+from drift.experiments.comparison.tables import (
+    BASELINES,
+    RECOVERIES,
+    RUNS,
+    SUMMARY,
+    WINDOWS,
+    own_rows,
+    recovery_rows,
+    run_rows,
+    summary,
+    window_rows,
+)
 from drift.experiments.jobs import Run, code_fingerprint
-from drift.experiments.runner import run_all
+from drift.experiments.results import Kind, Results, Table
+from drift.experiments.runner import conduct
+from drift.experiments.terminal import compared
 from drift.streams.tables import read_stream
 
 if TYPE_CHECKING:
@@ -30,10 +42,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from drift.experiments.folder import Record
+    from drift.experiments.jobs import Record
     from drift.streams.stream import Stream
 
-__all__ = ["Settings", "baselines", "compare", "runs_of"]
+__all__ = ["COMPARISON", "Settings", "baselines", "compare", "runs_of"]
+
+#: Features of a stream that are named.
+_NAMED = 50
+
+#: Features of a stream that are named.
+_NAMED = 50
 
 
 def baselines() -> dict[str, Contender]:
@@ -47,7 +65,7 @@ def baselines() -> dict[str, Contender]:
 def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     models: Any,
     stream: Any,
-    *removed: Any,
+    *,
     target: str | None = None,
     time: str | None = None,
     drop: Collection[str] = (),
@@ -67,7 +85,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     address: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
-) -> ComparisonResults:
+) -> Results:
     """Compare classifiers on streams: every model predicts each example, then learns it.
 
     Parameters
@@ -120,8 +138,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
 
     Returns
     -------
-    ComparisonResults
-        Tables of runs, windows, drifts and tests.
+    Results
+        With the tables that the notes describe.
 
     Raises
     ------
@@ -130,6 +148,41 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     DataError
         Files or runs that cannot be read.
 
+    Notes
+    -----
+    The tables are
+
+    runs
+        One row a run: ``model``, ``stream``, ``seed``, ``delay``, ``fold`` (the last three None
+        where there is none); ``status``: ``ok``, ``time limit`` or ``failed``, with a ``message``,
+        and then the measures of what there was; ``rows`` that were predicted after the run
+        had learnt a label, and ``unpredicted``, those of them without a prediction, which no
+        measure counts; ``mistakes``; the measures, all of
+        them shares but for ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
+        ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
+        the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
+        the number of drifts where it never is, both missing for no change and majority;
+        ``microseconds`` of processor time for predicting and learning an example; ``memory``, the
+        largest size of the model in bytes.
+    windows
+        One row a run and window: ``model``, ``stream``, ``seed``, ``fold``; ``start`` and ``stop``,
+        its first row and that after its last; ``rows``, ``unpredicted``, the measures,
+        ``microseconds`` and ``memory`` (at its end; missing where looking would have taken long).
+    drifts
+        One row a drift that is known: ``stream``, ``row``, ``width``.
+    recoveries
+        One row a run and drift: ``model``, ``stream``, ``seed``, ``fold``, ``row``, ``before``,
+        ``rows``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
+    tests
+        One row a pair of models, over the streams that are not `shuffled`; see
+        `drift.experiments.comparison.statistics.pairs_of`.
+    table
+        One row a stream and model: means over its runs, the smallest error first.
+
+    ``kappa_temporal`` and ``kappa_m`` are 1 - e / e0, where e0 is the error of no change and of
+    majority on the same rows, with the same delay. The measures of a run are those of all its
+    predictions, but for ``auc``: there it is the mean over windows, weighted by their rows.
+
     Examples
     --------
     >>> from river.datasets import Phishing
@@ -137,21 +190,15 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> from drift.experiments import compare
     >>> from drift.models import LBP
     >>> results = compare([LBP(budget=50), GaussianNB()], Phishing(), jobs=1)
-    >>> print(results.runs[["model", "rows", "error"]].round(3).to_string(index=False))
+    >>> print(results["runs"][["model", "rows", "error"]].round(3).to_string(index=False))
          model  rows  error
            LBP  1249  0.191
     GaussianNB  1249  0.115
      no change  1249  0.484
       majority  1249  0.445
     """
-    if removed:
-        raise ParameterError(
-            "compare takes models and a stream, everything else by keyword: names of drift's "
-            "models over a data set with a target are `drift.experiments.papers.permuted`"
-        )
     if predictions and output is None:
         raise ParameterError("predictions are kept in a folder: give one as output")
-    started = perf_counter()
     entrants = contenders(models)
     known = _streams(stream, drifts, target=target, time=time, drop=drop, rows=rows)
     if shuffled is not None:
@@ -169,26 +216,21 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     said = {name: _described(one, known, settings) for name, one in entrants.items()}
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     runs = [
-        run
+        (run.identity["model"], run)
         for one in known
         for run in runs_of(one, entrants, order_of(one, delay, moment), settings)
     ]
-    with held(output) as folder:
-        if folder is not None:
-            folder.check_data({one.name: one.sha256 for one in known})
-        records = run_all(
-            runs, folder=folder, jobs=jobs, backend=backend, address=address, progress=progress
-        )
-        results = ComparisonResults(
-            records=records,
-            streams={one.name: one for one in known},
-            settings={**settings._asdict(), "models": said},
-            seconds=perf_counter() - started,
-            folder=None if folder is None else folder.path,
-        )
-        if folder is not None:
-            results.save(folder)
-    return results
+    return conduct(
+        COMPARISON,
+        lambda _: [runs],
+        {one.name: _known(one) for one in known},
+        {**settings._asdict(), "models": said},
+        output,
+        jobs=jobs,
+        backend=backend,
+        address=address,
+        progress=progress,
+    )
 
 
 class Settings(NamedTuple):
@@ -282,3 +324,45 @@ def runs_of(
                     (*arguments, settings.time_limit, settings.predictions),
                     len(stream),
                 )
+
+
+def _known(stream: Stream) -> Record:
+    """Return what results know of a stream."""
+    names = list(dict.fromkeys(str(name) for x, _ in stream for name in x))
+    return {
+        "rows": len(stream),
+        "sha256": stream.sha256,
+        "shuffled": stream.shuffled,
+        "drifts": [one._asdict() for one in stream.drifts],
+        "notes": list(stream.notes),
+        "categories": list(map(str, stream.categories)),
+        "features": names[:_NAMED],
+        "more_features": max(0, len(names) - _NAMED),
+    }
+
+
+def _drifts(results: Results) -> list[Record]:
+    streams = results.streams.items()
+    return [{"stream": name, **one} for name, stream in streams for one in stream["drifts"]]
+
+
+def _figures(results: Results) -> dict[str, str]:
+    drawn = ["cost"] + ["windows"] * (len(results.streams) == 1)
+    drawn += ["ranks"] if results.rows("tests") else []
+    return {name: f"drift.experiments.figures:{name}" for name in drawn}
+
+
+#: What a comparison shows; see `compare`.
+COMPARISON = Kind(
+    tables={
+        "runs": Table(lambda results: run_rows(results.records), RUNS),
+        "windows": Table(lambda results: window_rows(results.records), WINDOWS),
+        "drifts": Table(_drifts, ("stream", "row", "width")),
+        "recoveries": Table(lambda results: recovery_rows(results.records), RECOVERIES),
+        "tests": Table(lambda results: pairs_of(own_rows(results)), TESTS),
+        "table": Table(lambda results: summary(results.rows("runs")), SUMMARY),
+    },
+    figures=_figures,
+    shown=compared,
+    texts={"report.html": report},
+)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.comparison.rows import grouped
+from drift.experiments.comparison.tables import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from drift.experiments.folder import Record
+    from drift.experiments.jobs import Record
 
 __all__ = ["ROPE", "TESTS", "holm", "pairs_of", "ranks_of"]
 
@@ -33,8 +33,8 @@ def pairs_of(rows: Iterable[Record]) -> list[Record]:
     Parameters
     ----------
     rows
-        As `ComparisonResults.run_rows`; those that did not end well are left out, and so is what
-        only one of the two has run.
+        As from `drift.experiments.comparison.tables.run_rows`; those that did not end well are left
+        out, and so is what only one of the two has run.
 
     Returns
     -------

@@ -17,15 +17,14 @@ import drift
 from drift._checks import counted
 from drift.errors import needing
 from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.rows import BASELINES, grouped, mean, recovery_rows, shown
+from drift.experiments.comparison.tables import BASELINES, grouped, mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from drift.experiments.comparison.measures import Measure
-    from drift.experiments.comparison.results import ComparisonResults
-    from drift.experiments.folder import Record
-    from drift.streams import Stream
+    from drift.experiments.jobs import Record
+    from drift.experiments.results import Results
 
 __all__ = ["report"]
 
@@ -40,7 +39,6 @@ _BASELINES = {
     "no change": (", which repeats the last label,", "dot"),
     "majority": (", which predicts the most frequent label,", "dash"),
 }
-_NAMED = 50  # features that are named
 #: In the order of the table: on a telephone the first are seen.
 _MEASURES = {"error": MEASURES["error"], **COSTS, **MEASURES}
 
@@ -53,7 +51,7 @@ class _Column(NamedTuple):
     falling: bool = True
 
 
-def report(results: ComparisonResults) -> str:
+def report(results: Results) -> str:
     """Return the page.
 
     Parameters
@@ -94,10 +92,10 @@ def report(results: ComparisonResults) -> str:
     )
 
 
-def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
+def _stream(results: Results, name: str) -> dict[str, Any]:
     """What the page's script knows of a stream."""
     rows = _rows(results, name)
-    windows = [row for row in results.window_rows if row["stream"] == name]
+    windows = [row for row in results.rows("windows") if row["stream"] == name]
     places = sorted({(row["start"], row["stop"]) for row in windows})
     told = {row["model"] for row in rows if row["error"] is not None}
     own = grouped((row for row in windows if row["model"] in told), "model", "start")
@@ -126,16 +124,16 @@ def _stream(results: ComparisonResults, name: str) -> dict[str, Any]:
         )
     return {
         "name": name,
-        "rows": len(results.streams[name]),
+        "rows": results.streams[name]["rows"],
         "middles": [(start + stop) / 2 for start, stop in places],
-        "drifts": [drift._asdict() for drift in results.streams[name].drifts],
+        "drifts": results.streams[name]["drifts"],
         "models": models,
     }
 
 
-def _rows(results: ComparisonResults, stream: str) -> list[Record]:
+def _rows(results: Results, stream: str) -> list[Record]:
     """Rows of the table."""
-    return [row for row in shown(results.summary_rows) if row["stream"] == stream]
+    return [row for row in shown(results.rows("table")) if row["stream"] == stream]
 
 
 def _lead(stream: Mapping[str, Any]) -> str:
@@ -152,16 +150,16 @@ def _lead(stream: Mapping[str, Any]) -> str:
     return f"On {stream['name']} ({counted(stream['rows'], 'row')}) {'; '.join(parts)}."
 
 
-def _remarks(results: ComparisonResults) -> Iterator[str]:
+def _remarks(results: Results) -> Iterator[str]:
     for name, stream in results.streams.items():
-        if not stream.shuffled:
-            yield from (f"{name}: {note}." for note in stream.notes)
-    for row in results.run_rows:
+        if not stream["shuffled"]:
+            yield from (f"{name}: {note}." for note in stream["notes"])
+    for row in results.rows("runs"):
         if row["status"] != "ok":
             yield f"{row['model']} on {row['stream']}: {row['status']}. {row['message'] or ''}"
 
 
-def _section(results: ComparisonResults, number: int, stream: Mapping[str, Any]) -> str:
+def _section(results: Results, number: int, stream: Mapping[str, Any]) -> str:
     name = escape(stream["name"])
     drifts = stream["drifts"]
     where = ", ".join(f"{drift['row']:,}" for drift in drifts)
@@ -208,7 +206,7 @@ def _buttons(acts: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _summary(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
+def _summary(results: Results, stream: Mapping[str, Any]) -> str:
     rows = _rows(results, stream["name"])
     columns = [_Column("model", "model")]
     columns += [_measured(key, one) for key, one in _MEASURES.items()]
@@ -240,8 +238,8 @@ def _windows(stream: Mapping[str, Any]) -> str:
     return f"<details><summary>The errors as a table</summary>{table}</details>"
 
 
-def _recoveries(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
-    runs = [row for row in recovery_rows(results.records) if row["stream"] == stream["name"]]
+def _recoveries(results: Results, stream: Mapping[str, Any]) -> str:
+    runs = [row for row in results.rows("recoveries") if row["stream"] == stream["name"]]
     if not runs:
         return ""
     rows = [
@@ -260,8 +258,8 @@ def _recoveries(results: ComparisonResults, stream: Mapping[str, Any]) -> str:
     return f"<h3>After each drift</h3>{table}"
 
 
-def _tests(results: ComparisonResults) -> str:
-    rows = results.test_rows
+def _tests(results: Results) -> str:
+    rows = results.rows("tests")
     if not rows:
         return ""
     numbers = {key for key in rows[0] if not isinstance(rows[0][key], str)}
@@ -311,25 +309,24 @@ def _cell(column: _Column, value: Any, *, first: bool) -> str:
     return f'<{tag}{scope}{kind} data-value="{sort}">{escape(text)}</{tag}>'
 
 
-def _features(stream: Stream) -> str:
-    names = list(dict.fromkeys(str(name) for x, _ in stream for name in x))
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+def _features(stream: Record) -> str:
+    more = f" and {stream['more_features']:,} more" if stream["more_features"] else ""
+    return ", ".join(stream["features"]) + more
 
 
-def _about(results: ComparisonResults) -> str:
+def _about(results: Results) -> str:
     hidden = {"models"} if results.settings["folds"] > 1 else {"models", "folds", "forks"}
     said = {
         "made by": f"drift {drift.__version__}, in {results.seconds:,.0f} s",
         **{
-            f"rows of {name}": f"{len(one):,}, SHA-256 {one.sha256}"
+            f"rows of {name}": f"{one['rows']:,}, SHA-256 {one['sha256']}"
             for name, one in results.streams.items()
         },
         **{f"features of {name}": _features(one) for name, one in results.streams.items()},
         **{
-            f"texts among them, {name}": ", ".join(map(str, one.categories))
+            f"texts among them, {name}": ", ".join(one["categories"])
             for name, one in results.streams.items()
-            if one.categories
+            if one["categories"]
         },
         **{
             name.replace("_", " "): str(value)

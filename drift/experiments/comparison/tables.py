@@ -12,10 +12,12 @@ from drift.experiments.comparison.measures import COSTS, MEASURES
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from drift.experiments.folder import Record
+    from drift.experiments.jobs import Record
+    from drift.experiments.results import Results
 
 __all__ = [
     "BASELINES",
+    "RECOVERIES",
     "RUN",
     "RUNS",
     "SUMMARY",
@@ -24,6 +26,7 @@ __all__ = [
     "grouped",
     "mean",
     "mean_row",
+    "own_rows",
     "recovery_rows",
     "run_rows",
     "shown",
@@ -40,7 +43,7 @@ RUNS = (
     *("mistakes", *MEASURES, "recovery", "unrecovered", *COSTS),
 )
 WINDOWS = (*RUN, "start", "stop", "rows", "unpredicted", *MEASURES, *COSTS)
-#: Columns of `ComparisonResults.table`.
+RECOVERIES = (*RUN, "row", "before", "rows", "excess")
 SUMMARY = (
     *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES),
     *("recovery", *COSTS),
@@ -67,6 +70,17 @@ def run_rows(records: Iterable[Record]) -> list[Record]:
             | {"unrecovered": None if record["model"] in BASELINES else taken.count(None)}
         )
     return found
+
+
+def own_rows(results: Results) -> list[Record]:
+    """Rows of the runs on streams in their own order: a shuffled copy is no other stream.
+
+    Parameters
+    ----------
+    results
+        Of a comparison.
+    """
+    return [row for row in results.rows("runs") if not results.streams[row["stream"]]["shuffled"]]
 
 
 def recovery_rows(records: Iterable[Record]) -> list[Record]:
@@ -144,7 +158,7 @@ def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[R
 
     Examples
     --------
-    >>> from drift.experiments.comparison.rows import grouped
+    >>> from drift.experiments.comparison.tables import grouped
     >>> grouped([{"model": "LBP", "error": 0.2}, {"model": "LBP", "error": 0.3}], "model")
     {('LBP',): [{'model': 'LBP', 'error': 0.2}, {'model': 'LBP', 'error': 0.3}]}
     """

@@ -3,60 +3,48 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drift._checks import counted
-from drift.errors import MissingExtraError
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
-from drift.experiments.comparison.results import frame
-from drift.experiments.comparison.rows import (
-    BASELINES,
-    RUNS,
-    costs,
-    grouped,
-    mean,
-    mean_row,
-    run_rows,
-)
-from drift.experiments.comparison.statistics import holm, pairs_of
+from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
+from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-    from rich.console import RenderableType
+    from drift.experiments.jobs import Record
+    from drift.experiments.results import Results
 
-    from drift.experiments.folder import Record, RunFolder
-
-__all__ = ["OWN", "SETTLED", "ArenaResults"]
+__all__ = ["COLUMNS", "LOSSES", "OWN", "PAIRS", "SETTLED", "Standings", "select"]
 
 #: The model that the others are held against.
 OWN = "Tracker"
 #: Rows before which the longest of the delays lets no label come.
 SETTLED = 1_000
-_COLUMNS = (
+COLUMNS = (
     *("stream", "model", "delay", "runs", "status", "rows", "unpredicted"),
     *("error", "kappa", "log_loss", "microseconds", "memory"),
 )
 
 
-@dataclass(frozen=True, repr=False)
-class ArenaResults:
-    """Records of the arena and what they show.
+#: Columns of `Standings.pairs` and `Standings.losses`.
+PAIRS = (*TESTS, "error", "theirs", "no_change")
+LOSSES = ("stream", "error", "rival", "theirs", "gap")
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """What the records of the arena come to.
 
     Parameters
     ----------
     records
-        One a run, as they are in the folder.
-    seconds
-        Wall time of the call that made this.
+        One a run.
 
     Attributes
     ----------
@@ -68,43 +56,11 @@ class ArenaResults:
     """
 
     records: list[Record]
-    seconds: float
 
     @classmethod
-    def of(
-        cls, folder: RunFolder, streams: Iterable[str] = STREAMS, models: Iterable[str] = MODELS
-    ) -> ArenaResults:
-        """Take what a folder has, in the arena's order; of equal runs of other code the last.
-
-        Parameters
-        ----------
-        folder
-            Which `drift.experiments.arena.arena` has run in, to its end or not.
-        streams, models
-            Names to take alone.
-        """
-        streams, models = list(streams), [*models, *BASELINES]
-        found: dict[tuple[int, ...], Record] = {}
-        for record in folder.read().values():
-            family, _, setting = record["model"].partition(" @ ")
-            if record["stream"] in streams and family in models:
-                delay, *rest = (
-                    -1 if number in {None, ""} else int(number)
-                    for number in (record["delay"], setting, record["seed"])
-                )
-                place = streams.index(record["stream"]), delay, models.index(family), *rest
-                found[place] = record
-        return cls([found[place] for place in sorted(found)], 0.0)
-
-    def __repr__(self) -> str:
-        return f"<ArenaResults: {counted(len(self.records), 'run')}>"
-
-    def __rich__(self) -> RenderableType:
-        from rich.markdown import Markdown  # noqa: PLC0415 - rich is for terminals
-
-        from drift.experiments.arena.page import losses  # noqa: PLC0415 - it imports this module
-
-        return Markdown(losses(self))
+    def of(cls, results: Results) -> Standings:
+        """Take the records of results."""
+        return cls(results.records)
 
     @cached_property
     def rows(self) -> list[Record]:
@@ -219,7 +175,7 @@ class ArenaResults:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
         The models are those that ended well on half of the streams or more, and the streams those
-        on which all of them did; see `drift.experiments.comparison.rows.costs`.
+        on which all of them did; see `drift.experiments.comparison.tables.costs`.
 
         Parameters
         ----------
@@ -238,58 +194,35 @@ class ArenaResults:
         rows = [row for row in self.rows if row["model"] in ended and row["delay"] is None]
         return sorted(common), costs(rows, common)
 
-    @property
-    def runs(self) -> DataFrame:
-        """One row a run, with the columns of `ComparisonResults.runs`.
 
-        Raises
-        ------
-        MissingExtraError
-            pandas is not installed.
-        """
-        groups = grouped(self.records, "delay")
-        return frame([row for group in groups.values() for row in run_rows(group)], RUNS)
+def select(
+    records: Iterable[Record], streams: Iterable[str] = STREAMS, models: Iterable[str] = MODELS
+) -> list[Record]:
+    """Return the records of these streams and models, in their order; of equal runs the last.
 
-    @property
-    def figures(self) -> dict[str, Figure]:
-        """Error against time, of real streams and of generated ones, by the name of its file.
-
-        Raises
-        ------
-        MissingExtraError
-            matplotlib is not installed.
-        """
-        from drift.experiments.cost_figure import (  # noqa: PLC0415 - optional
-            error_against_cost,
-            panel_of,
-        )
-
-        panels = []
-        for kind in ("real", "generated"):
-            streams, rows = self.costs(real=kind == "real")
-            title = f"mean of {len(streams)} {kind} streams"
-            panels += [panel_of(rows, "microseconds", self.records, title)] if rows else []
-        return {"arena-cost": error_against_cost("Error against time", panels, every=True)}
-
-    def save(self, folder: RunFolder) -> None:
-        """Write the tables, the ones without times and memory apart, the figure and the page."""
-        from drift.experiments.arena.page import page  # noqa: PLC0415 - it imports this module
-
-        timeless = [name for name in _COLUMNS if name not in {"microseconds", "memory"}]
-        folder.write_table("errors.csv", [{n: row[n] for n in timeless} for row in self.rows])
-        folder.write_table("table.csv", self.rows)
-        for real, name in ((True, "real"), (False, "generated")):
-            folder.write_table(f"pairs_{name}.csv", self.pairs(real=real))
-        folder.write_table("losses.csv", self.losses())
-        with suppress(MissingExtraError):  # no pandas, no Parquet
-            folder.write_frame("runs", self.runs)
-        (folder.path / "img").mkdir(exist_ok=True)  # where the page looks for them
-        folder.write_figures(lambda: {f"img/{name}": one for name, one in self.figures.items()})
-        folder.write_text("arena.md", page(self))
+    Parameters
+    ----------
+    records
+        All that a folder has.
+    streams, models
+        Names.
+    """
+    streams, models = list(streams), [*models, *BASELINES]
+    found: dict[tuple[int, ...], Record] = {}
+    for record in records:
+        family, _, setting = record["model"].partition(" @ ")
+        if record["stream"] in streams and family in models:
+            delay, *rest = (
+                -1 if number in {None, ""} else int(number)
+                for number in (record["delay"], setting, record["seed"])
+            )
+            place = streams.index(record["stream"]), delay, models.index(family), *rest
+            found[place] = {"contender": record["model"], **record}
+    return [found[place] for place in sorted(found)]
 
 
 def _mean(group: list[Record]) -> Record:
-    found = mean_row(group, _COLUMNS[:3], _COLUMNS[5:])
+    found = mean_row(group, COLUMNS[:3], COLUMNS[5:])
     for name in ("rows", "unpredicted"):
         found[name] = round(found[name])
     return found

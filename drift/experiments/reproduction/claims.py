@@ -1,7 +1,7 @@
 """What the tracking paper says of its figures, each statement decided by the records of a run.
 
 "Above", "below" and "no worse" mean: by more, or not by more, than the noise of the difference over
-the streams (`drift.experiments.tracking.report.difference`).
+the streams (`drift.experiments.reproduction.curves.difference`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from drift.experiments.tracking.report import best, difference, error
+from drift.experiments.reproduction.curves import best, difference, error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from drift.experiments.folder import Record
-    from drift.experiments.tracking.report import Curves, Difference
+    from drift.experiments.jobs import Record
+    from drift.experiments.reproduction.curves import Curves, Difference
 
 __all__ = ["Claim", "claims"]
 
@@ -67,8 +67,8 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
     Parameters
     ----------
     groups
-        As from `drift.experiments.tracking.report.curves`; one of a single stream decides nothing,
-        and nothing is claimed of the Tracker.
+        As from `drift.experiments.reproduction.curves.curves`; one of a single stream decides
+        nothing, and nothing is claimed of the Tracker.
     chunks
         Records of the models without budget, Perceptron and SOP, started afresh on each chunk.
 

@@ -1,62 +1,39 @@
-"""From records to figures that decide: grouping, means, noise, and the tables people read."""
+"""From records to figures that decide: curves, means, and the noise of their differences."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import stdtrit
 
-from drift.experiments.comparison.rows import grouped
+from drift.experiments.comparison.tables import grouped
 from drift.streams import RCV1_TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from drift.experiments.folder import Record
+    from drift.experiments.jobs import Record
+    from drift.experiments.results import Results
 
 __all__ = [
-    "CHUNK_COLUMNS",
-    "PAPER_SUPPORTS",
     "Curves",
     "Difference",
     "best",
-    "chunk_table",
     "curves",
+    "curves_of",
     "difference",
     "error",
     "label",
     "mean_and_deviation",
     "of_the_paper",
-    "summary_rows",
-    "table_rows",
+    "percent",
+    "records_of",
 ]
 
 #: Records by number of shifts, by model, and by the value of the model's one parameter, ascending;
 #: None where it has none.
 Curves: TypeAlias = "dict[int, dict[str, dict[float | None, list[Record]]]]"
-
-#: What `chunk_table` says of each model and size.
-CHUNK_COLUMNS = (
-    *("model", "chunk_size", "shifts", "chunks"),
-    *("supports", "supports_std", "paper", "paper_std"),
-)
-
-#: Table I of the tracking paper: by model and chunk size, mean and deviation of the supports.
-PAPER_SUPPORTS = {
-    "Perceptron": {
-        20_000: (1368.0, 152.29),
-        10_000: (772.0, 84.60),
-        5_000: (445.0, 50.70),
-        2_500: (260.0, 32.98),
-    },
-    "SOP": {
-        20_000: (1358.0, 134.68),
-        10_000: (751.0, 75.58),
-        5_000: (419.0, 43.17),
-        2_500: (241.0, 26.76),
-    },
-}
 
 
 def curves(records: Iterable[Record]) -> Curves:
@@ -74,7 +51,7 @@ def curves(records: Iterable[Record]) -> Curves:
 
     Examples
     --------
-    >>> from drift.experiments.tracking.report import curves
+    >>> from drift.experiments.reproduction.curves import curves
     >>> curves([{"shifts": 0, "model": "LBP", "parameters": {"budget": 50}, "mistakes": 9}])
     {0: {'LBP': {50: [{'shifts': 0, 'model': 'LBP', 'parameters': {'budget': 50}, 'mistakes': 9}]}}}
     """
@@ -86,16 +63,39 @@ def curves(records: Iterable[Record]) -> Curves:
     return dict(sorted(groups.items()))
 
 
+def curves_of(results: Results) -> Curves:
+    """Curves of the runs on whole streams.
+
+    Parameters
+    ----------
+    results
+        Of `track`.
+    """
+    return curves(one for one in results.records if len(one["targets"]) > one["shifts"])
+
+
+def records_of(results: Results) -> dict[str, list[Record]]:
+    """Records by contender, in the order of these.
+
+    Parameters
+    ----------
+    results
+        Of the experiment of a paper.
+    """
+    found = grouped(results.records, "contender")
+    return {name: found[name,] for name in results.settings["contenders"]}
+
+
 def error(records: Iterable[Record]) -> tuple[float, float]:
     """Error in percent and its standard deviation, over streams and seeds.
 
     Examples
     --------
-    >>> from drift.experiments.tracking.report import error
+    >>> from drift.experiments.reproduction.curves import error
     >>> error([{"mistakes": 1, "n_samples": 50}, {"mistakes": 3, "n_samples": 50}])
     (4.0, 2.83)
     """
-    return mean_and_deviation([_percent(record) for record in records])
+    return mean_and_deviation([percent(record) for record in records])
 
 
 def best(curve: Mapping[float | None, Sequence[Record]]) -> float | None:
@@ -103,7 +103,7 @@ def best(curve: Mapping[float | None, Sequence[Record]]) -> float | None:
 
     Examples
     --------
-    >>> from drift.experiments.tracking.report import best
+    >>> from drift.experiments.reproduction.curves import best
     >>> best({50: [{"mistakes": 3, "n_samples": 9}], 99: [{"mistakes": 2, "n_samples": 9}]})
     99
     """
@@ -149,7 +149,7 @@ def difference(first: Iterable[Record], second: Iterable[Record]) -> Difference:
 
     Examples
     --------
-    >>> from drift.experiments.tracking.report import difference
+    >>> from drift.experiments.reproduction.curves import difference
     >>> a = [{"index": i, "mistakes": m, "n_samples": 100} for i, m in enumerate([5, 9])]
     >>> b = [{"index": i, "mistakes": m, "n_samples": 100} for i, m in enumerate([2, 8])]
     >>> print(difference(a, b))
@@ -167,7 +167,7 @@ def of_the_paper(records: Iterable[Record]) -> bool:
 
     Examples
     --------
-    >>> from drift.experiments.tracking.report import of_the_paper
+    >>> from drift.experiments.reproduction.curves import of_the_paper
     >>> of_the_paper([{"stream": "rcv1", "targets": ["GCAT", "C15"]}])
     True
     >>> of_the_paper([{"stream": "newswire", "targets": ["markets"]}])
@@ -184,92 +184,15 @@ def label(record: Record) -> str:
 
     Examples
     --------
-    >>> from drift.experiments.tracking.report import label
+    >>> from drift.experiments.reproduction.curves import label
     >>> label({"parameters": {"decay": 0.5}})
     'decay 0.5'
     """
     return ", ".join(f"{name} {value}" for name, value in record["parameters"].items())
 
 
-def table_rows(groups: Curves) -> list[dict[str, Any]]:
-    """One row a setting: what ``table.csv`` holds.
-
-    Parameters
-    ----------
-    groups
-        As from `curves`.
-
-    Returns
-    -------
-    list of dict
-        ``shifts``, ``model``, ``parameters``; ``error`` in percent and ``error_std`` over streams
-        and seeds; ``supports`` at the end and ``supports_std``; ``microseconds`` an example;
-        ``runs``.
-    """
-    return [
-        _row(records)
-        for models in groups.values()
-        for c in models.values()
-        for records in c.values()
-    ]
-
-
-def summary_rows(groups: Curves) -> list[dict[str, Any]]:
-    """Rows of `table_rows` for each model's best setting in each group.
-
-    Parameters
-    ----------
-    groups
-        As from `curves`.
-    """
-    return [_row(c[best(c)]) for models in groups.values() for c in models.values()]
-
-
-def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
-    """Supports that a model needs for a chunk, by the chunk's size: the paper's Table I.
-
-    Parameters
-    ----------
-    chunks
-        Records of models without budget, started afresh on each chunk.
-
-    Returns
-    -------
-    list of dict
-        ``model``, ``chunk_size``, ``shifts``, ``chunks``, mean ``supports`` and their deviation
-        ``supports_std``; ``paper`` and ``paper_std`` where the chunks are the paper's and as long,
-        else None.
-    """
-    rows = []
-    for (model, shifts), group in sorted(grouped(chunks, "model", "shifts").items()):
-        supports, deviation = mean_and_deviation([record["supports"] for record in group])
-        size = group[0]["n_samples"]
-        printed = PAPER_SUPPORTS.get(model, {}) if of_the_paper(group) else {}
-        paper, paper_std = printed.get(size, (None, None))
-        found = round(supports, 1), round(deviation, 2)
-        row = model, size, shifts, len(group), *found, paper, paper_std
-        rows.append(dict(zip(CHUNK_COLUMNS, row, strict=True)))
-    return rows
-
-
-def _row(records: Sequence[Record]) -> dict[str, Any]:
-    mean, deviation = error(records)
-    supports, supports_std = mean_and_deviation([record["supports"] for record in records])
-    seconds = [record["seconds"] / record["n_samples"] for record in records]
-    return {
-        "shifts": records[0]["shifts"],
-        "model": records[0]["model"],
-        "parameters": label(records[0]),
-        "error": round(mean, 3),
-        "error_std": round(deviation, 3),
-        "supports": round(supports, 1),
-        "supports_std": round(supports_std, 1),
-        "microseconds": round(1e6 * float(np.mean(seconds)), 2),
-        "runs": len(records),
-    }
-
-
-def _percent(record: Record) -> float:
+def percent(record: Record) -> float:
+    """Error of a run in percent."""
     return 100.0 * float(record["mistakes"]) / float(record["n_samples"])
 
 
@@ -278,7 +201,7 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from drift.experiments.tracking.report import mean_and_deviation
+    >>> from drift.experiments.reproduction.curves import mean_and_deviation
     >>> mean_and_deviation([1.0, 3.0])
     (2.0, 1.4142)
     """
@@ -287,4 +210,4 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
 def _by_stream(records: Iterable[Record]) -> dict[int, float]:
     streams = grouped(records, "index")
-    return {index: float(np.mean(list(map(_percent, own)))) for (index,), own in streams.items()}
+    return {index: float(np.mean(list(map(percent, own)))) for (index,), own in streams.items()}

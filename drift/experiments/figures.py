@@ -1,4 +1,4 @@
-"""Error against what it costs: the figure that comparisons, the arena and papers share."""
+"""Figures of errors: over time, against cost, and mean ranks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift.experiments.comparison.measures import COSTS
-from drift.experiments.comparison.rows import grouped
-from drift.experiments.plots import COLOURS, GREY, finish, log_axis, log_errors, panels_of
+from drift.experiments.arena.standings import Standings
+from drift.experiments.comparison.measures import COSTS, MEASURES
+from drift.experiments.comparison.statistics import ranks_of
+from drift.experiments.comparison.tables import costs, grouped, own_rows
+from drift.experiments.plots import (
+    COLOURS,
+    GREY,
+    error_in_windows,
+    finish,
+    log_axis,
+    log_errors,
+    panels_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from drift.experiments.folder import Record
+    from drift.experiments.jobs import Record
     from drift.experiments.plots import Point
+    from drift.experiments.results import Results
 
-__all__ = ["Panel", "error_against_cost", "panel_of"]
+__all__ = ["Panel", "arena_cost", "cost", "error_against_cost", "ranks", "windows"]
 
 #: Curves that have a colour: more hide each other.
 _BEST = 6
@@ -29,6 +40,8 @@ _BEST = 6
 _FAR = 3.0
 #: Percent that are drawn, at least: a logarithmic axis has no zero.
 _LEAST = 0.1
+#: Models whose error over time is drawn: more hide each other.
+_DRAWN = 7
 
 
 class Panel(NamedTuple):
@@ -43,21 +56,12 @@ class Panel(NamedTuple):
     title: str = ""
 
 
-def panel_of(
+def _panel_of(
     rows: Iterable[Record], cost: str, records: Iterable[Record], title: str = ""
 ) -> Panel:
-    """Return a panel with a point for each model.
+    """Return a panel with a point for each of the rows of `costs`.
 
-    Parameters
-    ----------
-    rows
-        Of `drift.experiments.comparison.rows.costs`.
-    cost
-        ``microseconds`` or ``memory``.
-    records
-        Runs, of which those of drift's models have a fingerprint of its code.
-    title
-        Of the panel.
+    Records of drift's models have a fingerprint of its code.
     """
     ours = {record["model"] for record in records if record.get("code")}
     spots = [
@@ -153,3 +157,92 @@ def _front(spots: Sequence[Record]) -> list[Record]:
         if not front or spot["error"] < front[-1]["error"]:
             front.append(spot)
     return front
+
+
+def windows(results: Results) -> Figure:
+    """Error in each window of the best models and of no change; known drifts are vertical lines.
+
+    Parameters
+    ----------
+    results
+        On one stream. Means over seeds and folds are drawn.
+    """
+    best = results.rows("table")
+    drawn = [*best[:_DRAWN], *(row for row in best[_DRAWN:] if row["model"] == "no change")]
+    lines = []
+    for row, colour in zip(drawn, COLOURS, strict=False):
+        name, error = row["model"], MEASURES["error"].text(row["error"])
+        records = [
+            {"window_errors": [window["error"] for window in record["windows"]]}
+            for record in results.records
+            if record["model"] == name
+        ]
+        lines.append((name, f"{name}, {error} %", records, {"linewidth": 1.4, "color": colour}))
+    (stream, known), *_ = results.streams.items()
+    places = [drift["row"] for drift in known["drifts"]]
+    title = f"{stream}: error over time"
+    return error_in_windows(title, known["rows"], lines, places, ["drift"])
+
+
+def cost(results: Results) -> Figure:
+    """Error against time and against memory: a point a model, means over streams.
+
+    Parameters
+    ----------
+    results
+        Models that ended on every stream, in its own order, are drawn.
+    """
+    streams = [name for name, stream in results.streams.items() if not stream["shuffled"]]
+    rows = costs(results.rows("table"), streams)
+    panels = [_panel_of(rows, one, results.records) for one in COSTS]
+    name = streams[0] if len(streams) == 1 else "mean"
+    return error_against_cost(f"{name}: error against cost", panels, every=True)
+
+
+def ranks(results: Results) -> Figure:
+    """Mean ranks of the models over streams, or folds, on a line: an illustration, no test.
+
+    Parameters
+    ----------
+    results
+        Models that ended everywhere are drawn. A bar joins those whose ranks differ by less than
+        the critical difference of Nemenyi's test at 5 %.
+
+    References
+    ----------
+    .. [1] J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7
+       (2006), section 3.2.2.
+    """
+    means, critical = ranks_of(own_rows(results))
+    order = sorted(means, key=means.__getitem__)
+    figure, [panel] = panels_of(8.2, 1.2 + 0.28 * len(order))
+    for height, name in enumerate(order):
+        panel.plot([means[name]], [height], "o", color=COLOURS[1], markersize=5)
+        panel.annotate(f"  {name}", (means[name], height), va="center", fontsize=9)
+        last = max(i for i, other in enumerate(order) if means[other] - means[name] <= critical)
+        if last > height:
+            ends = [means[name], means[order[last]]]
+            panel.plot(ends, [height + 0.35] * 2, color=COLOURS[2], linewidth=2, alpha=0.6)
+    panel.set_xlim(0.5, len(order) + 1.5)
+    panel.set_ylim(len(order) - 0.3, -0.7)
+    panel.set_yticks([])
+    panel.set_xlabel("mean rank of the error")
+    title = f"Mean ranks; bars join what differs by less than {critical:.2f}"
+    finish(figure, title, [panel])
+    return figure
+
+
+def arena_cost(results: Results) -> Figure:
+    """Error against time, of real streams and of generated ones.
+
+    Parameters
+    ----------
+    results
+        Of the arena.
+    """
+    standings, panels = results.once(Standings.of), []
+    for kind in ("real", "generated"):
+        streams, rows = standings.costs(real=kind == "real")
+        title = f"mean of {len(streams)} {kind} streams"
+        panels += [_panel_of(rows, "microseconds", results.records, title)] if rows else []
+    return error_against_cost("Error against time", panels, every=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from drift._checks import check_integer, in_order
 from drift.errors import ParameterError
-from drift.experiments.folder import held
-from drift.experiments.runner import run_all
-from drift.experiments.setting import Setting
-from drift.experiments.tracking.results import TrackingResults
-from drift.experiments.tracking.runs import tracking_run
+from drift.experiments.reproduction.problem import Part
+from drift.experiments.reproduction.runs import run_of
+from drift.experiments.reproduction.setting import Setting
+from drift.experiments.reproduction.tables import BASELINES, TRACKING
+from drift.experiments.runner import conduct
 from drift.kernels import DEFAULT_KERNEL
 from drift.streams import load, tracking_groups
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from drift.experiments.jobs import Run
+    from drift.experiments.results import Results
     from drift.kernels import Kernel
     from drift.streams import Documents, ShiftingStream
 
@@ -49,8 +50,6 @@ _BUDGETS = (50, 100, 200, 260, 350, 445, 600, 772, 1000, 1368, 1500, 2000)
 _DECAYS = (0.1, 0.5, 1.0, 2.0, 4.0)
 #: Seeds of the models that draw at random. The paper found that they make no difference.
 _SEEDS = {"RBP": 5, "RBSOP": 1}
-#: Models without budget, each the baseline of its budget versions: the columns of Table I.
-_BASELINES = ("Perceptron", "SOP")
 _SHIFTS = (0, 1, 3, 7)
 #: Budgets and seeds for 8,000 stories of the stream that the command line starts with, which is to
 #: be done within a minute: what one chunk needs in each group, half of the stream, and all of it.
@@ -95,7 +94,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     address: str | None = None,
     output: str | PathLike[str] | None = None,
     progress: bool = False,
-) -> TrackingResults:
+) -> Results:
     """Run the tracking paper's experiment: every model on every stream of every group.
 
     Parameters
@@ -133,13 +132,13 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         Where they run, as for `run_all`: ``loky``, ``dask`` or ``ray``.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
-        kept; `TrackingResults.save` still can.
+        kept; `Results.save` still can.
     progress
         Show a bar with the time left, on stderr.
 
     Returns
     -------
-    TrackingResults
+    Results
         Records, tables, claims and figures.
 
     Raises
@@ -158,10 +157,9 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     --------
     >>> from drift.experiments import track
     >>> results = track("newswire", rows=240, shifts=[3], models=["LBP"], budgets=[20, 40], jobs=1)
-    >>> [(row["parameters"], row["supports"], row["runs"]) for row in results.table()]
+    >>> [(row["parameters"], row["supports"], row["runs"]) for row in results.rows("table")]
     [('budget 20', 20.0, 3), ('budget 40', 40.0, 3)]
     """
-    started = time.perf_counter()
     name = stream if isinstance(stream, str) else stream.name
     chosen = list(TRACKING_MODELS) if models is None else in_order("model", models, _GRIDS)
     documents, own_targets = _documents(stream, data, rows, seed)
@@ -172,41 +170,35 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         "decay": [float(decay) for decay in _ascending("decays", decays, _DECAYS)],
     }
     n_seeds = {model: _n_seeds(model, name, seeds) for model in chosen}
-    streams = [numbered for group in groups.values() for numbered in _distinct(group)]
-    whole = [
-        run for model in chosen for run in _grid(model, streams, values, n_seeds[model], kernel)
+    parts = [Part(stream, i) for group in groups.values() for i, stream in _distinct(group)]
+    runs = [
+        (model, run)
+        for model in chosen
+        for run in _grid(model, parts, values, n_seeds[model], kernel)
     ]
-    # The paper's Table I: a fresh model on each chunk of every stream.
-    chunks = [
-        tracking_run(Setting(model, kernel=kernel), shifting, index, chunk=chunk)
-        for model in _BASELINES
+    # The paper's Table I: a fresh model on each chunk. Where the target stays, that is the stream.
+    runs += [
+        (model, run_of(Setting(model, kernel=kernel), replace(part, chunk=chunk)))
+        for model in BASELINES
         if model in chosen
-        for index, shifting in streams
-        for chunk in range(len(shifting.targets))
+        for part in parts
+        if len(part.shifting.targets) > 1
+        for chunk in range(len(part.shifting.targets))
     ]
-    with held(output) as folder:
-        records = run_all(
-            [*whole, *chunks],
-            folder=folder,
-            jobs=jobs,
-            backend=backend,
-            address=address,
-            progress=progress,
-        )
-        results = TrackingResults(
-            records=records[: len(whole)],
-            chunks=records[len(whole) :],
-            stream=name,
-            sha256=documents.sha256,
-            settings={key: list(value) for key, value in values.items()}
-            | {"shifts": list(counts), "models": chosen, "rows": len(documents)}
-            | {"seeds": {model: n for model, n in n_seeds.items() if model in _SEEDS}}
-            | {"stream_seed": seed, "kernel": repr(kernel or DEFAULT_KERNEL)},
-            seconds=time.perf_counter() - started,
-        )
-        if folder is not None:
-            results.save(folder)
-    return results
+    return conduct(
+        TRACKING,
+        lambda _: [runs],
+        {name: {"sha256": documents.sha256, "rows": len(documents)}},
+        {key: list(value) for key, value in values.items()}
+        | {"shifts": list(counts), "models": chosen, "rows": len(documents)}
+        | {"seeds": {model: n for model, n in n_seeds.items() if model in _SEEDS}}
+        | {"stream_seed": seed, "kernel": repr(kernel or DEFAULT_KERNEL)},
+        output,
+        jobs=jobs,
+        backend=backend,
+        address=address,
+        progress=progress,
+    )
 
 
 def _documents(
@@ -252,7 +244,7 @@ def _n_seeds(model: str, stream: str, seeds: int | None) -> int:
 
 def _grid(
     model: str,
-    streams: Sequence[tuple[int, ShiftingStream]],
+    parts: Sequence[Part],
     values: Mapping[str, Sequence[Any]],
     n_seeds: int,
     kernel: Kernel | None,
@@ -262,8 +254,8 @@ def _grid(
     points = [{}] if parameter is None else [{parameter: value} for value in values[parameter]]
     seeds: Sequence[int | None] = range(n_seeds) if model in _SEEDS else [None]
     return [
-        tracking_run(Setting(model, point, kernel=kernel), stream, index, seed)
-        for index, stream in streams
+        run_of(Setting(model, point, kernel=kernel), part, None, seed)
+        for part in parts
         for point in points
         for seed in seeds
     ]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from drift.errors import ParameterError
 from drift.experiments.comparison.protocol import order_of
+from drift.experiments.runner import WINDOWS
 from drift.streams.stream import Stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from drift.experiments.folder import Record
-    from drift.streams import Documents
+    from drift.experiments.jobs import Record
+    from drift.streams import Documents, ShiftingStream
 
-__all__ = ["Problem"]
+__all__ = ["Part", "Problem"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,8 @@ class Problem:
     target: str | None = None
     test: Documents | None = None
     factor: float = 1.0
+    #: Windows of equal length that errors and supports are recorded in.
+    windows: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         if self.test is not None and self.test.n_features != self.documents.n_features:
@@ -88,6 +91,11 @@ class Problem:
     def rows(self) -> csr_array:
         """Examples as they are learnt, shape (n, d)."""
         return self._scaled(self.documents.rows)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First row that is learnt, and that after the last."""
+        return 0, len(self.documents)
 
     @cached_property
     def stream(self) -> Stream:
@@ -121,4 +129,66 @@ class Problem:
             "target": self.target,
             "factor": self.factor,
             "test": None if test is None else [test.name, test.sha256, len(test)],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A stream whose target shifts, or one chunk of it, to be learnt in its own order.
+
+    Parameters
+    ----------
+    shifting
+        The stream.
+    index
+        Its number among those with as many shifts.
+    chunk
+        Number of the one chunk to learn; None: the whole stream.
+
+    Examples
+    --------
+    >>> from drift.experiments.reproduction import Part
+    >>> from drift.streams import ShiftingStream, segments
+    >>> Part(ShiftingStream(segments(), ["sky", "grass"]), 0, chunk=1).span
+    (1155, 2310)
+    """
+
+    shifting: ShiftingStream
+    index: int
+    chunk: int | None = None
+    windows: ClassVar[int] = WINDOWS
+    test_part: ClassVar[None] = None
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """Labels of the whole stream: workers cut their part, so that all are sent the same."""
+        return self.shifting.y
+
+    @property
+    def rows(self) -> csr_array:
+        """Examples of the whole stream."""
+        return self.shifting.documents.rows
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First row that is learnt, and that after the last."""
+        size = self.shifting.chunk_size
+        if self.chunk is None:
+            return 0, len(self.y)
+        return self.chunk * size, (self.chunk + 1) * size
+
+    @property
+    def identity(self) -> Record:
+        """Everything that results depend on."""
+        targets, (start, stop) = self.shifting.targets, self.span
+        return {
+            "stream": self.shifting.documents.name,
+            "sha256": self.shifting.documents.sha256,
+            "shifts": len(targets) - 1,
+            "index": self.index,
+            "targets": list(
+                targets if self.chunk is None else targets[self.chunk : self.chunk + 1]
+            ),
+            "start": start,
+            "stop": stop,
         }

@@ -1,4 +1,4 @@
-"""One model on one data set in a random order: some epochs, and tests on rows kept apart."""
+"""One model on one problem: in what order, how often, and how it is tested."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 import drift
 from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
+from drift.experiments.reproduction.setting import SVM
 from drift.experiments.river_models import RIVALS
 from drift.experiments.runner import learn, updates
-from drift.experiments.setting import SVM
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import OneVsRest
 
@@ -24,23 +24,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from drift.experiments.folder import Record
-    from drift.experiments.papers.baselines import BatchSVM
-    from drift.experiments.papers.problem import Problem
-    from drift.experiments.setting import Setting
+    from drift.experiments.jobs import Record
+    from drift.experiments.reproduction.baselines import BatchSVM
+    from drift.experiments.reproduction.problem import Part, Problem
+    from drift.experiments.reproduction.setting import Setting
 
-__all__ = ["learn_one_by_one", "paper_run"]
-
-#: Windows of equal length that errors and supports are recorded in.
-_WINDOWS = 50
+__all__ = ["learn_one_by_one", "run_of"]
 
 
-def paper_run(
+def run_of(  # noqa: PLR0913 - what differs from run to run
     one: Setting,
-    problem: Problem,
-    permutation: int | None,
+    problem: Problem | Part,
+    permutation: int | None = None,
     seed: int | None = None,
+    *,
     epochs: int = 1,
+    as_stream: bool = False,
 ) -> Run:
     """Return the run of one contender on one problem, in one order.
 
@@ -51,70 +50,73 @@ def paper_run(
     problem
         What it learns.
     permutation
-        Seed of the order of the examples, the same in every epoch; None: their own order, one by
-        one, as dicts, with the memory measured, as River's models and ADWIN need it.
+        Seed of the order of the examples, the same in every epoch; None: their own order.
     seed
         Of a model that draws at random; None for the others.
     epochs
         Number of passes over the examples.
+    as_stream
+        Learn one by one, as dicts, and measure the memory, as River's models and ADWIN need it.
 
     Examples
     --------
     >>> from drift.experiments import Problem, run_all
-    >>> from drift.experiments.papers import Setting, paper_run
+    >>> from drift.experiments.reproduction import Setting, run_of
     >>> from drift.streams import gaussians
     >>> problem = Problem(gaussians(200), "+1", test=gaussians(100, seed=1))
-    >>> (record,) = run_all([paper_run(Setting("Perceptron"), problem, 0, epochs=2)], jobs=1)
+    >>> (record,) = run_all([run_of(Setting("Perceptron"), problem, 0, epochs=2)], jobs=1)
     >>> [state["mistakes"] for state in record["by_epoch"]], record["test_error"]
     ([36, 64], 13.0)
     """
     of_river = one.model in RIVALS
+    own_kernel = of_river or one.model == "Tracker"
     identity = {
         "model": one.model,
         "parameters": dict(one.parameters),
         "one_vs_rest": one.one_vs_rest,
         "seed": seed,
-        "kernel": None if of_river else repr(one.kernel or DEFAULT_KERNEL),
+        "kernel": None if own_kernel else repr(one.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
         "code": code_fingerprint(),
         **problem.identity,
         "epochs": epochs,
         "permutation": permutation,
+        "as_stream": as_stream,
     }
-    if one.adwin or of_river:
+    if as_stream:
         identity |= {"river": version("river"), "adwin": one.adwin}
-    learnt, arguments = _task(one.model, problem, permutation, epochs)
-    return Run(
-        identity, partial(one.make, seed), learnt, arguments, epochs * len(problem.documents)
-    )
+    start, stop = problem.span
+    learnt, arguments = _task(one.model, problem, permutation, epochs, as_stream=as_stream)
+    return Run(identity, partial(one.make, seed), learnt, arguments, epochs * (stop - start))
 
 
 def _task(
-    model: str, problem: Problem, permutation: int | None, epochs: int
+    model: str, problem: Any, permutation: int | None, epochs: int, *, as_stream: bool
 ) -> tuple[Callable[..., Record], tuple[Any, ...]]:
     """Return what a worker calls with the model, and the arguments that come after it."""
-    if permutation is None:
-        return learn_one_by_one, (problem.stream.packed, problem.order, _WINDOWS)
+    if as_stream:
+        return learn_one_by_one, (problem.stream.packed, problem.order, problem.windows)
     data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
     test = problem.test_part
     if test is not None:
         data += (test[1], *Rows.of(test[0]))
     if model == SVM:
         return _fit, data
-    return _learn_epochs, (permutation, epochs, *data)
+    return _learn_epochs, (problem.windows, problem.span, permutation, epochs, *data)
 
 
-_Part = tuple["NDArray[Any]", "csr_array"]
+_Labelled = tuple["NDArray[Any]", "csr_array"]
 
 
-def _parts(data: Sequence[Any]) -> tuple[_Part, _Part | None]:
-    """Labels and rows to learn and to test on, of what a run sends."""
+def _parts(
+    data: Sequence[Any], span: tuple[int | None, int | None] = (None, None)
+) -> tuple[_Labelled, _Labelled | None]:
+    """Labels and rows to learn, those of a span, and to test on, of what a run sends."""
     each = 1 + len(Rows._fields)
-    learnt, *tested = (
-        (data[i], Rows(*data[i + 1 : i + each]).part()) for i in range(0, len(data), each)
-    )
-    return learnt, tested[0] if tested else None
+    (y, *rows), test = data[:each], data[each:]
+    learnt = y[slice(*span)], Rows(*rows).part(*span)
+    return learnt, (test[0], Rows(*test[1:]).part()) if test else None
 
 
 @float64_columns()
@@ -150,12 +152,22 @@ def learn_one_by_one(
 
 
 @float64_columns()
-def _learn_epochs(model: Any, permutation: int, epochs: int, *data: Any) -> Record:
+def _learn_epochs(
+    model: Any,
+    windows: int,
+    span: tuple[int, int],
+    permutation: int | None,
+    epochs: int,
+    *data: Any,
+) -> Record:
     """Learn, test after every epoch, and say how errors and supports grew in the first."""
-    (y, X), test = _parts(data)
-    order = np.random.default_rng(permutation).permutation(len(y))
-    X, y = X[order], y[order]
-    record = learn(model, X, y, _WINDOWS)
+    (y, X), test = _parts(data, span)
+    if permutation is not None:
+        order = np.random.default_rng(permutation).permutation(len(y))
+        X, y = X[order], y[order]
+    record = learn(model, X, y, windows)
+    if epochs == 1 and test is None:
+        return record
     seconds = record["seconds"]
     states = [_state(model, seconds) | _tested(model.predict_many, test)]
     for _ in range(1, epochs):
@@ -178,7 +190,7 @@ def _state(model: Any, seconds: float) -> Record:
     }
 
 
-def _tested(predict: Callable[[Any], Any], test: _Part | None) -> Record:
+def _tested(predict: Callable[[Any], Any], test: _Labelled | None) -> Record:
     """Error on the test part in percent, and the time that it took; nothing without such a part."""
     if test is None:
         return {}

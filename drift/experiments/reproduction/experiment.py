@@ -1,0 +1,292 @@
+"""Experiments of the papers by name: each is a configuration, `permuted` runs it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from drift._checks import check_integer, check_names
+from drift.errors import ParameterError
+from drift.experiments.reproduction.papers import REPRODUCTIONS
+from drift.experiments.reproduction.problem import Problem
+from drift.experiments.reproduction.runs import run_of
+from drift.experiments.reproduction.setting import SVM
+from drift.experiments.reproduction.tables import PAPER
+from drift.experiments.river_models import RIVALS
+from drift.experiments.runner import conduct
+from drift.kernels import DEFAULT_KERNEL
+from drift.models import MODELS
+from drift.streams import ShiftingStream, load, load_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from os import PathLike
+
+    from drift.experiments.jobs import Record, Run
+    from drift.experiments.reproduction.setting import Printed, Setting
+    from drift.experiments.results import Results
+    from drift.kernels import Kernel
+    from drift.streams import Documents
+
+__all__ = ["permuted", "reproduce"]
+
+
+def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
+    name: str,
+    *,
+    data: str | PathLike[str] | None = None,
+    rows: int | None = None,
+    permutations: int | None = None,
+    models: Iterable[str] | None = None,
+    quick: bool = False,
+    jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
+    output: str | PathLike[str] | None = None,
+    progress: bool = False,
+) -> Results:
+    """Repeat an experiment of a paper.
+
+    Parameters
+    ----------
+    name
+        One of `REPRODUCTIONS`.
+    data
+        Folder of the data's files; None: see `drift.streams.load`.
+    rows
+        Take the first examples only, and at most as many to test on; None: all. Budgets are in
+        proportion.
+    permutations
+        Number of random orders of the data; None: the paper's.
+    models
+        Contenders to run, or curves of several, by name; those whose supports are another's budget
+        run, too. None: all.
+    quick
+        Take so few examples, in one order unless `permutations` says otherwise, that it is done
+        within a minute.
+    jobs, backend, address, output, progress
+        As for `permuted`.
+
+    Raises
+    ------
+    ParameterError
+        A name or a value that cannot be used; the message says which, and what would do.
+    DataError
+        Data files, or runs in `output`, that cannot be read.
+
+    Examples
+    --------
+    >>> from drift.experiments import reproduce
+    >>> results = reproduce(
+    ...     "projectron-synthetic", rows=300, permutations=2, models=["Perceptron"], jobs=1
+    ... )
+    >>> [(row["contender"], row["runs"]) for row in results.rows("table")]
+    [('Perceptron', 2)]
+    """
+    check_names("no experiment", [name], REPRODUCTIONS)
+    one = REPRODUCTIONS[name]
+    chosen = one.contenders if models is None else _chosen(one.contenders, models)
+    if quick:
+        rows = one.quick_rows if rows is None else rows
+        permutations = 1 if permutations is None else permutations
+    folder = None if data is None else Path(data)
+    if one.tested:
+        documents, test = load_split(one.stream, folder, rows, rows)
+    else:
+        documents, test = load(one.stream, folder, rows)[0], None
+    documents, target = _asked(documents, one.target)
+    contenders = one.contenders_of(len(documents))
+    return permuted(
+        documents,
+        target,
+        {name: contenders[name] for name in chosen},
+        test=test,
+        kernel=one.kernel,
+        epochs=one.epochs,
+        permutations=one.permutations if permutations is None else permutations,
+        as_stream=one.as_stream,
+        printed=one.printed,
+        jobs=jobs,
+        backend=backend,
+        address=address,
+        output=output,
+        progress=progress,
+    )
+
+
+def _asked(
+    documents: Documents, target: str | tuple[str, ...] | None
+) -> tuple[Documents, str | None]:
+    """Documents and their target; several become one topic, which is each of them in its part."""
+    if not isinstance(target, tuple):
+        return documents, target
+    stream, name = ShiftingStream(documents, target), ", then ".join(target)
+    return replace(stream.documents, topics=stream.y[:, np.newaxis], topic_names=(name,)), name
+
+
+def _chosen(contenders: Mapping[str, Setting], models: Iterable[str]) -> list[str]:
+    """Names of the contenders wanted, those they take their budget from included, in order."""
+    asked = set(models)
+    known = [*contenders, *dict.fromkeys(one.series for one in contenders.values() if one.series)]
+    if not asked:
+        raise ParameterError(f"models is empty: choose among {', '.join(known)}")
+    check_names("no model", asked, known)
+    wanted = {name for name, one in contenders.items() if {name, one.series} & asked}
+    wanted |= {contenders[name].budget_of or name for name in wanted}
+    return [name for name in contenders if name in wanted]
+
+
+def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
+    documents: Documents,
+    target: str | None,
+    contenders: Mapping[str, Setting],
+    *,
+    test: Documents | None = None,
+    kernel: Kernel | None = None,
+    epochs: int = 1,
+    permutations: int = 5,
+    as_stream: bool = False,
+    printed: Printed | None = None,
+    jobs: int = -1,
+    backend: str = "loky",
+    address: str | None = None,
+    output: str | PathLike[str] | None = None,
+    progress: bool = False,
+) -> Results:
+    """Run every contender over each of several permutations of the data.
+
+    Parameters
+    ----------
+    documents
+        The data.
+    target
+        The topic whose documents are the positive examples; None: each topic is a class.
+    contenders
+        By the name that the table gives them.
+    test
+        What every contender is tested on after each epoch; None: nothing.
+    kernel
+        Kernel between examples; None: each model's default.
+    epochs
+        Passes over the data, in the same order.
+    permutations
+        Number of random orders of the data, with the seeds 0, 1, ...; the same ones for every
+        contender. Models that draw at random get the same seeds. An SVM is trained once.
+    as_stream
+        Take the documents in their own order instead, one after the other as dicts, which River's
+        models need, too; measure the memory. `permutations` is then the number of runs, with the
+        seeds 0, 1, ..., of models that draw at random; the others run once.
+    printed
+        What a paper prints, by contender and by column of the table, one number an epoch; it is
+        shown beside what comes out.
+    jobs
+        Processes at a time; -1: one for each core.
+    backend, address
+        Where they run, as for `run_all`: ``loky``, ``dask`` or ``ray``.
+    output
+        Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
+        kept; `Results.save` still can.
+    progress
+        Show a bar with the time left, on stderr.
+
+    Returns
+    -------
+    Results
+        Records, tables and figures, in the order of the contenders.
+
+    Raises
+    ------
+    ParameterError
+        A model or a contender that there is not, or a value that cannot be used.
+    DataError
+        Runs in `output` that cannot be read.
+
+    Examples
+    --------
+    >>> from drift.experiments.reproduction import Setting, permuted
+    >>> from drift.streams import gaussians
+    >>> results = permuted(
+    ...     gaussians(200),
+    ...     "+1",
+    ...     {"Perceptron": Setting("Perceptron"), "half": Setting("LBP", {"budget": 20})},
+    ...     permutations=2,
+    ...     jobs=1,
+    ... )
+    >>> [(row["contender"], row["parameters"], row["runs"]) for row in results.rows("table")]
+    [('Perceptron', '', 2), ('half', 'budget 20', 2)]
+    """
+    permutations = check_integer("permutations", permutations)
+    epochs = check_integer("epochs", epochs)
+    if as_stream and (epochs > 1 or test is not None):
+        raise ParameterError("a stream passes once and has no test part: no epochs, and no test")
+    _refuse(contenders, as_stream=as_stream)
+    contenders = {n: replace(one, kernel=one.kernel or kernel) for n, one in contenders.items()}
+    problems = {
+        factor: Problem(documents, target, test, factor)
+        for factor in {one.factor for one in contenders.values()}
+    }
+
+    def stages(records: list[Record]) -> Iterator[list[tuple[str, Run]]]:
+        for later in (False, True):  # those whose budget is what others end with come later
+            yield [
+                (name, run)
+                for name, one in contenders.items()
+                if (one.budget_of is not None) is later
+                for run in _runs(
+                    *(_with_budget(one, records), problems[one.factor], permutations, epochs),
+                    as_stream=as_stream,
+                )
+            ]
+
+    return conduct(
+        PAPER,
+        stages,
+        {documents.name: {"sha256": documents.sha256, "rows": len(documents)}},
+        {"target": target, "permutations": permutations, "rows": len(documents)}
+        | {"test_rows": None if test is None else len(test), "epochs": epochs}
+        | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)}
+        | {"series": {name: one.series for name, one in contenders.items()}}
+        | {"printed": printed or {}, "as_stream": as_stream},
+        output,
+        jobs=jobs,
+        backend=backend,
+        address=address,
+        progress=progress,
+    )
+
+
+def _refuse(contenders: Mapping[str, Setting], *, as_stream: bool) -> None:
+    known = [*MODELS, *RIVALS] if as_stream else [*MODELS, SVM]
+    for name, one in contenders.items():
+        if one.model not in known or (one.adwin and not as_stream):
+            hint = "compare as_stream, or " if one.model in RIVALS or one.adwin else ""
+            raise ParameterError(f"no model {one.model!r}: {hint}choose among {', '.join(known)}")
+        source = one if one.budget_of is None else contenders.get(one.budget_of)
+        if source is None or source.budget_of is not None:
+            raise ParameterError(
+                f"{name} takes its budget from {one.budget_of!r}: "
+                "compare it with that contender, which must have a setting of its own"
+            )
+
+
+def _with_budget(one: Setting, records: Iterable[Record]) -> Setting:
+    if one.budget_of is None:
+        return one
+    supports = [one_of["supports"] for one_of in records if one_of["contender"] == one.budget_of]
+    budget = max(1, round(float(np.mean(supports))))
+    return replace(one, parameters={"budget": budget, **one.parameters})
+
+
+def _runs(
+    one: Setting, problem: Problem, permutations: int, epochs: int, *, as_stream: bool
+) -> list[Run]:
+    if one.model == SVM:
+        return [run_of(one, problem, 0)]
+    runs, draws = range(permutations), one.draws
+    if as_stream:
+        seeds = runs if draws else [None]
+        return [run_of(one, problem, None, seed, as_stream=True) for seed in seeds]
+    return [run_of(one, problem, i, i if draws else None, epochs=epochs) for i in runs]
