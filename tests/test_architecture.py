@@ -25,7 +25,7 @@ ALLOWED = {
     "models": {"kernels"},
     "features": {"models"},
     "streams": set(),
-    "experiments": {"kernels", "models", "streams"},
+    "experiments": {"features", "kernels", "models", "streams"},
     "consumers": {"kernels", "models"},
     "testing": {"consumers"},
     "cli": {"kernels", "models", "streams", "experiments", "consumers", "testing"},

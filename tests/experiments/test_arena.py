@@ -93,7 +93,7 @@ def test_a_checkerboard_turns_by_half(monkeypatch):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("multiclass", [False, True])
 def test_models_learn(name, multiclass):
-    pairs = [({"a": float(i % 3), "b": 1.0}, i % 3 if multiclass else i % 3 > 0) for i in range(9)]
+    pairs = [({"a": float(i % 3), "b": 1.0}, i % 3 if multiclass else i % 3 > 0) for i in range(30)]
     for contender in contenders_of(name, multiclass=multiclass, sparse=False).values():
         model = contender.make()
         for x, y in pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.markdown import Markdown
@@ -19,6 +20,7 @@ from drift.experiments.comparison.tables import RUNS, grouped, run_rows
 from drift.experiments.folder import held
 from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import conduct
+from drift.features import RecentDeviation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from drift.experiments.arena.streams import Entry
     from drift.experiments.jobs import Record, Run
     from drift.streams.stream import Stream
+    from drift.types import Features, Label
 
 __all__ = ["ARENA", "arena"]
 
@@ -140,19 +143,31 @@ def _runs(
     stream: Stream, entry: Entry, families: Iterable[str], time_limit: float
 ) -> Iterator[tuple[str, Run]]:
     multiclass = len({label for _, label in stream}) > 2
+    deviating = replace(stream, examples=list(_deviations(stream)))
     for delay in _DELAYS:
         order = order_of(stream, delay)
         settings = Settings(
             delay=None if delay is None else str(delay), time_limit=float(time_limit)
         )
         for name in families:
+            if entry.sparse and MODELS[name].deviations:
+                continue
+            seen = deviating if MODELS[name].deviations else stream
             own = contenders_of(name, multiclass=multiclass, sparse=entry.sparse)
             if delay is not None:
                 own = {name: own[name]}
             several = MODELS[name].ensemble and delay is None and stream.name in _SEEDED
             chosen = settings._replace(seeds=_SEEDS) if several else settings
-            yield from _named(runs_of(stream, own, order, chosen))
+            yield from _named(runs_of(seen, own, order, chosen))
         yield from _named(runs_of(stream, baselines(), order, settings))
+
+
+def _deviations(stream: Stream) -> Iterator[tuple[Features, Label]]:
+    """Yield the examples with their deviations from the running means of those before."""
+    recent = RecentDeviation()
+    for x, y in stream:
+        yield recent.transform_one(x), y
+        recent.learn_one(x)
 
 
 def _named(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:

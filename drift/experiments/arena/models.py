@@ -6,6 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift.experiments.arena.retrained import Retrained
 from drift.experiments.comparison.contender import Contender
 from drift.experiments.river_models import river
 from drift.kernels import RBF, Linear, Polynomial
@@ -30,6 +31,8 @@ class Family(NamedTuple):
     raw: bool = False
     #: Draws at random, and costs much: it has several seeds on few streams.
     ensemble: bool = False
+    #: Tables get the deviations that the Tracker has by itself: see `drift.features`.
+    deviations: bool = False
 
 
 def _plain(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: ARG001, FBT001
@@ -82,6 +85,7 @@ MODELS: dict[str, Family] = {
     ),
     "logistic regression": Family(_logistic, _BY_RATE),
     "logistic regression with ADWIN": Family(_logistic),
+    "logistic regression with deviations": Family(_logistic, deviations=True),
     "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
     "PA": Family(
         partial(_binary, "linear_model.PAClassifier"), tuple({"C": C} for C in (0.01, 0.1, 10.0))
@@ -93,8 +97,12 @@ MODELS: dict[str, Family] = {
     "Hoeffding adaptive tree": Family(
         partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
     ),
+    "retrained boosting": Family(lambda _: Retrained(), raw=True),
     "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
     "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
+    "ARF with deviations": Family(
+        partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True, deviations=True
+    ),
     "SRP": Family(
         partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0), raw=True, ensemble=True
     ),
