@@ -81,33 +81,48 @@ def assert_same(join, lists):
     assert len(lists.waiting + lists.silent) <= join.options.pending
 
 
+def compare(given_options, events, stored, restart):
+    """Have a join and lists take what comes; `restart` says after which, and what is lost there."""
+    join, lists, log, time = Join(given_options), Lists(given_options), Log(), 0
+    for number, (kind, name, step, size, flag) in enumerate(events):
+        time = max(0, time + step)
+        if kind == "features":
+            place = "f", size % 2
+            message = log.append(place, size, time)
+            at = place, message.position.offset, time, flag, message.size
+            waiting = Waiting(*at, message.value, message.headers)
+            assert [*join.orphans(time)] == lists.orphans(time)
+            assert join.features(name, waiting) == lists.features(name, waiting)
+        else:
+            message = Message(Position("l", 0, number), b"k", b"v", (), time)
+            early = Early(message, flag, None if size < 6 else size / 4, time)
+            assert [*join.silent(time)] == lists.ages(time)
+            assert join.label(name, early) == lists.label(name, early)
+            assert [*join.orphans()] == lists.orphans()
+        assert_same(join, lists)
+        lost = restart(number)
+        if lost is None:
+            continue
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "STORED", stored)
+            join = restored(join)
+        rows = [one for _, one in lists.silent + lists.waiting]
+        kept = [n for n in range(len(rows)) if sum(r.size for r in rows[: n + 1]) <= stored]
+        assert len(join._missing) == len(rows) - len(kept)
+        for one in (join, lists):
+            one.lose(("f", 1), lost)
+        log.fill(join)
+        assert_same(join, lists)
+
+
 @given(options(), st.lists(EVENTS, max_size=40), st.sampled_from([0, 3, 10, 4 << 20]))
 def test_a_join_is_that_of_lists_and_goes_on_from_each_state(given_options, events, stored):
-    join, lists, log, time = Join(given_options), Lists(given_options), Log(), 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "STORED", stored)
-        for number, (kind, name, step, size, flag) in enumerate(events):
-            time = max(0, time + step)
-            if kind == "features":
-                place = "f", size % 2
-                message = log.append(place, size, time)
-                at = place, message.position.offset, time, flag, message.size
-                waiting = Waiting(*at, message.value, message.headers)
-                assert [*join.orphans(time)] == lists.orphans(time)
-                assert join.features(name, waiting) == lists.features(name, waiting)
-            else:
-                message = Message(Position("l", 0, number), b"k", b"v", (), time)
-                early = Early(message, flag, None if size < 6 else size / 4, time)
-                assert [*join.silent(time)] == lists.ages(time)
-                assert join.label(name, early) == lists.label(name, early)
-                assert [*join.orphans()] == lists.orphans()
-            assert_same(join, lists)
-            join = restored(join)
-            rows = [one for _, one in lists.silent + lists.waiting]
-            kept = [n for n in range(len(rows)) if sum(r.size for r in rows[: n + 1]) <= stored]
-            assert len(join._missing) == len(rows) - len(kept)
-            log.fill(join)
-            assert_same(join, lists)
+    compare(given_options, events, stored, lambda _: 0)
+
+
+@given(options(), st.lists(EVENTS, max_size=40), st.integers(0, 30), st.integers(0, 12))
+def test_what_cannot_be_read_again_is_lost_and_the_rest_goes_on(given_options, events, at, before):
+    compare(given_options, events, 0, lambda number: before if number == at else None)
 
 
 def row(offset, time=0, size=2, place=("f", 0)):
@@ -231,9 +246,9 @@ def test_what_was_learnt_by_its_silence_and_is_gone_is_no_loss(monkeypatch):
 
 
 def some():
-    """A join that has something of each kind."""
+    """A join that has something of each kind: 0 is silent, 1 and 3 wait, 2 is done, "e" early."""
     join = Join(JoinOptions(silence=False, after=1))
-    for n in range(3):
+    for n in range(4):
         join.features(n, row(n, 1000 * n))
     assert len([*join.silent(1001)]) == 1
     join.label(2, early(2000))
@@ -241,70 +256,77 @@ def some():
     return join
 
 
-def at_position(*position):
-    """Forge where a label that waits was read."""
-    return lambda state: state["early"][0][4].__setitem__(0, [*position])
+STATE, VALUES = some().snapshot()()
+[EARLY] = json.loads(json.dumps(STATE["early"]))
+
+
+def early_at(*position):
+    """The label that waits, as read somewhere else."""
+    return [*EARLY[:4], [[*position], *EARLY[4][1:]]]
+
+
+#: What no join has written, by its part of the state.
+FORGED = {
+    "time": [None, "1", 1.0, True, -2],
+    "counts": [None, 3, [], {"learnt": -1}, {"learnt": 1.0}, {"learnt": None}],
+    "silent": [None, -1, True, 4, 1.0],
+    "ids": [None, 7, [], [0, 1], [0, 1, 3, 4], [0, 0, 3], [0, [], 3], [0, 1.0, 3]],
+    "places": [None, [], [["f"]], [5], [["f", 7]], [["f", False]], [["f", "0"]], [[["f"], 0]],
+               [["f", 0], ["f", "1"]], [["f", 0], ["g", 0], [0, "f"]]],
+    "place": [None, [0, 0], [0, 0, 1], [0, 0, -1], [0, 0, False]],
+    "offsets": [None, [0, 1], [0, 1, -1], [0, 1, "3"], [0, 1, 1000], [0, 1, 1]],
+    "times": [None, [0, 0], [0, 0, None], [0, 0, 1.5], [0, 0, -2]],
+    "predicted": [None, 7, [], [True]],
+    "sizes": [None, [1, 2], [2, 2, -2], [2, 2, None]],
+    "lengths": [None, [], [2, 2, 3], [1, 1, 2, 2], [-2, 2, 6], [2, 2, "2"]],
+    "headers": [None, 7, [], [[], [], [["n"]]], [[], [], [["n", 5]]]],
+    "done": [None, [[2]], [[2, 4], [1]], [[2], ["1"]], [[2], [-2]], [[2.0], [1]], [[[]], [1]],
+             [[2, 2], [1, 1]], [[2, 1], [1, 1]], [[2, 0], [1, 1]], [[2, "e"], [1, 1]]],
+    "early": [None, 3, [3], [EARLY[:4]], [[*EARLY[:3], None, EARLY[4]]], [[*EARLY[:4], None]],
+              [[[], *EARLY[1:]]], [[1, *EARLY[1:]]], [EARLY, EARLY],
+              [EARLY, ["other", *EARLY[1:]]], [early_at("l", 0, 1000)], [early_at("l", 0, -1)],
+              [early_at("l", 0, "0")], [early_at("l", 1, 0)], [early_at("l", 0.0, 0)],
+              [early_at("l", 0)], [early_at(None, 0, 0)], [early_at(["l"], 0, 0)]],
+}  # fmt: skip
+#: What the learner takes for a state that cannot be.
+REFUSED = AttributeError, IndexError, KeyError, TypeError, ValueError
+
+
+@pytest.mark.parametrize("part", [*STATE])
+def test_a_state_that_none_has_written_is_refused(part):
+    state = json.loads(json.dumps(STATE))
+    assert Join.restore(state, VALUES, some().options, OFFSETS).counts == some().counts
+    for forged in FORGED[part]:
+        with pytest.raises(REFUSED):
+            Join.restore({**state, part: forged}, VALUES, some().options, OFFSETS)
+    with pytest.raises(KeyError):
+        Join.restore({k: v for k, v in state.items() if k != part}, VALUES, some().options, OFFSETS)
 
 
 @pytest.mark.parametrize(
-    ("change", "errors"),
+    ("part", "forged", "message"),
     [
-        (lambda state: state.pop("early"), KeyError),
-        (lambda state: state.update(time="1"), ValueError),
-        (lambda state: state.update(time=None), ValueError),
-        (lambda state: state.update(counts=[]), AttributeError),
-        (lambda state: state.update(counts={"learnt": -1}), ValueError),
-        (lambda state: state.update(silent=3), ValueError),
-        (lambda state: state.update(silent=-1), ValueError),
-        (lambda state: state.update(silent=True), ValueError),
-        (lambda state: state.update(offsets=[0, "1"]), ValueError),
-        (lambda state: state.update(offsets=[0]), ValueError),
-        (lambda state: state.update(times=[0, 0.5]), ValueError),
-        (lambda state: state.update(place=[0, 1]), IndexError),
-        (lambda state: state.update(place=[0, -1]), ValueError),
-        (lambda state: state.update(places=[["f"]]), ValueError),
-        (lambda state: state.update(sizes=[2, -2]), ValueError),
-        (lambda state: state.update(lengths=[2, 3]), ValueError),
-        (lambda state: state.update(lengths=[1, 1, 2]), ValueError),
-        (lambda state: state.update(headers=[[], [["n", 7]]]), AttributeError),
-        (lambda state: state.update(ids=[0, 0]), ValueError),
-        (lambda state: state.update(ids=[0, []]), ValueError),
-        (lambda state: state.update(done=[[2]]), IndexError),
-        (lambda state: state.update(done=[[2, 3], [1]]), ValueError),
-        (lambda state: state.update(done=[[2], [None]]), ValueError),
-        (lambda state: state.update(early=[["e", True, None, 1]]), ValueError),
-        (lambda state: state.update(early=[["e", True, None, None, []]]), ValueError),
-        (lambda state: state.update(offsets=[0, 1000]), ValueError),
-        (lambda state: state.update(offsets=[0, 0]), ValueError),
-        (
-            lambda state: state.update(places=[["f", 0], ["f", 0]], place=[0, 1], offsets=[0, 0]),
-            ValueError,
-        ),
-        (lambda state: state.update(places=[["f", 7]]), ValueError),
-        (lambda state: state.update(places=[["f", False]]), ValueError),
-        (lambda state: state.update(places=[["f", 0], ["f", "1"]]), ValueError),
-        (lambda state: state.update(places=[[["f"], 0]]), ValueError),
-        (lambda state: state.update(done=[[2, 1], [2000, 1]]), ValueError),
-        (lambda state: state.update(done=[[2, 2], [2000, 1]]), ValueError),
-        (lambda state: state.update(done=[[2, "e"], [2000, 1]]), ValueError),
-        (lambda state: state.update(ids=[0, 1.0]), ValueError),
-        (lambda state: state["early"].append(state["early"][0]), ValueError),
-        (at_position("l", 0, 1000), ValueError),
-        (at_position("l", 0, -1), ValueError),
-        (at_position("l", 0, "0"), ValueError),
-        (at_position("l", 1, 0), ValueError),
-        (at_position("l", 0.0, 0), ValueError),
-        (at_position("l", 0), ValueError),
-        (at_position(None, 0, 0), ValueError),
+        ("offsets", [0, 1, 1000], r"an offset that it has not learnt: \('f', 0\), 1000"),
+        ("offsets", [0, 1, 1], "an offset is there twice"),
+        ("places", [["f", 7]], r"a partition that it has not learnt: \('f', 7\)"),
+        ("done", [[2, 3], [1, 1]], "an id is there twice"),
+        ("ids", [0, None, 3], "an id is neither a string nor an integer"),
+        ("early", [early_at("l", 0, "0")], "a number is none"),
+        ("early", [early_at("l", 0, 1000)], r"has not learnt: \('l', 0\), 1000"),
+        ("sizes", [2, 2, -2], "a number is below 0"),
+        ("silent", 4, "more or less features than there are"),
     ],
 )
-def test_a_state_that_none_has_written_is_refused(change, errors):
-    state, values = some().snapshot()()
-    state = json.loads(json.dumps(state))
-    assert Join.restore(state, values, some().options, OFFSETS).counts == some().counts
-    change(state)
-    with pytest.raises(errors):
-        Join.restore(state, values, some().options, OFFSETS)
+def test_what_is_wrong_with_a_state_is_said(part, forged, message):
+    state = {**json.loads(json.dumps(STATE)), part: forged}
+    with pytest.raises(ValueError, match=message):
+        Join.restore(state, VALUES, some().options, OFFSETS)
+
+
+def test_values_of_another_length_are_refused():
+    for values in (VALUES[:-1], VALUES + b"1"):
+        with pytest.raises(ValueError, match="more or less features"):
+            Join.restore(STATE, values, some().options, OFFSETS)
 
 
 def test_a_snapshot_is_of_when_it_was_made():
