@@ -59,7 +59,8 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=100_000, help="that wait, and that are done")
     parser.add_argument("--repeats", type=int, default=9)
     given = parser.parse_args()
-    options = WorkerOptions(topic="features", labels="labels", group="g", timestamps="create")
+    names = {"topic": "features", "labels": "labels", "timestamps": "create"}
+    options = WorkerOptions(group="g", pending=given.ids + 1, **names)
     learner = LateLearner(Tracker(300, late=True), JsonCodec(), Metrics(*KEY), options)
     rest = messages(given.ids)
     for message in islice(rest, 3 * given.ids):

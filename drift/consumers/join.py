@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -55,6 +55,8 @@ Id: TypeAlias = str | int
 _DAY = 86_400.0
 #: Bytes of waiting features that a checkpoint stores: of the oldest. Newer ones are read again.
 STORED = 4 << 20
+#: Ids of a list of those that have their label.
+_FULL = 1024
 #: An option of the table [labels].
 _option = partial(option, table="labels")
 
@@ -152,6 +154,57 @@ class Early(NamedTuple):
     time: int
 
 
+class _Done:
+    """Ids that have their label, and its time, in the order in which they came.
+
+    They lie in lists that change no more once they are full, so that a checkpoint of 100,000 takes
+    hold of some hundred lists.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[Id] = set()
+        self._columns: deque[tuple[list[Id], list[int]]] = deque([([], [])])
+        self._gone = 0  # of the first list
+
+    def __contains__(self, name: Id) -> bool:
+        return name in self._known
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, name: Id, time: int) -> None:
+        """Add an id that is not there."""
+        names, times = self._columns[-1]
+        if len(names) == _FULL:
+            names, times = [], []
+            self._columns.append((names, times))
+        names.append(name)
+        times.append(time)
+        self._known.add(name)
+
+    def forget(self, oldest: float, most: int) -> None:
+        """Forget from the first on what is older, or more."""
+        known = self._known
+        while known and (len(known) > most or self._columns[0][1][self._gone] < oldest):
+            names, _ = self._columns[0]
+            known.discard(names[self._gone])
+            self._gone += 1
+            if self._gone == _FULL:
+                self._gone = 0
+                self._columns.popleft()
+                if not self._columns:
+                    self._columns.append(([], []))
+
+    def snapshot(self) -> Callable[[], list[list[Any]]]:
+        """Return what gives ids and times as they are now, on any thread."""
+        *full, (names, times) = self._columns
+        columns, gone = [*full, (names[:], times[:])], self._gone
+        return lambda: [
+            [*islice(chain.from_iterable(column), gone, None)]
+            for column in zip(*columns, strict=True)
+        ]
+
+
 class Join:
     """Which features wait for a label, which labels for features, and which ids have both.
 
@@ -189,7 +242,7 @@ class Join:
         self._waiting: OrderedDict[Id, Waiting] = OrderedDict()
         self._silent: OrderedDict[Id, Waiting] = OrderedDict()
         self._early: OrderedDict[Id, Early] = OrderedDict()
-        self._done: OrderedDict[Id, int] = OrderedDict()  # and the time of the label
+        self._done = _Done()
         self._missing: dict[tuple[Place, int], Id] = {}
         self._bytes = 0
         self._time = -1  # of the last features
@@ -205,7 +258,7 @@ class Join:
         """Have features wait; return the label where that has come before them."""
         early = self._early.pop(name, None)
         if early is not None:
-            self._done[name] = waiting.time
+            self._done.add(name, waiting.time)
             self.counts["learnt"] += 1
             return early
         if name in self._waiting or name in self._done or name in self._silent:
@@ -229,7 +282,7 @@ class Join:
             kind = "confirmed" if early.label == self.options.silence else "corrected"
         if found is not None:
             self._bytes -= found.size
-            self._done[name] = early.time
+            self._done.add(name, early.time)
         elif name in self._done or name in self._early:
             kind = "duplicate"
         else:
@@ -291,11 +344,7 @@ class Join:
         oldest -= 1000 * options.correct_for
         while self._silent and next(iter(self._silent.values())).time < oldest:
             self._bytes -= self._silent.popitem(last=False)[1].size
-        oldest = time - self._memory
-        while self._done and (
-            len(self._done) > options.pending or next(iter(self._done.values())) < oldest
-        ):
-            self._done.popitem(last=False)
+        self._done.forget(time - self._memory, options.pending)
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -310,7 +359,7 @@ class Join:
             [*self._silent, *self._waiting],
             [*self._silent.values(), *self._waiting.values()],
         )
-        done, early = ([*self._done], [*self._done.values()]), list(self._early.items())
+        done, early = self._done.snapshot(), ([*self._early], [*self._early.values()])
         state = {
             "time": self._time,
             "silent": len(self._silent),
@@ -338,7 +387,8 @@ class Join:
         join._time = state["time"]
         join.counts.update(state["counts"])
         join.classes = Classes(state["classes"])
-        join._done.update(zip(*state["done"], strict=True))
+        for name, time in zip(*state["done"], strict=True):
+            join._done.add(name, time)
         for name, label, weight, time, message in state["early"]:
             join._early[name] = Early(message_from_json(message), label, weight, time)
         places = [(topic, number) for topic, number in state["places"]]
@@ -389,8 +439,8 @@ def _stored(
     state: dict[str, Any],
     ids: list[Id],
     rows: list[Waiting],
-    done: tuple[list[Id], list[int]],
-    early: list[tuple[Id, Early]],
+    done: Callable[[], list[list[Any]]],
+    early: tuple[list[Id], list[Early]],
 ) -> tuple[dict[str, Any], bytes]:
     # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
     columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
@@ -399,10 +449,10 @@ def _stored(
     number = {place: i for i, place in enumerate(dict.fromkeys(places))}
     stored = bisect_right([*accumulate(sizes)], STORED)
     return state | {
-        "done": done,
+        "done": done(),
         "early": [
             [name, one.label, one.weight, one.time, message_as_json(one.message)]
-            for name, one in early
+            for name, one in zip(*early, strict=True)
         ],
         "ids": ids,
         "places": [*number],

@@ -74,7 +74,7 @@ def assert_same(join, lists):
     assert [*join._waiting.items()] == lists.waiting
     assert [*join._silent.items()] == lists.silent
     assert [*join._early.items()] == lists.early
-    assert [*join._done.items()] == lists.done
+    assert [*zip(*join._done.snapshot()(), strict=True)] == lists.done
     assert +join.counts == +lists.counts
     assert (join.pending, join._bytes) == (len(lists.waiting), lists.size)
     assert join._bytes <= join.options.pending_bytes
@@ -83,6 +83,13 @@ def assert_same(join, lists):
 
 def compare(given_options, events, stored, restart):
     """Have a join and lists take what comes; `restart` says after which, and what is lost there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "STORED", stored)
+        patch.setattr(module, "_FULL", 2)
+        _compare(given_options, events, stored, restart)
+
+
+def _compare(given_options, events, stored, restart):
     join, lists, log, time = Join(given_options), Lists(given_options), Log(), 0
     for number, (kind, name, step, size, flag) in enumerate(events):
         time = max(0, time + step)
@@ -103,9 +110,7 @@ def compare(given_options, events, stored, restart):
         lost = restart(number)
         if lost is None:
             continue
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "STORED", stored)
-            join = restored(join)
+        join = restored(join)
         rows = [one for _, one in lists.silent + lists.waiting]
         kept = [n for n in range(len(rows)) if sum(r.size for r in rows[: n + 1]) <= stored]
         assert len(join._missing) == len(rows) - len(kept)

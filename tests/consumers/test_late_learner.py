@@ -109,6 +109,7 @@ def test_any_order_and_any_restart_give_what_lists_give(order, given_options, st
     source, runs = Logs(given_logs), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join_module, "STORED", stored)
+        patch.setattr(join_module, "_FULL", 2)
         for number, message in enumerate(taken):
             sent += one.take(message)
             twin.take(message)

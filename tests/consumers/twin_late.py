@@ -204,7 +204,7 @@ class Twin:
         self.assert_counted(learner.metrics.state())
         join = learner.join
         assert +join.counts == +self.join.counts
-        assert [*join._done.items()] == self.join.done
+        assert [*zip(*join._done.snapshot()(), strict=True)] == self.join.done
         for rows, own in ((join._waiting, self.join.waiting), (join._silent, self.join.silent)):
             assert [(name, *one.place, *one[1:4]) for name, one in rows.items()] == [
                 (name, *one.message.position, one.time, one.predicted) for name, one in own
