@@ -273,11 +273,11 @@ class JsonCodec:
         Example(features={}, label=True, id='a7', timestamp=None, weight=None)
         """
         example = self._example(self._read(value), self._label_at, with_features=False)
-        for name, given in (("id", example.id), ("label", example.label)):
-            if given is None:
-                path = str(self._label_at[name])
-                what = f"is absent: send the {name} there, or say where it is, in [codec.labels]"
-                raise MessageError(path, what)
+        if example.id is None or example.label is None:
+            name = "id" if example.id is None else "label"
+            path = str(self._label_at[name])
+            what = f"is absent: send the {name} there, or say where it is, in [codec.labels]"
+            raise MessageError(path, what)
         return example
 
     @property

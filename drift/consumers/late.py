@@ -13,7 +13,7 @@ from drift.consumers.answers import Answer
 from drift.consumers.assignment import offset_behind_gap
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Early, Join, Waiting
-from drift.consumers.learner import Learner, attempt, decoded
+from drift.consumers.learner import NO_FAULT_OF_IT, Learner, attempt, decoded
 from drift.consumers.records import Gap, Message, Outgoing, Position
 from drift.errors import CheckpointError, ConsumerError, MessageError
 
@@ -206,16 +206,19 @@ class LateLearner(Learner):
         is_counted: bool = False,
     ) -> list[Outgoing]:
         """Learn features that waited; where that fails the culprit is given up."""
-        example, error = attempt(self.codec.decode, waiting.value, waiting.headers)
-        if error is None:
-            given = example.features, label, weight
+        try:
+            features = self.codec.decode(waiting.value, waiting.headers).features
             if is_counted:
-                _, error = attempt(self._update, *given)
+                self._update(features, label, weight)
             else:
                 chances = self.join.classes.unpack(waiting.chances, label)
                 answer = Answer(waiting.predicted, chances)
-                _, error = attempt(self._learn_by, *given, answer, delay)
-        return [] if error is None else self._give_up(culprit, error)
+                self._learn_by(features, label, weight, answer, delay)
+        except NO_FAULT_OF_IT:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `attempt`, without its calls
+            return self._give_up(culprit, error)
+        return []
 
     def _orphans(self, time: int | None = None) -> list[Outgoing]:
         found = self.join.orphans(time)

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from drift.consumers.records import Source
     from drift.types import Features, Label
 
-__all__ = ["Learner", "answer_of", "attempt", "decoded"]
+__all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "attempt", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
 _, _dumps = library()
 
 #: Errors that no message is given up for.
-_NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
+NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
 
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
@@ -61,7 +61,7 @@ def attempt(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | Non
     """
     try:
         return step(*given), None
-    except _NO_FAULT_OF_IT:
+    except NO_FAULT_OF_IT:
         raise
     except Exception as error:  # noqa: BLE001 - codecs and models of the user's may raise anything
         return None, error
@@ -193,7 +193,7 @@ class Learner:
         answer = self._age(message, clock.time)
         try:
             answer += self._learn(message, clock.time)
-        except _NO_FAULT_OF_IT:
+        except NO_FAULT_OF_IT:
             raise
         except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call
             answer += self._give_up(message, error)
