@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 import uuid
+from pathlib import Path
 from typing import Any, NamedTuple
 
 #: What takes part beside the old worker: its model, topics, and share of the examples; and what
@@ -47,7 +48,10 @@ TASKS = {
     "late labels, predictions sent": (LATE, 2.0),
     "late labels, nothing sent": (LATE | {"predictions": None}, 2.0),
 }
-#: Examples that are learnt before the clock starts, where there is a core of its own.
+#: The folder of this version.
+HERE = Path(__file__).resolve().parents[1]
+#: Examples that are learnt before the clock starts, where there is a core of its own; none of late
+#: labels, as a worker may have read features far ahead of what it has learnt.
 WARM = 5000
 
 
@@ -89,7 +93,8 @@ def work(task: dict[str, Any]) -> dict[str, float]:
 
         while not worker.metrics.models:  # joining the group takes seconds
             worker.step(5.0)
-        while task.get("core") is not None and taken() < WARM:
+        warm = 0 if task.get("core") is None or "labels" in task else WARM
+        while taken() < warm:
             worker.step(1.0)
         first, started, cpu = taken(), time.perf_counter(), time.process_time()
         while taken() < task["count"]:
@@ -133,8 +138,8 @@ def eight() -> dict[str, Part]:
     }
 
 
-def run(python: str, task: dict[str, Any], path: str | None = None) -> dict[str, float]:
-    """Run a worker in a process of its own."""
+def run(python: str, task: dict[str, Any], path: str | None) -> dict[str, float]:
+    """Run a worker in a process of its own, with the drift in a folder, or that of the python."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"PYTHONPATH": path} if path else {}
     line = [python, __file__, "--work", json.dumps(task)]
@@ -174,7 +179,7 @@ def main() -> None:
             for name, one in plan.items():
                 older = one.beside == name
                 python = given.old_python if older else sys.executable
-                found[name] = run(python, one.task | common, given.old_path if older else None)
+                found[name] = run(python, one.task | common, given.old_path if older else str(HERE))
             if number:
                 rounds.append(found)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {len(rounds)} rounds")
