@@ -153,12 +153,13 @@ class Init(Learning):
         refuse_learnt(folder, options)
         first, identity = begin(self.begin, options, settings.kafka | settings.consumer)
         history = history_of(self.history, self.target, self.time, self.drop)
-        left: list[str] = []
+        left = 0
 
         def leave_out(number: int, problem: Exception | None) -> None:
-            left.append(f"{self.history}: {number}: {problem or 'it has no label'}")
-            if len(left) <= _LINES:
-                _warn(f"left out: {left[-1]}")
+            nonlocal left
+            left += 1
+            if left <= _LINES:
+                _warn(f"left out: {self.history}: {number}: {problem or 'it has no label'}")
 
         with bar(len(history)) as advance:
             checkpoint = warm(
@@ -175,7 +176,7 @@ class Init(Learning):
         begins = ", ".join(f"{topic}:{n} at {at:,}" for (topic, n), at in sorted(first.items()))
         click.echo(
             f"{folder.folder((options.topic, options.partition))}: {checkpoint.id} has learnt "
-            f"{counted(counts['examples'], 'example')}, {len(left):,} left out; error "
+            f"{counted(counts['examples'], 'example')}, {left:,} left out; error "
             f"{counts['mistakes'] / counts['examples']:.1%}, of the last "
             f"{len(counts['recent']):,} {_error({'metrics': counts}):.1%}"
         )

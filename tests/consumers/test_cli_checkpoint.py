@@ -360,3 +360,6 @@ def test_a_checkpoint_that_names_no_group_takes_one(drift, learnt):
     shown = back(drift, "--to", learnt[0], "--yes")
     assert "does not name its group: give it by --group" in shown.output
     assert back(drift, "--to", learnt[0], "--yes", "--group", "g").exit_code == 0
+    assert entries(drift)[0]["restores"] == learnt[0]
+    drift("adopt", "c", "--topic", "t")
+    assert entries(drift)[0]["restores"] is None

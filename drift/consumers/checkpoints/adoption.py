@@ -135,5 +135,6 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
     if offset is None:  # else it learns messages once more, or leaves some out: the logs do not say
         before = f"{old.header['epoch']}-{old.header['sequence']}"
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", before, []))
+    old.header.pop("restores", None)
     partition.write(epoch, 1, seal(old.header | new, [old.payload], key))
     partition.clean(epoch)
