@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
 
