@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["Record", "RunFolder", "held"]
+__all__ = ["RunFolder", "held"]
 
 
 class RunFolder:

@@ -75,7 +75,7 @@ class Results(JupyterMixin):
     settings
         What was asked for.
     seconds
-        Wall time of the call that made this.
+        Wall time of the runs, of which those that the folder had took none.
     folder
         Where the runs are kept; None: nowhere.
 
@@ -184,7 +184,7 @@ class Results(JupyterMixin):
         ----------
         path
             The folder; made if need be. Runs that it lacks are added. Each table is in it as CSV,
-            and with pandas as Parquet.
+            and with pandas and pyarrow as Parquet.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class Results(JupyterMixin):
             for name in self.kind.tables:
                 if columns := self._columns(name):
                     folder.write_table(name, self.rows(name), columns)
-                    with suppress(MissingExtraError):
+                    with suppress(MissingExtraError), needing("pyarrow", "compare"):
                         folder.write_parquet(name, self[name])
             with _telling("figures"):
                 for name in self.figures:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from drift.experiments.folder import Record, RunFolder
-    from drift.experiments.jobs import Run
+    from drift.experiments.folder import RunFolder
+    from drift.experiments.jobs import Record, Run
     from drift.experiments.results import Kind
 
 __all__ = ["WINDOWS", "conduct", "learn", "run_all", "updates"]

@@ -1,5 +1,6 @@
 import csv
 import json
+import sys
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -223,6 +224,15 @@ def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkey
         track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1, output=tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"runs.jsonl", "records.csv", "manifest.json", *TABLES}
+
+
+@pytest.mark.usefixtures("unrendered")
+@pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
+def test_without_pandas_or_pyarrow_there_is_no_parquet(tmp_path, results, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    results.save(tmp_path)
+    assert {path.name for path in tmp_path.glob("*.csv")} > {"table.csv", "claims.csv"}
+    assert not list(tmp_path.glob("*.parquet"))
 
 
 def test_it_prints_the_tables(results):
