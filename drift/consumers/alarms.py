@@ -363,7 +363,7 @@ class Alarms:
     >>> for i in range(800):
     ...     for alarm in alarms.learnt(i % 4 == 0, 0.3, {"age": 7 + i % 7}):
     ...         print(alarm.measure, i, alarm.features)
-    error 207 (('age', 0.991),)
+    error 207 (('age', 0.993),)
     """
 
     def __init__(self, level: float) -> None:
@@ -377,11 +377,8 @@ class Alarms:
         self._histograms = Histograms()
         self._wait = 0  # examples until the features of one are looked at
         self._is_rising = False
-        self._begin_group()
-
-    def _begin_group(self) -> None:
-        self._count, self._wrong = 0, 0
-        self._losses, self._loss, self._squares = 0, 0.0, 0.0
+        self._wrong: list[bool] = []  # those of a group
+        self._losses: list[float] = []
 
     def learnt(
         self,
@@ -401,24 +398,21 @@ class Alarms:
             Its features.
         """
         self._wait -= 1
-        if self._wait < 0:  # so seldom that an example costs about as much as one feature
+        if self._wait < 0:  # so seldom that an example costs half as much as one feature
             self._histograms.add(features, is_rising=self._is_rising)
-            self._wait = len(features) // 32 if self._is_rising else max(8, len(features))
-        self._count += 1
-        self._wrong += wrong
-        if loss == loss:
-            loss = loss / CUT if loss < CUT else 1.0
-            self._losses += 1
-            self._loss += loss
-            self._squares += loss * loss
-        return self._end_group() if self._count == _GROUP else ()
+            self._wait = len(features) // 32 if self._is_rising else max(16, 2 * len(features))
+        self._wrong.append(wrong)
+        self._losses.append(loss)
+        return self._end_group() if len(self._wrong) == _GROUP else ()
 
     def _end_group(self) -> list[Alarm]:
         error, log_loss = self._detectors.values()
-        wrong, losses = self._wrong, self._losses
-        is_error = error.add(self._count, wrong, wrong)
-        is_loss = losses > 0 and log_loss.add(losses, self._loss, self._squares)
-        self._begin_group()
+        wrong, losses = sum(self._wrong), [min(1.0, x / CUT) for x in self._losses if x == x]
+        self._wrong, self._losses = [], []
+        is_error = error.add(_GROUP, wrong, wrong)
+        is_loss = (
+            log_loss.add(len(losses), sum(losses), sum(x * x for x in losses)) if losses else 0
+        )
         is_rising = error.is_rising or log_loss.is_rising
         if is_rising is not self._is_rising:
             self._is_rising, self._wait = is_rising, 0
@@ -438,7 +432,8 @@ class Alarms:
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: JSON's own types."""
         watched = {name: one.state() for name, one in self._detectors.items()}
-        group = {name: getattr(self, name) for name in _GROUP_STATE}
+        losses = [None if x != x else x for x in self._losses]
+        group = {"wait": self._wait, "wrong": [*map(int, self._wrong)], "losses": losses}
         return {**watched, "features": self._histograms.state(), "group": group}
 
     def restore(self, state: Any) -> None:
@@ -452,20 +447,11 @@ class Alarms:
         try:
             watched = {name: Detector.restore(self.level, state[name]) for name in MEASURES}
             histograms = Histograms.restore(state["features"])
-            group = _group_of(state["group"])
+            wait, group = int(state["group"]["wait"]), state["group"]
+            wrong = [bool(x) for x in group["wrong"]]
+            losses = [math.nan if x is None else float(x) for x in group["losses"]]
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of alarms: {problem!r:.80}") from None
         self._detectors, self._histograms = watched, histograms
         self._is_rising = any(one.is_rising for one in watched.values())
-        vars(self).update(group)
-
-
-def _group_of(state: Mapping[str, Any]) -> dict[str, float]:
-    group = {name: state[name] for name in _GROUP_STATE}
-    if set(map(type, group.values())) - {int, float}:
-        raise ValueError("no state of a group")
-    return group
-
-
-#: Attributes of alarms that a checkpoint keeps.
-_GROUP_STATE = "_wait", "_count", "_wrong", "_losses", "_loss", "_squares"
+        self._wait, self._wrong, self._losses = wait, wrong, losses

@@ -203,7 +203,7 @@ def test_what_is_followed_of_the_features_is_bounded(monkeypatch):
     assert {name for name, *_ in histograms.state()["bins"]} == {"w0", "w1", "w2", "w3"}
 
 
-@pytest.mark.parametrize(("count", "quiet", "rising"), [(1, 9, 1), (320, 321, 11)])
+@pytest.mark.parametrize(("count", "quiet", "rising"), [(1, 17, 1), (320, 641, 11)])
 def test_of_examples_of_many_features_fewer_are_looked_at(count, quiet, rising):
     alarms, features = Alarms(0.01), {f"w{i}": 1.0 for i in range(count)}
 
@@ -270,7 +270,8 @@ def test_what_is_no_state_is_refused_and_changes_nothing():
         *(None, {}, [], state | {"error": 1}, state | {"features": {}}),
         *(but("error", _bets=[0.0]), but("error", _guess=[-1.0, 0.2]), but("error", bound=True)),
         *(
-            but("group", _wait="1"),
+            but("group", wait=None),
+            but("group", losses=["a"]),
             but("log_loss", _block=[1, 2, "3"]),
             but("log_loss", _number=math.nan),
         ),
