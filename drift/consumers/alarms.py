@@ -31,12 +31,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from drift.types import Features
 
@@ -86,7 +87,7 @@ def _bound(n: float, total: float, deviations: float, spread: float, odds: float
 
 
 class Detector:
-    """Watches the mean of numbers from 0 to 1 for a rise.
+    """Watches the mean of numbers from 0 to 1 for a rise; it takes them in groups of eight.
 
     Parameters
     ----------
@@ -103,18 +104,17 @@ class Detector:
     Examples
     --------
     >>> detector = Detector(0.01)
-    >>> any(detector.update(i % 10 == 0) for i in range(5000))
+    >>> any(detector.add(8, 1.0, 1.0) for _ in range(600))
     False
-    >>> next(i for i in range(5000) if detector.update(i % 4 == 0))
-    207
+    >>> next(i for i in range(600) if detector.add(8, 2.0, 2.0))
+    30
     """
 
     def __init__(self, level: float) -> None:
         self.level = level
         self.bound: float | None = None
         self.is_rising = False
-        self._group = [0, 0.0, 0.0]  # count, sum and squares, as of all that follow
-        self._block = [0, 0.0, 0.0]
+        self._block = [0, 0.0, 0.0]  # count, sum and squares
         self._number = 0  # of blocks that are full
         self._guess = 0.5, 0.25  # mean and mean square deviation of the last one
         self._spread = 0.25  # of the first one
@@ -125,14 +125,6 @@ class Detector:
         self._bets = [0.0] * len(_BETS)
         self._runs = [1.0] * len(_BETS)
 
-    def update(self, x: float) -> bool:
-        """Take a number, and say whether that makes an alarm."""
-        group = self._group
-        group[0] += 1
-        group[1] += x
-        group[2] += x * x
-        return group[0] == _GROUP and self._step()
-
     @property
     def means(self) -> tuple[float, float, int]:
         """Mean before the rise, mean since, and how many numbers that are."""
@@ -140,10 +132,9 @@ class Detector:
         before = (total - risen) / (n - recent) if n > recent else math.nan
         return before, risen / recent if recent else math.nan, int(recent)
 
-    def _step(self) -> bool:
-        """Bet a group, then add it to the reference."""
-        count, total, squares = self._group
-        self._group = [0, 0.0, 0.0]
+    def add(self, count: int, total: float, squares: float) -> bool:
+        """Take so many numbers of this sum and sum of squares; say whether they make an alarm."""
+        # They are bet on before they are of the reference.
         alarm = self.bound is not None and self._bet(total / count, self.bound)
         self._all[0] += count
         self._all[1] += total
@@ -196,16 +187,16 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: JSON's own types."""
-        return {name: getattr(self, name) for name in _STATE}
+        return {name: copy(getattr(self, name)) for name in _STATE}
 
     @classmethod
     def restore(cls, level: float, state: Mapping[str, Any]) -> Detector:
         """Return the detector of which `state` returned this."""
         one = cls(level)
         for name in _STATE:
-            setattr(one, name, state[name])
+            setattr(one, name, copy(state[name]))
         shapes = {
-            **dict.fromkeys(("_group", "_block", "_bounding"), 3),
+            **dict.fromkeys(("_block", "_bounding"), 3),
             **dict.fromkeys(("_guess", "_all", "_recent"), 2),
             **dict.fromkeys(("_bets", "_runs"), len(_BETS)),
         }
@@ -221,7 +212,7 @@ class Detector:
 
 #: Attributes of a detector that a checkpoint keeps.
 _STATE = (
-    *("bound", "is_rising", "_group", "_block", "_number", "_guess", "_all", "_recent"),
+    *("bound", "is_rising", "_block", "_number", "_guess", "_all", "_recent"),
     *("_spread", "_bounding", "_groups", "_bets", "_runs"),
 )
 
@@ -272,7 +263,7 @@ class _Bins:
         return (sum(map(abs, shares)) + abs(sum(shares))) / 2
 
     def state(self) -> list[Any]:
-        return [self.values, self.edges, self.before, self.since]
+        return [copy(getattr(self, name)) for name in ("values", "edges", "before", "since")]
 
 
 class Histograms:
@@ -295,20 +286,6 @@ class Histograms:
     def __init__(self) -> None:
         self._examples = [0, 0]  # in the reference, and since the rise
         self._bins: dict[Any, _Bins] = {}
-        self._wait = 0
-
-    def offer(self, features: Features, *, is_rising: bool) -> None:
-        """Add some of the examples, so that each costs about as much as one feature.
-
-        While there may be a rise it is more of them. Once there is none they are of the reference.
-        """
-        if not is_rising and self._examples[1]:
-            self._merge()
-        pause = len(features) // 32 if is_rising else max(8, len(features))
-        self._wait = min(self._wait, pause) - 1
-        if self._wait < 0:
-            self.add(features, is_rising=is_rising)
-            self._wait = pause
 
     def add(self, features: Features, *, is_rising: bool) -> None:
         """Add an example to the reference, or to what came since a rise."""
@@ -323,7 +300,8 @@ class Histograms:
                 bins = known[name] = _Bins()
             bins.add(x, is_rising=is_rising)
 
-    def _merge(self) -> None:
+    def merge(self) -> None:
+        """Make what came since a rise a part of the reference."""
         self._examples = [sum(self._examples), 0]
         for bins in self._bins.values():
             if any(bins.since):
@@ -341,13 +319,13 @@ class Histograms:
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: JSON's own types."""
         rows = [[_named(name), *bins.state()] for name, bins in self._bins.items()]
-        return {"examples": self._examples, "wait": self._wait, "bins": rows}
+        return {"examples": [*self._examples], "bins": rows}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Histograms:
         """Return the histograms of which `state` returned this."""
         one = cls()
-        one._examples, one._wait = list(map(int, state["examples"])), int(state["wait"])
+        one._examples = list(map(int, state["examples"]))
         one._bins = {name: _Bins(*rest) for name, *rest in state["bins"]}
         if len(one._examples) != 2 or any(
             not len(bins.before)
@@ -385,7 +363,7 @@ class Alarms:
     >>> for i in range(800):
     ...     for alarm in alarms.learnt(i % 4 == 0, 0.3, {"age": 7 + i % 7}):
     ...         print(alarm.measure, i, alarm.features)
-    error 207 (('age', 0.991),)
+    error 207 (('age', 0.993),)
     """
 
     def __init__(self, level: float) -> None:
@@ -397,8 +375,17 @@ class Alarms:
     def _begin(self) -> None:
         self._detectors = {name: Detector(self.level) for name in MEASURES}
         self._histograms = Histograms()
+        self._wait = 0  # examples until the features of one are looked at
+        self._is_rising = False
+        self._wrong: list[bool] = []  # those of a group
+        self._losses: list[float] = []
 
-    def learnt(self, wrong: bool, loss: float, features: Features) -> list[Alarm]:  # noqa: FBT001
+    def learnt(
+        self,
+        wrong: bool,  # noqa: FBT001
+        loss: float,
+        features: Features,
+    ) -> Sequence[Alarm]:
         """Take an example, and return the alarms that it makes.
 
         Parameters
@@ -410,11 +397,27 @@ class Alarms:
         features
             Its features.
         """
+        self._wait -= 1
+        if self._wait < 0:  # so seldom that an example costs half as much as one feature
+            self._histograms.add(features, is_rising=self._is_rising)
+            self._wait = len(features) // 32 if self._is_rising else max(16, 2 * len(features))
+        self._wrong.append(wrong)
+        self._losses.append(loss)
+        return self._end_group() if len(self._wrong) == _GROUP else ()
+
+    def _end_group(self) -> list[Alarm]:
         error, log_loss = self._detectors.values()
-        rising = error.is_rising or log_loss.is_rising
-        self._histograms.offer(features, is_rising=rising)
-        is_error = error.update(wrong)
-        is_loss = loss == loss and log_loss.update(min(1.0, loss / CUT))
+        wrong, losses = sum(self._wrong), [min(1.0, x / CUT) for x in self._losses if x == x]
+        self._wrong, self._losses = [], []
+        is_error = error.add(_GROUP, wrong, wrong)
+        is_loss = (
+            log_loss.add(len(losses), sum(losses), sum(x * x for x in losses)) if losses else 0
+        )
+        is_rising = error.is_rising or log_loss.is_rising
+        if is_rising is not self._is_rising:
+            self._is_rising, self._wait = is_rising, 0
+            if not is_rising:
+                self._histograms.merge()
         if not (is_error or is_loss):
             return []
         moved = tuple((name, round(distance, 3)) for name, distance in self._histograms.moved())
@@ -429,7 +432,9 @@ class Alarms:
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: JSON's own types."""
         watched = {name: one.state() for name, one in self._detectors.items()}
-        return {**watched, "features": self._histograms.state()}
+        losses = [None if x != x else x for x in self._losses]
+        group = {"wait": self._wait, "wrong": [*map(int, self._wrong)], "losses": losses}
+        return {**watched, "features": self._histograms.state(), "group": group}
 
     def restore(self, state: Any) -> None:
         """Go back to what `state` returned.
@@ -442,6 +447,11 @@ class Alarms:
         try:
             watched = {name: Detector.restore(self.level, state[name]) for name in MEASURES}
             histograms = Histograms.restore(state["features"])
+            wait, group = int(state["group"]["wait"]), state["group"]
+            wrong = [bool(x) for x in group["wrong"]]
+            losses = [math.nan if x is None else float(x) for x in group["losses"]]
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of alarms: {problem!r:.80}") from None
         self._detectors, self._histograms = watched, histograms
+        self._is_rising = any(one.is_rising for one in watched.values())
+        self._wait, self._wrong, self._losses = wait, wrong, losses

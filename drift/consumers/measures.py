@@ -39,6 +39,8 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from river.stats import EWMean
+
     from drift.consumers.answers import Answer
     from drift.types import Label
 
@@ -57,6 +59,8 @@ LEAST = 1e-15
 _BINS = 10
 #: The means that they are made of; recall, precision and F1 are quotients.
 _MEANS = ("error", "log_loss", "positive", "claimed", "hit", "delay")
+#: Those that are of other numbers of examples than the others.
+_SEEN = ("error", "log_loss", "positive", "delay")
 
 
 class _Row(NamedTuple):
@@ -69,26 +73,22 @@ class _Row(NamedTuple):
     delay: float
 
 
-class _Faded:
-    """An exponentially weighted mean; of few values it is their mean, not mostly the first."""
+def _faded(value: float = 0.0) -> EWMean:
+    """Return a faded mean that goes on from a value.
 
-    def __init__(self, n: int = 0, value: float = 0.0) -> None:
-        from river.stats import EWMean  # noqa: PLC0415 - takes a while
+    River's begins at its first value, which would weigh too much: here that is 0, and `_whole` is
+    the weight of the others.
+    """
+    from river.stats import EWMean  # noqa: PLC0415 - takes a while
 
-        self.n = n
-        self._mean = EWMean(FADING)
-        self._mean.update(value)  # River's begins at its first value: here at 0, or where it was
+    mean = EWMean(FADING)
+    mean.update(value)
+    return mean
 
-    def update(self, x: float) -> None:
-        self.n += 1
-        self._mean.update(x)
 
-    def get(self) -> float:
-        weight = -math.expm1(self.n * math.log1p(-FADING))  # of all values; the rest is that of 0
-        return self._mean.get() / weight if self.n else math.nan
-
-    def state(self) -> list[float]:
-        return [self.n, self._mean.get()]
+def _whole(n: int) -> float:
+    """Return the weight of all but the 0 in a faded mean of so many values."""
+    return -math.expm1(n * math.log1p(-FADING))
 
 
 class Measures:
@@ -127,7 +127,8 @@ class Measures:
         self.positive = positive
         self.window = window
         self._rows: deque[_Row] = deque(maxlen=self.window)
-        self._faded = {name: _Faded() for name in _MEANS}
+        self._means = {name: _faded() for name in _MEANS}
+        self._seen = dict.fromkeys(_SEEN, 0)
         self._learnt = 0
         self._measured: tuple[int, dict[str, float]] = 0, {}  # for so many that were learnt
 
@@ -147,23 +148,27 @@ class Measures:
         """
         predicted, chances = answer
         loss = chance = confidence = math.nan
-        faded = self._faded
-        faded["error"].update(predicted != label)
+        means, seen = self._means, self._seen
+        seen["error"] += 1
+        means["error"].update(predicted != label)
         if predicted is not None:
             positive = True if self.positive is None else self.positive
             is_so, said_so = label == positive, predicted == positive
-            faded["positive"].update(is_so)
-            faded["claimed"].update(said_so)
-            faded["hit"].update(is_so and said_so)
+            seen["positive"] += 1
+            means["positive"].update(is_so)
+            means["claimed"].update(said_so)
+            means["hit"].update(is_so and said_so)
             if chances:
                 chance, confidence = chances.get(label, 0.0), chances.get(predicted, 0.0)
                 loss = -math.log(max(LEAST, chance))
-                faded["log_loss"].update(loss)
-        if delay is not None:
-            faded["delay"].update(delay)
-        self._rows.append(
-            _Row(label, predicted, chance, confidence, math.nan if delay is None else delay)
-        )
+                seen["log_loss"] += 1
+                means["log_loss"].update(loss)
+        if delay is None:
+            delay = math.nan
+        else:
+            seen["delay"] += 1
+            means["delay"].update(delay)
+        self._rows.append(_Row(label, predicted, chance, confidence, delay))
         self._learnt += 1
         return loss
 
@@ -191,15 +196,16 @@ class Measures:
 
     def faded(self) -> dict[str, float]:
         """Return the faded measures."""
-        found = {name: one.get() for name, one in self._faded.items()}
+        means = {name: mean.get() for name, mean in self._means.items()}
+        found = {name: _share(means[name], _whole(n)) for name, n in self._seen.items()}
         measured = {"error": found["error"], "log_loss": found["log_loss"]}
-        if self._positive(self._seen()) is not None:
-            hit, positive, claimed = found["hit"], found["positive"], found["claimed"]
+        if self._positive(self._labels()) is not None:
+            hit, positive, claimed = means["hit"], means["positive"], means["claimed"]
             measured |= {
                 "recall": _share(hit, positive),
                 "precision": _share(hit, claimed),
                 "f1": _share(2 * hit, positive + claimed),
-                "base_rate": positive,
+                "base_rate": found["positive"],
             }
         measured["label_latency_seconds"] = found["delay"]
         return {name: value for name, value in measured.items() if value == value}
@@ -207,7 +213,7 @@ class Measures:
     def _known(self) -> list[_Row]:
         return [one for one in list(self._rows) if one.predicted is not None]
 
-    def _seen(self) -> set[Label]:
+    def _labels(self) -> set[Label]:
         rows = self._known()
         return {one.label for one in rows} | {one.predicted for one in rows}
 
@@ -222,7 +228,7 @@ class Measures:
         matrix = metrics.ConfusionMatrix()
         for label, predicted, *_ in rows:
             matrix.update(label, predicted)
-        seen = self._seen()
+        seen = self._labels()
         if (positive := self._positive(seen)) is None:
             kinds = metrics.MacroRecall, metrics.MacroPrecision, metrics.MacroF1
             recall, precision, f1 = (kind(matrix).get() for kind in kinds)
@@ -247,7 +253,7 @@ class Measures:
         loss = _river().LogLoss()
         for one in rows:
             loss.update(True, one.chance)  # noqa: FBT003 - it was so
-        seen = self._seen()
+        seen = self._labels()
         positive = self._positive(seen)
         if positive is None or len(seen | {positive}) > 2:
             true = [one.label == one.predicted for one in rows]
@@ -281,7 +287,8 @@ class Measures:
             "chances": _packed([row.chance for row in rows]),
             "confidences": _packed([row.confidence for row in rows]),
             "delays": _packed([row.delay for row in rows]),
-            "faded": {name: one.state() for name, one in self._faded.items()},
+            "means": {name: mean.get() for name, mean in self._means.items()},
+            "seen": dict(self._seen),
         }
 
     def restore(self, state: Any) -> None:
@@ -300,10 +307,11 @@ class Measures:
                 *(_unpacked(state[name]) for name in ("chances", "confidences", "delays")),
             )
             rows = [_Row(*row) for row in zip(*columns, strict=True)]
-            faded = {name: _Faded(*state["faded"][name]) for name in _MEANS}
+            means = {name: _faded(state["means"][name]) for name in _MEANS}
+            seen = {name: int(state["seen"][name]) for name in _SEEN}
         except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
             raise ParameterError(f"no state of measures: {problem!r:.80}") from None
-        self._rows, self._faded = deque(rows, self.window), faded
+        self._rows, self._means, self._seen = deque(rows, self.window), means, seen
         self._learnt += 1
 
 

@@ -85,6 +85,14 @@ def stream(n, seed, before, after, at, *, bits):
         yield float(draw.random() < mean) if bits else draw.random() * 2 * mean
 
 
+def first_alarm(detector, numbers):
+    for i in range(0, len(numbers), 8):
+        group = numbers[i : i + 8]
+        if detector.add(8, sum(group), sum(x * x for x in group)):
+            return i + 7
+    return None
+
+
 CASES = [
     (0.1, 0.3, 2000, True),
     (0.02, 0.1, 1500, True),
@@ -99,7 +107,7 @@ CASES = [
 def test_a_detector_is_that_of_sums_over_all_numbers(case):
     numbers = list(stream(4000, 3, *case[:3], bits=case[3]))
     detector = Detector(0.05)
-    found = next((i for i, x in enumerate(numbers) if detector.update(x)), None)
+    found = first_alarm(detector, numbers)
     assert found == twin(numbers, 0.05)
     assert (found is None) == (case[1] <= case[0])
     if found is None:
@@ -131,7 +139,7 @@ def test_the_log_loss_is_watched_in_its_units():
 @pytest.mark.parametrize("level", [0.05, 0.2])
 def test_stationary_streams_have_false_alarms_as_the_level_says_or_fewer(level):
     found = sum(
-        any(map(Detector(level).update, stream(3000, seed, 0.1, 0.1, 0, bits=True)))
+        first_alarm(Detector(level), list(stream(3000, seed, 0.1, 0.1, 0, bits=True))) is not None
         for seed in range(100)
     )
     # With the level's probability each: more than so many come once in 10,000 tests.
@@ -195,18 +203,20 @@ def test_what_is_followed_of_the_features_is_bounded(monkeypatch):
     assert {name for name, *_ in histograms.state()["bins"]} == {"w0", "w1", "w2", "w3"}
 
 
-def test_of_examples_of_many_features_fewer_are_looked_at():
-    def looked_at(features, *, is_rising):
-        histograms = Histograms()
-        for _ in range(1001):
-            histograms.offer(features, is_rising=is_rising)
-        return histograms._examples[is_rising]
+@pytest.mark.parametrize(("count", "quiet", "rising"), [(1, 17, 1), (320, 641, 11)])
+def test_of_examples_of_many_features_fewer_are_looked_at(count, quiet, rising):
+    alarms, features = Alarms(0.01), {f"w{i}": 1.0 for i in range(count)}
 
-    few, many = {"a": 1.0}, {f"w{i}": 1.0 for i in range(320)}
-    assert looked_at(few, is_rising=False) == 1 + 1000 // 9
-    assert looked_at(many, is_rising=False) == 1 + 1000 // 321
-    assert looked_at(few, is_rising=True) == 1001
-    assert looked_at(many, is_rising=True) == 1 + 1000 // 11
+    def looked_at(examples, **given_example):
+        before = sum(alarms.state()["features"]["examples"])
+        for _ in range(examples):
+            assert not alarms.learnt(*given_example.values(), features)
+        return sum(alarms.state()["features"]["examples"]) - before
+
+    assert looked_at(3_200, wrong=False, loss=math.nan) == pytest.approx(3_200 / quiet, abs=1)
+    while not alarms.state()["error"]["is_rising"]:
+        looked_at(1, wrong=True, loss=math.nan)
+    assert looked_at(8, wrong=False, loss=math.nan) == pytest.approx(8 / rising, abs=1)
 
 
 def test_the_features_that_moved_are_named_the_most_first():
@@ -259,7 +269,12 @@ def test_what_is_no_state_is_refused_and_changes_nothing():
     for wrong in (
         *(None, {}, [], state | {"error": 1}, state | {"features": {}}),
         *(but("error", _bets=[0.0]), but("error", _guess=[-1.0, 0.2]), but("error", bound=True)),
-        *(but("log_loss", _block=[1, 2, "3"]), but("log_loss", _number=math.nan)),
+        *(
+            but("group", wait=None),
+            but("group", losses=["a"]),
+            but("log_loss", _block=[1, 2, "3"]),
+            but("log_loss", _number=math.nan),
+        ),
         *(but("features", examples=[1]), but("features", bins=[["a", [], [1.0], [1], [2]]])),
     ):
         with pytest.raises(ParameterError, match="no state of alarms"):

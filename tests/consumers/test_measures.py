@@ -179,7 +179,7 @@ def test_what_is_no_state_is_refused_and_changes_nothing():
     measures = measured(answers([True, False], 20, seed=1))
     state = measures.state()
     short = {"chances": "AAAA"}, {"of": [0]}, {"predicted": [7] * 20}, {"labels": []}
-    for wrong in (None, {}, [], *(state | one for one in (*short, {"faded": {}}))):
+    for wrong in (None, {}, [], *(state | one for one in (*short, {"means": {}}, {"seen": 1}))):
         with pytest.raises(ParameterError, match="no state of measures"):
             Measures().restore(wrong)
     assert measures.state() == state
