@@ -68,6 +68,8 @@ class ErrorFigure:
         By topic and partition of the examples.
     examples : int
         Predictions counted.
+    shadow : str
+        A line to be shown below.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class ErrorFigure:
     def __init__(self) -> None:
         self.partitions: dict[tuple[str, int], _Partition] = {}
         self.examples = 0
+        self.shadow = ""
         self._size = 20  # examples in a column; doubled when they do not fit any more
         self._columns: list[list[int]] = []
 
@@ -133,7 +136,7 @@ class ErrorFigure:
             self._size *= 2
 
     def __rich__(self) -> Group:
-        return Group(self._chart(), self._table())
+        return Group(self._chart(), self._table(), *([self.shadow] if self.shadow else []))
 
     def _chart(self) -> Text:
         """Return a bar for each column, as high as its error."""

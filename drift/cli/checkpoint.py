@@ -14,6 +14,7 @@ import click
 from drift._options import option
 from drift.cli._client import read_key
 from drift.cli._command import Command
+from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, newest
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, load, naming
@@ -107,6 +108,8 @@ def _line(header: Mapping[str, Any]) -> str:
             f"{header['epoch']}-{header['sequence']}",
             _when(header),
             header["model"],
+            *([f"shadow {header['shadow']['model']}"] if "shadow" in header else []),
+            *(f"promotions {last['number']}" for last in header["promotions"][-1:]),
             *(
                 f"{name.replace('_', ' ')} {counts[name]:,}"
                 for name in _SHOWN
@@ -132,6 +135,9 @@ def _described(description: Description) -> str:
         "offsets",
         *(f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"]),
     ]
+    if "shadow" in header:
+        lines.append(f"shadow   {shadow_line(header)}")
+    lines += [f"promoted {promotion_line(one)}" for one in header["promotions"]]
     for part in ("identity", "configuration", "metrics", "versions"):
         lines.append(part)
         for name, value in header[part].items():

@@ -29,7 +29,8 @@ class Consume(Client):
     have them stand by: one of them takes over when it is gone.
 
     Each option of the worker may also be in [worker] of the --config file, those of labels that
-    come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too.
+    come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too;
+    with [models.shadow] a second model learns beside the first, which [promote] may promote.
     Options of kafka-python come from there or from the environment, as
     DRIFT_KAFKA_SASL_PLAIN_PASSWORD.
     """
@@ -78,7 +79,7 @@ class Consume(Client):
     def _worker(self, settings: _settings.Settings) -> Worker:
         from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
 
-        options = settings.worker
+        options, shadow = settings.worker, settings.shadow
         if options.allow_pickle and options.key_file is None:
             log.warning(
                 "pickles are allowed and nothing is signed: who can write to %s can run code here; "
@@ -87,7 +88,11 @@ class Consume(Client):
             )
         folder = CheckpointFolder(
             options.checkpoints,
-            {"topic": options.topic, **_named.configuration(settings.model)},
+            {
+                "topic": options.topic,
+                **_named.configuration(settings.model),
+                **(_named.configuration(shadow, "shadow") if shadow else {}),
+            },
             keep=options.keep,
             key=read_key(options.key_file, self.secrets),
             allow_pickle=options.allow_pickle,
@@ -100,4 +105,5 @@ class Consume(Client):
             codec=settings.codec,
             consumer=settings.consumer,
             producer=settings.producer,
+            shadow=shadow and _named.build(shadow),
         )

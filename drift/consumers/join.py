@@ -125,9 +125,9 @@ class JoinOptions:
 class Waiting(NamedTuple):
     """Features that wait for their label.
 
-    `time` is that of their partition, in milliseconds; `predicted` what was sent. `value` and
-    `headers` are as they came, which takes a tenth of the memory of what they are decoded to, and
-    of so many bytes as `size` says.
+    `time` is that of their partition, in milliseconds; `predicted` what was sent, `shadowed` what
+    a shadow predicted. `value` and `headers` are as they came, which takes a tenth of the memory of
+    what they are decoded to, and of so many bytes as `size` says.
     """
 
     place: Place
@@ -137,6 +137,7 @@ class Waiting(NamedTuple):
     size: int
     value: bytes
     headers: Headers = ()
+    shadowed: Label | None = None
 
 
 class Early(NamedTuple):
@@ -320,12 +321,13 @@ class Join:
         places = [(topic, number) for topic, number in state["places"]]
         end, stored = 0, zip(state["lengths"], state["headers"], strict=True)
         columns = ("ids", "place", "offsets", "times", "predicted", "sizes")
-        rows = zip(*(state[column] for column in columns), strict=True)
-        for i, (name, place, offset, time, predicted, size) in enumerate(rows):
+        shadowed = state.get("shadowed", [None] * len(state["ids"]))
+        rows = zip(*(state[column] for column in columns), shadowed, strict=True)
+        for i, (name, place, offset, time, predicted, size, second) in enumerate(rows):
             length, headers = next(stored, (0, ()))
             value = values[end : end + length]
             end += length
-            kept = size, value, headers_from_json(headers)
+            kept = size, value, headers_from_json(headers), second
             found = Waiting(places[place], offset, time, predicted, *kept)
             (join._silent if i < state["silent"] else join._waiting)[name] = found
             join._bytes += size
@@ -368,10 +370,11 @@ def _stored(
 ) -> tuple[dict[str, Any], bytes]:
     # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
     columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
-    places, offsets, times, predicted, sizes, values, headers = columns
+    places, offsets, times, predicted, sizes, values, headers, shadowed = columns
+    shadow = {"shadowed": shadowed} if any(one is not None for one in shadowed) else {}
     number = {place: i for i, place in enumerate(dict.fromkeys(places))}
     stored = bisect_right([*accumulate(sizes)], STORED)
-    return state | {
+    return state | shadow | {
         "done": done,
         "early": [
             [name, one.label, one.weight, one.time, message_as_json(one.message)]

@@ -172,13 +172,14 @@ class LateLearner(Learner):
             return answer
         self._first.setdefault(self.options.topic, example.id)
         place, offset = message.position[:2], message.position.offset
+        shadowed = self._shadowed(example.features)
         kept = message.size, message.value or b"", message.headers
         early = self.join.features(
-            example.id, Waiting(place, offset, time, plain(predicted), *kept)
+            example.id, Waiting(place, offset, time, plain(predicted), *kept, *shadowed)
         )
         if early is not None:
             given = example.features, early.label, early.weight, predicted
-            _, error = attempt(self._learn_by, *given)
+            _, error = attempt(self._learn_by, *given, *shadowed)
             answer += [] if error is None else self._give_up(early.message, error)
         return answer
 
@@ -213,7 +214,9 @@ class LateLearner(Learner):
             if is_counted:
                 _, error = attempt(self._update, *given)
             else:
-                _, error = attempt(self._learn_by, *given, waiting.predicted)
+                knew = self.shadow is not None and self.shadow.knew(waiting.place, waiting.offset)
+                shadowed = [waiting.shadowed] if knew else []
+                _, error = attempt(self._learn_by, *given, waiting.predicted, *shadowed)
         return [] if error is None else self._give_up(culprit, error)
 
     def _orphans(self, time: int | None = None) -> list[Outgoing]:
@@ -231,8 +234,7 @@ class LateLearner(Learner):
     def note(self) -> None:
         """Have the metrics show how far it is, and say so if labels find no features."""
         counts = self.join.counts
-        self.metrics.counts_of(
-            self.model,
+        self._note(
             pending=self.join.pending,
             join_delay_seconds=self._waited,
             orphans=counts["orphan"],

@@ -46,6 +46,8 @@ class Metrics:
         What the worker sets now and then; None while unknown.
     late : dict
         The same of labels that come later, by its name in the log; empty where none do.
+    shadow : dict
+        The same of a shadow; empty where there is none.
     checkpoint_time : float or None
         When the newest checkpoint was written, in seconds since 1970; None before the first.
 
@@ -78,6 +80,7 @@ class Metrics:
         self.updates: int | None = None
         self.lag: int | None = None
         self.late: dict[str, float] = {}
+        self.shadow: dict[str, float] = {}
         self.checkpoint_time: float | None = None
         self._before: dict[str, float] = dict.fromkeys((*_COUNTS, "jumps"), 0)
         self._flags: deque[bool] = deque(maxlen=window)
@@ -172,6 +175,7 @@ class Metrics:
             "checkpoint_age_seconds": None if at is None else max(0.0, time.time() - at),
             "dead_letters": self.dead_letters,
             **self.late,
+            **self.shadow,
         }
 
     @property

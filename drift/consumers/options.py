@@ -53,6 +53,13 @@ class _TopicOptions:
     )
     checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
     checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
+    promote: float | None = option(
+        "E-value at which the shadow takes the model's place; default: by `drift promote` alone.",
+        None,
+        least=1,
+        table="promote",
+        key="at",
+    )
     labels: str | None = option(
         "Topic of labels that come later.", None, table="labels", key="topic"
     )
@@ -83,6 +90,10 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         that brings nothing is waited for: see `drift.consumers.order`.
     checkpoint_every, checkpoint_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
+    promote
+        Evidence at which a shadow takes the model's place, see `drift.consumers.shadow`: at 100,
+        one that is no better does with a probability of at most 1 %. None to wait for
+        `drift promote`.
     labels
         The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
         by these; None where messages have their labels.

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
+from drift.consumers.checkpoints.agreement import part, written
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
@@ -23,7 +24,8 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import check_codec, check_model
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap
-from drift.errors import CheckpointError, FencedError, UnavailableError
+from drift.consumers.shadow import Shadow
+from drift.errors import CheckpointError, FencedError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -91,6 +93,10 @@ class Worker:
         What makes examples of messages; None for `JsonCodec`.
     consumer, producer
         More options of kafka-python for the one or the other.
+    shadow
+        A second model, which learns and predicts the same and sends nothing, until it takes the
+        first one's place: see `drift.consumers.shadow`. None for none. Another one than before
+        begins anew; `folder` knows it by what its configuration says under ``shadow``.
 
     Attributes
     ----------
@@ -123,16 +129,16 @@ class Worker:
         codec: Codec | None = None,
         consumer: Mapping[str, Any] | None = None,
         producer: Mapping[str, Any] | None = None,
+        shadow: Any = None,
     ) -> None:
         self.codec = JsonCodec() if codec is None else codec
-        check_model(model, self.codec)
         if options.labels:
             check_codec(self.codec)
             folder.configuration = {**(folder.configuration or {}), **options.settings()}
-            if getattr(model, "late", False) is None:
-                model = model.clone({"late": True})
-        folder.check(model)
-        self.model = model
+        self.model = self._checked(model, folder, options)
+        self.shadow = None if shadow is None else self._checked(shadow, folder, options)
+        if shadow is None and options.promote is not None:
+            raise ParameterError("promote takes a shadow: give one, [models.shadow] in the file")
         self.folder = folder
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
@@ -171,6 +177,14 @@ class Worker:
         self.metrics.silence = self._consumer.longest_silence
         self.metrics.connections = self._consumer.connections
         self._patience = min(_PATIENCE, self.metrics.silence / 4)
+
+    def _checked(self, model: Any, folder: CheckpointFolder, options: WorkerOptions) -> Any:
+        """Return a model that can be learnt and stored, which knows whether labels are late."""
+        check_model(model, self.codec)
+        if options.labels and getattr(model, "late", False) is None:
+            model = model.clone({"late": True})
+        folder.check(model)
+        return model
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -439,6 +453,7 @@ class Worker:
         kind = LateLearner if self.options.labels else Learner
         learner = kind(self.model.clone(), self.codec, Metrics(*self.key), self.options)
         learner.epoch, learner.identity = epoch, identity
+        learner.configuration = dict(self.folder.configuration or {})
         if checkpoint is not None:
             learner.restore(checkpoint)
             learner.read_again(self._consumer, self.folder.path)
@@ -448,6 +463,7 @@ class Worker:
                     *(self.key, checkpoint.id, identity),
                 )
                 learner.since_checkpoint = 1  # so that the next one names it
+        self._set_shadow(learner)
         learner.note()
         log.info(
             "%s: epoch %d, checkpoint %s, offsets %s",
@@ -455,6 +471,25 @@ class Worker:
         )
         self._learner = learner
         return learner
+
+    def _set_shadow(self, learner: Learner) -> None:
+        """Give a learner the shadow that it is to have, which is the checkpoint's or begins."""
+        before, now = self.folder.configuration or {}, learner.configuration
+        if promoted := part(now, "model") != part(before, "model") and bool(learner.promotions):
+            log.warning(
+                "%s: goes on with the model that was promoted, and [model] names the one before. "
+                "Write [model] %s",
+                *(self.key, written(now, "model")),
+            )
+        if self.shadow is None:
+            learner.shadow = None
+        elif learner.shadow is None:
+            is_first = promoted and part(now, "shadow") == part(before, "model")
+            model = self.model if is_first else self.shadow
+            learner.shadow = Shadow(model.clone(), learner.offsets)
+            log.info(
+                "%s: a shadow begins: %s", self.key, written(now, "shadow") or type(model).__name__
+            )
 
     def _drop(self) -> None:
         """Drop the model; at the next step it is taken over anew, if there are partitions."""
@@ -538,6 +573,9 @@ class Worker:
                 join=learner.join_state(),
                 runs=learner.runs.all(),
                 previous=learner.checkpoint,
+                configuration=learner.configuration,
+                shadow=learner.shadow_state(),
+                promotions=learner.promotions,
             )
         except CheckpointError as error:
             return self._refuse_save(error)

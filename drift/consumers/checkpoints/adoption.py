@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["adopt", "newest"]
+__all__ = ["adopt", "newest", "rewrite"]
 
 
 def newest(
@@ -91,6 +91,43 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
     CheckpointError
         If it is signed with another key, or nothing can be written.
     """
+
+    def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
+        if offset is not None and "join" in old.header:
+            raise CheckpointError(
+                "it goes on in two logs, which one offset does not say: adopt it without, or start "
+                "with another folder and group"
+            )
+        offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
+        new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
+        return old.header | new, [old.payload]
+
+    rewrite(partition, key, changed)
+
+
+def rewrite(
+    partition: PartitionFolder,
+    key: bytes | None,
+    changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
+) -> dict[str, Any]:
+    """Write the newest checkpoint of a partition once more, changed; return its header.
+
+    A worker that has the partition is fenced, and takes it over anew.
+
+    Parameters
+    ----------
+    partition
+        Its folder.
+    key
+        What it is signed with, if it is.
+    changed
+        Returns header and payload of the new one.
+
+    Raises
+    ------
+    CheckpointError
+        If it is signed with another key, or nothing can be written.
+    """
     epoch = partition.claim()
     found, _ = _newest(partition)
     if found is None:
@@ -100,15 +137,12 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         if key is None and old.signature is not None:
             raise CheckpointError("it is signed: give the file of its key, --key-file")
         check_signature(old, key)
-    if offset is not None and "join" in old.header:
-        raise CheckpointError(
-            f"{partition.path}: it goes on in two logs, which one offset does not say: adopt it "
-            "without, or start with another folder and group"
-        )
-    offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
-    new = {"epoch": epoch, "sequence": 1, "offsets": offsets, "identity": {}, "leader_epochs": []}
-    if offset is None:  # else it learns messages once more, or leaves some out: the logs do not say
+        header, payload = changed(old)
+    if header["offsets"] == old.header["offsets"]:
+        # Else it learns messages once more, or leaves some out: the logs do not say.
         before = f"{old.header['epoch']}-{old.header['sequence']}"
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", before, []))
-    partition.write(epoch, 1, seal(old.header | new, [old.payload], key))
+    header |= {"epoch": epoch, "sequence": 1}
+    partition.write(epoch, 1, seal(header, payload, key))
     partition.clean(epoch)
+    return header

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["check_configuration", "check_identity"]
+__all__ = ["agree", "check_configuration", "check_identity", "part", "swapped", "written"]
+
+#: Of a configuration, what is the model's, and what the second model's beside it.
+_MODEL, _SHADOW = "model", "shadow"
 
 
 def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -39,6 +42,107 @@ def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[s
             "\n".join([f"{path}: written under another configuration", *lines])
             + "\nGo on with that of the checkpoint, or start with another folder and group"
         )
+
+
+def agree(
+    path: AnyPath,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    replaced: Mapping[str, Any] | None = None,
+) -> tuple[Mapping[str, Any], bool]:
+    """Return the configuration to go on with, and whether its shadow is the checkpoint's.
+
+    A shadow may be another one, or none. A model that a shadow has replaced may still be the one
+    that is configured: its checkpoint goes on with the promoted one, and its shadow with what was
+    replaced, if the shadow that is configured is the promoted one.
+
+    Parameters
+    ----------
+    path
+        The checkpoint's file.
+    before, now
+        The two configurations.
+    replaced
+        The model that the last promotion replaced, as `part` has it; None where there was none.
+
+    Raises
+    ------
+    ConfigurationError
+        As `check_configuration` does.
+
+    Examples
+    --------
+    >>> agree("file", {"model": "RBP", "shadow": "LBP"}, {"model": "RBP", "shadow": "Forgetron"})
+    ({'model': 'RBP', 'shadow': 'Forgetron'}, False)
+    >>> now = {"model": "RBP", "shadow": "LBP"}
+    >>> agree("file", {"model": "LBP", "shadow": "RBP"}, now, replaced={"model": "RBP"})
+    ({'model': 'LBP', 'shadow': 'RBP'}, True)
+    """
+    model, configured = part(before, _MODEL), part(now, _MODEL)
+    if replaced is not None and not _same(model, configured) and _same(replaced, configured):
+        is_promoted = _same(model, part(now, _SHADOW))
+        now = swapped(now) if is_promoted else _without(now, _MODEL) | model
+    check_configuration(path, _without(before, _SHADOW), _without(now, _SHADOW))
+    return now, _same(*(part(of, _SHADOW) for of in (before, now)))
+
+
+def part(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
+    """Return what a configuration has of the "model" or of the "shadow", as of a model.
+
+    Examples
+    --------
+    >>> part({"topic": "news", "model": "RBP", "shadow": "LBP", "shadow.budget": 9}, "shadow")
+    {'model': 'LBP', 'model.budget': 9}
+    """
+    return {
+        _MODEL + name.removeprefix(of): value
+        for name, value in configuration.items()
+        if name.partition(".")[0] == of
+    }
+
+
+def swapped(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration whose model and shadow have changed places.
+
+    Examples
+    --------
+    >>> swapped({"topic": "news", "model": "RBP", "shadow": "LBP", "shadow.budget": 9})
+    {'topic': 'news', 'model': 'LBP', 'model.budget': 9, 'shadow': 'RBP'}
+    """
+    shadow = {
+        _SHADOW + name.removeprefix(_MODEL): value
+        for name, value in part(configuration, _MODEL).items()
+    }
+    others = _without(_without(configuration, _MODEL), _SHADOW)
+    return others | part(configuration, _SHADOW) | shadow
+
+
+def written(configuration: Mapping[str, Any], of: str) -> str:
+    """Return what to write into the table of a model in a TOML file, between commas.
+
+    Examples
+    --------
+    >>> written({"model": "RBP", "model.budget": 9, "model.kernel": "RBF"}, "model")
+    'class = "RBP", budget = 9, kernel.class = "RBF"'
+    """
+    entries = {name.removeprefix(_MODEL): value for name, value in part(configuration, of).items()}
+    kinds = {"", ".kernel"} | {name.rpartition(".")[0] for name in entries}
+    return ", ".join(
+        f"{name.removeprefix('.')}{('.class' if name else 'class') * (name in kinds)} = "
+        + json.dumps(value)
+        for name, value in entries.items()
+        if value is not None  # as TOML has none
+    )
+
+
+def _without(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
+    return {name: one for name, one in configuration.items() if name.partition(".")[0] != of}
+
+
+def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether two models are configured alike."""
+    before = _with_later(before, now)
+    return before.keys() == now.keys() and all(_text(before, n) == _text(now, n) for n in now)
 
 
 def check_identity(

@@ -7,8 +7,8 @@ r"""The file of a checkpoint, whatever the model in it.
     u32, u64  sizes of the header and of the payload, little-endian
     header    JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
     payload   the model: of drift.consumers.checkpoints.state, or a pickle; behind it, of so many
-              bytes as "join" of the header says, the state of labels that come later, as JSON, and
-              the values of features that wait
+              bytes as "shadow" of the header says, a second one; and, of so many as "join" says,
+              the state of labels that come later, as JSON, and the values of features that wait
     32 bytes  HMAC-SHA256 of everything before, if the header says that it is signed
     32 bytes  SHA-256 of everything before
 
@@ -144,6 +144,7 @@ _FIELDS: dict[str, Any] = {
     "configuration": dict,
     "metrics": dict,
     "versions": dict,
+    "promotions": list,
 }
 
 #: The types in each entry of its lists.
@@ -162,11 +163,14 @@ def _header(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
     header.setdefault("clocks", [])  # of models that learnt before partitions had a time
+    header.setdefault("promotions", [])
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
     if not 0 <= header["time"] < _END:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
+    if not all(map(_is_promotion, header["promotions"])):
+        raise CheckpointError("the header's promotions do not say what was promoted")
     for name, kinds in _ENTRIES.items():
         for entry in header[name]:
             if not isinstance(entry, list) or [*map(type, entry)] not in kinds:
@@ -174,6 +178,11 @@ def _header(text: bytes) -> dict[str, Any]:
                     f"the header's {name} are no list of topic, partition and numbers"
                 )
     return header
+
+
+def _is_promotion(one: Any) -> bool:
+    kinds = {"number": int, "promoted": dict, "replaced": dict}
+    return isinstance(one, dict) and all(isinstance(one.get(n), k) for n, k in kinds.items())
 
 
 def check_signature(description: Description, key: bytes | None) -> None:
