@@ -11,7 +11,7 @@ from drift._options import option
 from drift.cli._client import read_key
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.adoption import newest
-from drift.consumers.checkpoints.agreement import written
+from drift.consumers.checkpoints.agreement import advice
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.promotion import promote
 from drift.errors import ParameterError
@@ -45,7 +45,9 @@ class Promote(Command):
         if not self.yes and not click.confirm(question):
             return
         made = promote(partition, read_key(self.key_file))
-        model, shadow = (written(made["configuration"], of) for of in ("model", "shadow"))
-        click.echo(f"{partition.path}: {names[1]} answers from the offsets on, {names[0]} shadows")
-        if model:
-            click.echo(f"write [model] {model}; [models.shadow] {shadow}, or leave that out")
+        offsets = ", ".join(f"{topic}:{n} at {at}" for topic, n, at in made["offsets"])
+        lines = (
+            f"{partition.path}: {names[1]} answers from {offsets} on",
+            advice(made["configuration"]),
+        )
+        click.echo("\n".join(filter(None, lines)))

@@ -10,7 +10,7 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import check_kind, library, plain
-from drift.consumers.checkpoints.agreement import swapped, written
+from drift.consumers.checkpoints.agreement import advice, swapped
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.order import Clock, Runs, sort_key
@@ -49,7 +49,6 @@ _NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
 _LINES, _SECONDS = 10, 60.0
 
 _START = Clock()
-_BOTH = "model", "shadow"
 
 
 def decoded(decode: Callable[..., Example], message: Message) -> Example:
@@ -340,12 +339,10 @@ class Learner:
         self.model, shadow = self.shadow.model, self.model
         self.shadow = Shadow(shadow, self.offsets)
         self.configuration = swapped(self.configuration)
-        log.warning(
-            "%s: promoted, %s: the shadow answers from now on, and the model is its shadow. Write "
-            "[model] %s; [models.shadow] %s, or leave that out",
-            *(self.key, by),
-            *(written(self.configuration, of) or "what was the other" for of in _BOTH),
+        line = (
+            f"{self.key}: promoted, {by}: the shadow answers from now on, the model is its shadow"
         )
+        log.warning("; ".join(filter(None, (line, advice(self.configuration)))))
         reached("model.promoted")
 
     def _predict(self, message: Message, example: Example) -> tuple[Any, list[Outgoing]]:

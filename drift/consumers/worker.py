@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
-from drift.consumers.checkpoints.agreement import part, written
+from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
@@ -474,22 +474,21 @@ class Worker:
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or begins."""
-        before, now = self.folder.configuration or {}, learner.configuration
-        if promoted := part(now, "model") != part(before, "model") and bool(learner.promotions):
+        now = learner.configuration
+        before = now if self.folder.configuration is None else self.folder.configuration
+        is_old = part(now, "model") != part(before, "model")
+        if is_old:
             log.warning(
-                "%s: goes on with the model that was promoted, and [model] names the one before. "
-                "Write [model] %s",
-                *(self.key, written(now, "model")),
+                "%s: goes on with the model that was promoted, not with that of [model]: %s",
+                *(self.key, advice(now)),
             )
         if self.shadow is None:
             learner.shadow = None
         elif learner.shadow is None:
-            is_first = promoted and part(now, "shadow") == part(before, "model")
+            is_first = is_old and part(now, "shadow") == part(before, "model")
             model = self.model if is_first else self.shadow
             learner.shadow = Shadow(model.clone(), learner.offsets)
-            log.info(
-                "%s: a shadow begins: %s", self.key, written(now, "shadow") or type(model).__name__
-            )
+            log.info("%s: the shadow begins, %s", self.key, type(model).__name__)
 
     def _drop(self) -> None:
         """Drop the model; at the next step it is taken over anew, if there are partitions."""

@@ -542,6 +542,9 @@ def conf(model, shadow=None):
         # 1 was replaced by 2, which the file does not know, or does; then has others.
         (conf(2, 1), conf(1, 2), 1, conf(2, 1), True),
         (conf(2, 1), conf(2, 1), 1, conf(2, 1), True),
+        (conf(2, 1), conf(2, 2), 1, conf(2, 1), True),
+        (conf(2), conf(2, 2), 1, conf(2, 2), False),
+        (conf(2, 3), conf(1, 2), 1, conf(2, 1), False),
         (conf(2, 1), conf(2), 1, conf(2), False),
         (conf(2, 1), conf(1), 1, conf(2), False),
         (conf(2, 1), conf(1, 3), 1, conf(2, 3), False),

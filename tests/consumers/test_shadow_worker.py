@@ -131,8 +131,8 @@ def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, t
     assert (learnt.shadow.test.wins, learnt.shadow.test.losses) == (
         *(sum(pairs), len(pairs) - sum(pairs)),
     )
-    assert "goes on with the model that was promoted, and [model] names the" in caplog.text
-    assert 'Write [model] class = "LBP", budget = 30' in caplog.text
+    assert "goes on with the model that was promoted, not with that of [model]" in caplog.text
+    assert 'write [model] class = "LBP", budget = 30; [models.shadow] class' in caplog.text
     close(one)
     # The file is mended, and the old model left out.
     other = worker(topics, tmp_path, model=30, shadow=None)

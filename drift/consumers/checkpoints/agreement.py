@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["agree", "check_configuration", "check_identity", "part", "swapped", "written"]
+__all__ = [
+    "advice",
+    "agree",
+    "check_configuration",
+    "check_identity",
+    "part",
+    "swapped",
+    "written",
+]
 
 #: Of a configuration, what is the model's, and what the second model's beside it.
 _MODEL, _SHADOW = "model", "shadow"
@@ -52,9 +60,9 @@ def agree(
 ) -> tuple[Mapping[str, Any], bool]:
     """Return the configuration to go on with, and whether its shadow is the checkpoint's.
 
-    A shadow may be another one, or none. A model that a shadow has replaced may still be the one
-    that is configured: its checkpoint goes on with the promoted one, and its shadow with what was
-    replaced, if the shadow that is configured is the promoted one.
+    A shadow may be another one, or none. What is configured may be as before a promotion: where it
+    names the model that was replaced, the promoted one goes on; where its shadow is the promoted
+    one, the replaced one is the shadow.
 
     Parameters
     ----------
@@ -79,9 +87,13 @@ def agree(
     ({'model': 'LBP', 'shadow': 'RBP'}, True)
     """
     model, configured = part(before, _MODEL), part(now, _MODEL)
-    if replaced is not None and not _same(model, configured) and _same(replaced, configured):
-        is_promoted = _same(model, part(now, _SHADOW))
-        now = swapped(now) if is_promoted else _without(now, _MODEL) | model
+    if replaced is not None:
+        is_old = _same(replaced, configured) and not _same(model, configured)
+        has_old = is_old or _same(part(before, _SHADOW), replaced)
+        if is_old:
+            now = _without(now, _MODEL) | model
+        if has_old and _same(model, part(now, _SHADOW)):
+            now = _without(now, _SHADOW) | _as_shadow(replaced)
     check_configuration(path, _without(before, _SHADOW), _without(now, _SHADOW))
     return now, _same(*(part(of, _SHADOW) for of in (before, now)))
 
@@ -109,16 +121,25 @@ def swapped(configuration: Mapping[str, Any]) -> dict[str, Any]:
     >>> swapped({"topic": "news", "model": "RBP", "shadow": "LBP", "shadow.budget": 9})
     {'topic': 'news', 'model': 'LBP', 'model.budget': 9, 'shadow': 'RBP'}
     """
-    shadow = {
-        _SHADOW + name.removeprefix(_MODEL): value
-        for name, value in part(configuration, _MODEL).items()
-    }
     others = _without(_without(configuration, _MODEL), _SHADOW)
-    return others | part(configuration, _SHADOW) | shadow
+    return others | part(configuration, _SHADOW) | _as_shadow(part(configuration, _MODEL))
+
+
+def advice(configuration: Mapping[str, Any]) -> str:
+    """Return what to write into a file that is to say what goes on; nothing where that is unknown.
+
+    Examples
+    --------
+    >>> advice({"model": "RBP", "shadow": "LBP", "shadow.budget": 9})
+    'write [model] class = "RBP"; [models.shadow] class = "LBP", budget = 9, or leave that out'
+    """
+    model, shadow = (written(configuration, of) for of in (_MODEL, _SHADOW))
+    more = f"; [models.shadow] {shadow}, or leave that out"
+    return f"write [model] {model}{more * bool(shadow)}" if model else ""
 
 
 def written(configuration: Mapping[str, Any], of: str) -> str:
-    """Return what to write into the table of a model in a TOML file, between commas.
+    """Return what a TOML file has in the table of a model, between commas.
 
     Examples
     --------
@@ -133,6 +154,10 @@ def written(configuration: Mapping[str, Any], of: str) -> str:
         for name, value in entries.items()
         if value is not None  # as TOML has none
     )
+
+
+def _as_shadow(model: Mapping[str, Any]) -> dict[str, Any]:
+    return {_SHADOW + name.removeprefix(_MODEL): value for name, value in model.items()}
 
 
 def _without(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
