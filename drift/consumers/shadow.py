@@ -12,9 +12,9 @@ it is called an e-value. Nothing is supposed of the examples: they may depend on
 shift, and mistakes of the two may go together. A large capital says that the second model was
 better for a while, on what came; not that it is better on everything.
 
-The capital is split over ten fractions, as the best one is not known (Waudby-Smith & Ramdas 2024), and
-over several beginnings: a model that begins to learn errs more at first, which must not have to be
-won back.
+The capital is split over ten fractions, as the best one is not known (Waudby-Smith & Ramdas 2024),
+and over several beginnings: a model that begins to learn errs more at first, which must not have to
+be won back.
 
 References
 ----------

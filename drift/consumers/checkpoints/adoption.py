@@ -102,13 +102,14 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
         return old.header | new, [old.payload]
 
-    rewrite(partition, key, changed)
+    rewrite(partition, key, changed, "drift checkpoint adopt")
 
 
 def rewrite(
     partition: PartitionFolder,
     key: bytes | None,
     changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
+    by: str,
 ) -> dict[str, Any]:
     """Write the newest checkpoint of a partition once more, changed; return its header.
 
@@ -122,13 +123,15 @@ def rewrite(
         What it is signed with, if it is.
     changed
         Returns header and payload of the new one.
+    by
+        Who claims it, for the worker that is fenced by it.
 
     Raises
     ------
     CheckpointError
         If it is signed with another key, or nothing can be written.
     """
-    epoch = partition.claim()
+    epoch = partition.claim(by)
     found, _ = _newest(partition)
     if found is None:
         raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")

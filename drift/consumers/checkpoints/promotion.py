@@ -40,7 +40,7 @@ def promote(partition: PartitionFolder, key: bytes | None) -> dict[str, Any]:
     CheckpointError
         If it has no shadow, is signed with another key, or nothing can be written.
     """
-    return rewrite(partition, key, _promoted)
+    return rewrite(partition, key, _promoted, "drift promote")
 
 
 def _promoted(old: Description) -> tuple[dict[str, Any], list[bytes]]:
