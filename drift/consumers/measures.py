@@ -145,7 +145,7 @@ class Measures:
         delay
             Seconds from the features to the label; None where they came together.
         """
-        predicted, chances = answer
+        predicted, chances, _ = answer
         loss = chance = confidence = math.nan
         faded = self._faded
         faded["error"].update(predicted != label)
