@@ -92,6 +92,8 @@ class ErrorFigure:
         By topic and partition of the examples.
     examples : int
         Predictions counted.
+    shadow : str
+        A line to be shown below.
 
     Examples
     --------
@@ -112,6 +114,7 @@ class ErrorFigure:
         self._alarms: dict[bytes | None, str] = {}  # by their keys: each comes at least once
         self.partitions: dict[tuple[str, int], _Partition] = {}
         self.examples = 0
+        self.shadow = ""
         self._size = 20  # examples in a column; doubled when they do not fit any more
         self._columns: list[list[int]] = []
 
@@ -190,7 +193,8 @@ class ErrorFigure:
 
     def __rich__(self) -> Group:
         alarms = [Text(f"alarm: {text}") for text in self._alarms.values()]
-        return Group(self._chart(), self._table(), *self._measured(), *alarms)
+        shadow = [Text(self.shadow)] if self.shadow else []
+        return Group(self._chart(), self._table(), *self._measured(), *alarms, *shadow)
 
     def _chart(self) -> Text:
         """Return a bar for each column, as high as its error."""

@@ -47,10 +47,14 @@ class Learning(Client):
         """Return the checkpoints of the model."""
         from drift.consumers import CheckpointFolder  # noqa: PLC0415
 
-        options = settings.worker
+        options, shadow = settings.worker, settings.shadow
         return CheckpointFolder(
             options.checkpoints,
-            {"topic": options.topic, **_named.configuration(settings.model)},
+            {
+                "topic": options.topic,
+                **_named.configuration(settings.model),
+                **(_named.configuration(shadow, "shadow") if shadow else {}),
+            },
             keep=options.keep,
             keep_hourly=options.keep_hourly,
             keep_daily=options.keep_daily,

@@ -38,14 +38,18 @@ __all__ = [
     "read",
 ]
 
-TABLES = ("model", "worker", "labels", "codec", "kafka", "consumer", "producer")
+TABLES = (
+    *("model", "models", "worker", "labels", "promote"),
+    *("codec", "kafka", "consumer", "producer"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumeOptions(Retention, WorkerOptions):
     """What `drift consume` is told of its worker: by the file and on the command line.
 
-    In the file, what labels of their own topic need is in ``[labels]``, all else in ``[worker]``.
+    In the file, what labels of their own topic need is in ``[labels]``, when a shadow is promoted
+    in ``[promote]``, all else in ``[worker]``.
     """
 
     checkpoints: str = option(
@@ -77,6 +81,8 @@ class Settings(NamedTuple):
         More of them for the one or the other.
     codec
         Parameters of `drift.consumers.JsonCodec`.
+    shadow
+        Table of the second model; None for none.
     """
 
     model: dict[str, Any]
@@ -85,6 +91,7 @@ class Settings(NamedTuple):
     consumer: dict[str, Any]
     producer: dict[str, Any]
     codec: Codec
+    shadow: dict[str, Any] | None
 
 
 def read(  # noqa: PLR0913, PLR0917
@@ -125,7 +132,8 @@ def read(  # noqa: PLR0913, PLR0917
     codec = _codec(tables["codec"])
     given = {name: value for name, value in model.items() if value is not None}
     table = _model(tables["model"], given, options)
-    return Settings(table, options, kafka, consumer, producer, codec)
+    shadow = _shadow(tables["models"], options)
+    return Settings(table, options, kafka, consumer, producer, codec, shadow)
 
 
 def _at_once(*steps: Callable[[], Any]) -> list[Any]:
@@ -143,7 +151,7 @@ def _at_once(*steps: Callable[[], Any]) -> list[Any]:
 
 def _worker(tables: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> ConsumeOptions:
     """Return the options of a worker."""
-    of_worker = {name: tables[name] for name in ("worker", "labels")}
+    of_worker = {name: tables[name] for name in ("worker", "labels", "promote")}
     options = from_tables(ConsumeOptions, "worker", of_worker, given)
     if options.labels is None and tables["labels"]:
         names = ", ".join(tables["labels"])
@@ -207,6 +215,26 @@ def _model(table: dict[str, Any], given: dict[str, Any], options: ConsumeOptions
         table["kernel"] = parse(table["kernel"])
     if "class" not in table:
         table = _stored(options) | table
+    return _late(table, options)
+
+
+def _shadow(tables: Mapping[str, Any], options: ConsumeOptions) -> dict[str, Any] | None:
+    """Return the table of the second model, which names its class."""
+    check_names("[models] has no", tables, ["shadow"])
+    if "shadow" not in tables:
+        if options.promote is not None:
+            raise ParameterError("[promote] promotes a shadow, and there is no [models.shadow]")
+        return None
+    table = tables["shadow"]
+    if not isinstance(table, dict):
+        raise ParameterError("[models] shadow must be a table: [models.shadow]")
+    if isinstance(table.get("kernel"), str):
+        table["kernel"] = parse(table["kernel"])
+    return _late(table, options)
+
+
+def _late(table: dict[str, Any], options: ConsumeOptions) -> dict[str, Any]:
+    """Return the table of a model that can be built, with whether labels come late."""
     model = build(table)  # so that what it refuses is said before anything is connected to
     if options.labels and ":" not in table["class"] and getattr(model, "late", False) is None:
         table["late"] = True

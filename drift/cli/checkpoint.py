@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path  # noqa: TC003 - options are read off their types
@@ -17,11 +19,13 @@ from drift.cli._client import Client, read_key
 from drift.cli._command import Command
 from drift.cli._learning import Learning
 from drift.cli._progress import bar
+from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, newest, stored
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, load, naming
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import id_of, plan, when
+from drift.consumers.measures import Measures
 from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
@@ -171,6 +175,7 @@ class Init(Learning):
                 codec=settings.codec,
                 identity=identity,
                 left_out=leave_out,
+                shadow=settings.shadow and _named.build(settings.shadow),
             )
         counts = checkpoint.metrics
         begins = ", ".join(f"{topic}:{n} at {at:,}" for (topic, n), at in sorted(first.items()))
@@ -178,7 +183,7 @@ class Init(Learning):
             f"{folder.folder((options.topic, options.partition))}: {checkpoint.id} has learnt "
             f"{counted(counts['examples'], 'example')}, {left:,} left out; error "
             f"{counts['mistakes'] / counts['examples']:.1%}, of the last "
-            f"{len(counts['recent']):,} {_error({'metrics': counts}):.1%}"
+            f"{min(counts['examples'], Measures().window):,} {_error({'metrics': counts}):.1%}"
         )
         click.echo(f"drift consume goes on with {begins}")
 
@@ -270,8 +275,10 @@ def _entry(partition: PartitionFolder, one: Description) -> dict[str, Any]:
 
 def _error(header: Mapping[str, Any]) -> float | None:
     """Return the share of mistakes in the last examples."""
-    recent = header["metrics"].get("recent")
-    return recent.count("1") / len(recent) if isinstance(recent, str) and recent else None
+    measures = Measures()
+    with suppress(ParameterError):
+        measures.restore(header["metrics"].get("measures"))
+    return None if math.isnan(measures.error) else measures.error
 
 
 def _listed(header: Mapping[str, Any]) -> str:
@@ -301,8 +308,16 @@ def _counted(header: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _line(header: Mapping[str, Any]) -> str:
-    parts = [_offsets(header), id_of(header), str(when(header)), header["model"]]
-    return "  ".join(filter(None, [*parts, _counted(header, _SHOWN)]))
+    parts = [
+        _offsets(header),
+        id_of(header),
+        str(when(header)),
+        header["model"],
+        f"shadow {header['shadow']['model']}" if "shadow" in header else "",
+        *(f"promotions {last['number']}" for last in header["promotions"][-1:]),
+        _counted(header, _SHOWN),
+    ]
+    return "  ".join(filter(None, parts))
 
 
 def _described(description: Description) -> str:
@@ -317,6 +332,9 @@ def _described(description: Description) -> str:
         "offsets",
         *(f"  {topic}:{partition} {offset}" for topic, partition, offset in header["offsets"]),
     ]
+    if "shadow" in header:
+        lines.append(f"shadow   {shadow_line(header)}")
+    lines += [f"promoted {promotion_line(one)}" for one in header["promotions"]]
     for part in ("identity", "configuration", "metrics", "versions"):
         lines.append(part)
         for name, value in header[part].items():

@@ -29,7 +29,8 @@ class Consume(Learning):
     have them stand by: one of them takes over when it is gone.
 
     Each option of the worker may also be in [worker] of the --config file, those of labels that
-    come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too.
+    come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too;
+    with [models.shadow] a second model learns beside the first, which [promote] may promote.
     Options of kafka-python come from there or from the environment, as
     DRIFT_KAFKA_SASL_PLAIN_PASSWORD.
     """
@@ -59,7 +60,7 @@ class Consume(Learning):
     def _worker(self, settings: Settings) -> Worker:
         from drift.consumers import Worker  # noqa: PLC0415
 
-        options = settings.worker
+        options, shadow = settings.worker, settings.shadow
         if options.allow_pickle and options.key_file is None:
             log.warning(
                 "pickles are allowed and nothing is signed: who can write to %s can run code here; "
@@ -74,4 +75,5 @@ class Consume(Learning):
             codec=settings.codec,
             consumer=settings.consumer,
             producer=settings.producer,
+            shadow=shadow and _named.build(shadow),
         )

@@ -13,12 +13,19 @@ import click
 from drift._options import option
 from drift.cli._client import Client
 from drift.cli._settings import TABLES, load, load_labels
+from drift.cli._shadow import shadow_line
+from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.objects import place
 from drift.consumers.options import check_codec
+from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from drift.consumers.client.topics import Reader
 
 __all__ = ["Watch"]
+
+#: Seconds between looks at the checkpoints.
+_EVERY = 2.0
 
 
 @dataclass(kw_only=True)
@@ -28,6 +35,9 @@ class Watch(Client):
     Where labels have a topic of their own it is read, too: a prediction counts as it was sent, once
     it has its label. [codec] and [labels] of the --config file say where the id is, and what it
     means that no label comes.
+
+    Beside a [models.shadow] a line says how it does, by the newest checkpoint in the folder of
+    [worker], which has to be in reach.
     """
 
     topic: str = option("The predictions of `drift consume`.", argument=True)
@@ -45,8 +55,9 @@ class Watch(Client):
     def _run(self) -> None:
         reading, _ = self.clients()
         named, join, codec = load_labels(self.config)
-        topic = self.labels or named
-        worker = load(self.config, TABLES)["worker"]
+        topic, tables = self.labels or named, load(self.config, TABLES)
+        worker = tables["worker"]
+        folder = worker.get("checkpoints") if tables["models"] else None
         positive = worker.get("positive") if self.positive is None else self.positive
         events = self.events or worker.get("events")
         from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
@@ -65,7 +76,10 @@ class Watch(Client):
                 alarms = stack.enter_context(self._reader(events, reading))
                 readers.append(alarms)
             stack.enter_context(drawn(figure))
-            while time.monotonic() < end:
+            looked = -math.inf
+            while (now := time.monotonic()) < end:
+                if folder is not None and now > looked + _EVERY:
+                    figure.shadow, looked = _shadow(folder), now
                 if isinstance(figure, LateFigure):
                     figure.read(predictions, labels, 0.25)
                 else:
@@ -84,3 +98,15 @@ class Watch(Client):
             missing = f"there is no topic {topic}, or this user may not see it"
             click.echo(f"{missing}: waiting for it", err=True)
         return reader
+
+
+def _shadow(folder: str) -> str:
+    """Return a line for each shadow in a folder of checkpoints, or why there is none to be seen."""
+    try:
+        return "\n".join(
+            f"{partition.path.name}: shadow {line}"
+            for partition, header in newest(place(folder))
+            if (line := shadow_line(header))
+        )
+    except (CheckpointError, OSError) as problem:
+        return str(problem)

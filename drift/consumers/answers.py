@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from struct import pack, unpack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers._json import plain
 
@@ -12,20 +12,24 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["Answer", "Classes", "text_of"]
+__all__ = ["UNSEEN", "Answer", "Classes", "text_of"]
 
 #: Classes whose probabilities are kept: four bytes each, of every example that waits.
 _MOST = 32
+#: What a shadow has predicted that has not seen the features.
+UNSEEN: Any = object()
 
 
 class Answer(NamedTuple):
     """The predicted label, None before any is known, and the probability of each class.
 
-    `chances` is None of a model that knows none.
+    `chances` is None of a model that knows none; `shadowed` what a shadow predicts, None where it
+    raises.
     """
 
     predicted: Label
     chances: Mapping[Label, float] | None = None
+    shadowed: Label = UNSEEN
 
 
 def text_of(label: Label) -> str:

@@ -38,6 +38,14 @@ name in Prometheus                        type     what it is
 ``drift_evicted_total``                   counter  features given up as too many waited
 ``drift_silent_total``                    counter  features learnt as `silence`
 ``drift_corrected_total``                 counter  of those, learnt again by a label that differs
+``drift_shadow_examples``                 gauge    examples that a shadow was compared on
+``drift_shadow_mistakes``                 gauge    its mistakes in them
+``drift_shadowed_mistakes``               gauge    those of the model
+``drift_shadow_windowed_error``           gauge    the shadow's share of mistakes in the last 1,000
+``drift_shadow_errors``                   gauge    predictions and updates of the shadow that raised
+``drift_shadow_e_value``                  gauge    evidence that the shadow errs less; 1 is none
+``drift_shadowed_e_value``                gauge    evidence that the model errs less
+``drift_promotions``                      gauge    shadows that took the model's place
 ``drift_forced_steps_total``              counter  times that a partition which brought nothing was
                                                    waited for in vain, of the worker
 ``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
@@ -49,9 +57,10 @@ name in Prometheus                        type     what it is
 ========================================  =======  ================================================
 
 `drift.consumers.measures` says what is windowed, over the last 1,000 examples, and what is faded.
-The last eight are the worker's, and the seven before of labels that come later, on a topic of their
-own. All but the last eight have the labels ``model`` (its class), ``group`` and ``topic``. What is
-not known, as the supports of a model that has none, is not exported.
+The last eight are the worker's, the eight before of a shadow (`drift.consumers.shadow`), and the
+seven before those of labels that come later, on a topic of their own. All but the last eight have
+the labels ``model`` (its class), ``group`` and ``topic``. What is not known, as the supports of a
+model that has none, is not exported.
 Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
 a worker that goes back to a checkpoint must not count down. The log shows the counts that the
 checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``, and what
@@ -262,8 +271,16 @@ _HELP = {
     "evicted": "Features given up as too many waited",
     "silent": "Features learnt as silence",
     "corrected": "Features learnt again, by a label that differs from silence",
+    "shadow_examples": "Examples that a shadow was compared on",
+    "shadow_mistakes": "Mistakes of the shadow in them",
+    "shadowed_mistakes": "Mistakes of the model in them",
+    "shadow_windowed_error": "The shadow's share of mistakes in the last of them",
+    "shadow_errors": "Predictions and updates of the shadow that raised",
+    "shadow_e_value": "Evidence that the shadow errs less",
+    "shadowed_e_value": "Evidence that the model errs less",
+    "promotions": "Shadows that took the model's place",
 }
 _GAUGES = {
-    *("model_examples", "supports", "lag", "checkpoint_age_seconds", "pending"),
-    *(name for name in _HELP if name.startswith(("windowed_", "faded_"))),
+    *("model_examples", "supports", "lag", "checkpoint_age_seconds", "pending", "promotions"),
+    *(name for name in _HELP if name.startswith(("windowed_", "faded_", "shadow"))),
 }

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, islice
 from operator import itemgetter
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from drift._options import check_options, option
@@ -129,10 +130,10 @@ class JoinOptions:
 class Waiting(NamedTuple):
     """Features that wait for their label.
 
-    `time` is that of their partition, in milliseconds; `predicted` what was sent, and `chances` the
-    probabilities, as the join's `classes` has packed them. `value` and `headers` are as they came,
-    which takes a tenth of the memory of what they are decoded to, and of so many bytes as `size`
-    says.
+    `time` is that of their partition, in milliseconds; `predicted` what was sent, `chances` the
+    probabilities, as the join's `classes` has packed them, `shadowed` what a shadow predicted.
+    `value` and `headers` are as they came, which takes a tenth of the memory of what they are
+    decoded to, and of so many bytes as `size` says.
     """
 
     place: Place
@@ -143,6 +144,7 @@ class Waiting(NamedTuple):
     value: bytes
     headers: Headers = ()
     chances: bytes = b""
+    shadowed: Label = None
 
 
 class Early(NamedTuple):
@@ -395,13 +397,14 @@ class Join:
         end, stored = 0, zip(state["lengths"], state["headers"], strict=True)
         chances, width = b64decode(state["chances"]), 4 * len(state["classes"])
         columns = ("ids", "place", "offsets", "times", "predicted", "sizes")
-        rows = zip(*(state[column] for column in columns), strict=True)
-        for i, (name, place, offset, time, predicted, size) in enumerate(rows):
+        shadowed = state.get("shadowed", [None] * len(state["ids"]))
+        rows = zip(*(state[column] for column in columns), shadowed, strict=True)
+        for i, (name, place, offset, time, predicted, size, second) in enumerate(rows):
             length, headers = next(stored, (0, ()))
             value = values[end : end + length]
             end += length
             packed = chances[i * width : (i + 1) * width]
-            kept = size, value, headers_from_json(headers), packed
+            kept = size, value, headers_from_json(headers), packed, second
             found = Waiting(places[place], offset, time, predicted, *kept)
             (join._silent if i < state["silent"] else join._waiting)[name] = found
             join._bytes += size
@@ -444,11 +447,12 @@ def _stored(
 ) -> tuple[dict[str, Any], bytes]:
     # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
     columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
-    places, offsets, times, predicted, sizes, values, headers, chances = columns
+    places, offsets, times, predicted, sizes, values, headers, chances, shadowed = columns
+    shadow = {"shadowed": shadowed} if any(one is not None for one in shadowed) else {}
     width = 4 * len(state["classes"])  # classes that came later have 0
     number = {place: i for i, place in enumerate(dict.fromkeys(places))}
     stored = bisect_right([*accumulate(sizes)], STORED)
-    return state | {
+    return state | shadow | {
         "done": done(),
         "early": [
             [name, one.label, one.weight, one.time, message_as_json(one.message)]
@@ -486,6 +490,8 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
         raise ValueError("more or less features than there are")
     if len(b64decode(state["chances"])) != 4 * len(state["classes"]) * len(ids):
         raise ValueError("more or less probabilities than there are")
+    if {*map(type, state.get("shadowed", ()))} - {str, int, float, bool, NoneType}:
+        raise ValueError("what a shadow predicted is no label")
     names = [*ids, *state["done"][0], *(name for name, *_ in state["early"])]
     if {*map(type, names)} - {str, int}:
         raise ValueError("an id is neither a string nor an integer")

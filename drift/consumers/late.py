@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import is_text
 from drift.consumers._json import check_kind, plain
-from drift.consumers.answers import Answer
+from drift.consumers.answers import UNSEEN, Answer
 from drift.consumers.assignment import offset_behind_gap
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Early, Join, Waiting
@@ -170,10 +170,13 @@ class LateLearner(Learner):
             return sent
         self._first.setdefault(self.options.topic, example.id)
         place, offset = message.position[:2], message.position.offset
+        answer = self._shadowed(answer, example.features)
+        shadowed = None if self.shadow is None else answer.shadowed
         kept = message.size, message.value or b"", message.headers
         chances = self.join.classes.pack(answer.chances)
         early = self.join.features(
-            example.id, Waiting(place, offset, time, plain(answer.predicted), *kept, chances)
+            example.id,
+            Waiting(place, offset, time, plain(answer.predicted), *kept, chances, shadowed),
         )
         if early is not None:
             given = example.features, early.label, early.weight, answer, 0.0
@@ -211,8 +214,9 @@ class LateLearner(Learner):
             if is_counted:
                 self._update(features, label, weight)
             else:
+                knew = self.shadow is not None and self.shadow.knew(waiting.place, waiting.offset)
                 chances = self.join.classes.unpack(waiting.chances, label)
-                answer = Answer(waiting.predicted, chances)
+                answer = Answer(waiting.predicted, chances, waiting.shadowed if knew else UNSEEN)
                 self._learn_by(features, label, weight, answer, delay)
         except NO_FAULT_OF_IT:
             raise
@@ -233,8 +237,7 @@ class LateLearner(Learner):
     def note(self) -> None:
         """Have the metrics show how far it is, and say so if labels find no features."""
         counts = self.join.counts
-        self.metrics.counts_of(
-            self.model,
+        self._note(
             pending=self.join.pending,
             orphans=counts["orphan"],
             duplicates=counts["duplicate"],

@@ -5,17 +5,26 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
+from functools import partial
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._json import library
-from drift.consumers.answers import Answer, text_of
+from drift.consumers._json import check_kind, library, plain
+from drift.consumers.answers import UNSEEN, Answer, text_of
+from drift.consumers.checkpoints.agreement import advice, swapped
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.options import final_step
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
-from drift.errors import ConfigurationError, ConsumerError, MessageError, UnavailableError
+from drift.consumers.shadow import Shadow, promotion
+from drift.errors import (
+    CheckpointError,
+    ConfigurationError,
+    ConsumerError,
+    MessageError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -65,6 +74,15 @@ def attempt(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | Non
         raise
     except Exception as error:  # noqa: BLE001 - codecs and models of the user's may raise anything
         return None, error
+
+
+def _as_label(predicted: Any) -> Label | None:
+    """Return a prediction of a shadow as a label, which can be compared and stored."""
+    predicted = plain(predicted)
+    if predicted is not None:
+        kinds = (bool, int, float, str)
+        check_kind(predicted, "prediction", kinds, "a string, true, false or a number")
+    return predicted
 
 
 def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
@@ -120,6 +138,12 @@ class Learner:
         Time by topic and partition; see `drift.consumers.order`.
     runs : Runs
         In which order messages were taken since the last checkpoint.
+    shadow : Shadow or None
+        A second model that learns and predicts the same, and sends nothing.
+    promotions : list
+        When a shadow took the model's place.
+    configuration : dict
+        What the checkpoints say of model and shadow.
 
     Examples
     --------
@@ -152,6 +176,9 @@ class Learner:
         self.since_checkpoint = 0
         self.clocks: dict[Place, Clock] = {}
         self.runs = Runs()
+        self.shadow: Shadow | None = None
+        self.promotions: list[dict[str, Any]] = []
+        self.configuration: dict[str, Any] = {}
         self._jump = 1000 * options.max_jump
         self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
         self._unsaid = 0
@@ -174,6 +201,15 @@ class Learner:
         self.leader_epochs = dict(checkpoint.leader_epochs)
         self.clocks = dict(checkpoint.clocks)
         self.identity = {**checkpoint.identity, **self.identity}
+        self.configuration = dict(checkpoint.configuration)
+        self.promotions = [dict(one) for one in checkpoint.promotions]
+        if checkpoint.shadow is not None:
+            try:
+                self.shadow = Shadow.restore(*checkpoint.shadow)
+            except (AttributeError, KeyError, TypeError, ValueError) as problem:
+                raise CheckpointError(
+                    f"checkpoint {checkpoint.id} has no state of a shadow: {problem!r:.80}"
+                ) from problem
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
         self.metrics.checkpointed(checkpoint.time)
@@ -210,8 +246,9 @@ class Learner:
 
     def learn_history(self, example: Example) -> None:
         """Predict and learn an example that is in no log."""
-        predicted = self.model.predict_one(example.features)
-        self._learn_by(example.features, example.label, example.weight, predicted)
+        answer, _ = self._answer(example.features)
+        answer = self._shadowed(answer, example.features)
+        self._learn_by(example.features, example.label, example.weight, answer)
 
     def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
@@ -228,7 +265,18 @@ class Learner:
 
     def note(self) -> None:
         """Have the metrics show how far it is."""
-        self.metrics.counts_of(self.model)
+        self._note()
+
+    def _note(self, **late: float) -> None:
+        shadow = {} if self.shadow is None else self.shadow.values()
+        if self.promotions:
+            shadow["promotions"] = self.promotions[-1]["number"]
+        self.metrics.shadow = shadow
+        self.metrics.counts_of(self.model, **late)
+
+    def shadow_state(self) -> tuple[Any, dict[str, Any]] | None:
+        """Return the second model and what a checkpoint keeps beside it; None where is none."""
+        return None if self.shadow is None else (self.shadow.model, self.shadow.state())
 
     def join_state(self) -> Callable[[], tuple[dict[str, Any], bytes]] | None:
         """Return what gives what a checkpoint keeps of late labels; None where there are none."""
@@ -247,6 +295,7 @@ class Learner:
         if example.label is None:
             self.metrics.unlabelled += 1
         else:
+            answer = self._shadowed(answer, example.features)
             self._learn_by(example.features, example.label, example.weight, answer)
         return sent
 
@@ -258,24 +307,73 @@ class Learner:
         answer: Answer,
         delay: float | None = None,
     ) -> None:
-        """Learn an example of which something was predicted, and count it."""
-        self._update(features, label, weight)
+        """Learn an example of which something was predicted, by the shadow, too, and count it."""
+        learns = self._update(features, label, weight)
         self.metrics.learnt(label, answer, features, delay)
+        if self.shadow is None or answer.shadowed is UNSEEN:
+            return
+        wins = self.shadow.compare(label, answer if learns else answer._replace(shadowed=None))
+        at = self.options.promote
+        if at is not None and wins and self.shadow.test.second_is_better >= at:
+            self._promote(f"e >= {at:g}")
 
-    def _update(self, features: Features, label: Label, weight: float | None) -> None:
-        if weight is None:
-            self.model.learn_one(features, label)
-        else:
-            self.model.learn_one(features, label, w=weight)
+    def _update(self, features: Features, label: Label, weight: float | None) -> bool:
+        """Learn an example; say whether the shadow, if there is one, has learnt it, too."""
+        more = {} if weight is None else {"w": weight}
+        self.model.learn_one(features, label, **more)
+        if self.shadow is None:
+            return True
+        _, error = attempt(partial(self.shadow.model.learn_one, **more), features, label)
+        return error is None or self._excuse(error)
+
+    # --- the shadow ----------------------------------------------------------------------------
+
+    def _shadowed(self, answer: Answer, features: Features) -> Answer:
+        """Return an answer with what the shadow predicts; None, which no label is, if it raises."""
+        if self.shadow is None:
+            return answer
+        model = self.shadow.model
+        predicted, error = attempt(lambda: _as_label(model.predict_one(features)))
+        if error is not None:
+            self._excuse(error)
+        return answer._replace(shadowed=predicted)
+
+    def _excuse(self, error: Exception) -> bool:
+        """Go on though the shadow has raised: it counts as wrong there."""
+        assert self.shadow is not None  # noqa: S101 - it has raised
+        self.shadow.errors += 1
+        self._say(logging.WARNING, f"the shadow raises, which counts as a mistake of it: {error}")
+        return False
+
+    def _promote(self, by: str) -> None:
+        """Have the shadow answer from the next example on, and the model be its shadow."""
+        assert self.shadow is not None  # noqa: S101 - it has been compared
+        self.promotions = promotion(
+            self.promotions,
+            *(self.configuration, self.shadow.state(), self.metrics.state(), by),
+        )
+        self.model, shadow = self.shadow.model, self.model
+        self.shadow = Shadow(shadow, self.offsets)
+        self.configuration = swapped(self.configuration)
+        line = (
+            f"{self.key}: promoted, {by}: the shadow answers from now on, the model is its shadow"
+        )
+        log.warning("; ".join(filter(None, (line, advice(self.configuration)))))
+        reached("model.promoted")
+
+    def _answer(self, features: Features) -> tuple[Answer, Any]:
+        """Return what is predicted, and its score, None where nobody asks for it."""
+        if self.options.predictions is None and not self.options.probabilities:
+            return Answer(self.model.predict_one(features)), None
+        predicted, score, chances = answer_of(self.model, features)
+        return Answer(predicted, chances), score
 
     def _predict(self, message: Message, example: Example) -> tuple[Answer, list[Outgoing]]:
         """Return what is predicted, and what is to be sent of it."""
-        if self.options.predictions is None and not self.options.probabilities:
-            return Answer(self.model.predict_one(example.features)), []
-        predicted, score, chances = answer_of(self.model, example.features)
-        answer = Answer(predicted, chances)
+        answer, score = self._answer(example.features)
         if self.options.predictions is None:
             return answer, []
+        predicted, chances, _ = answer
         topic, partition, offset = message.position
         body = {
             "id": example.id,
@@ -327,13 +425,16 @@ class Learner:
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         self.metrics.dead_letters += 1
-        self._say(message, error)
+        level, what = logging.WARNING, f"goes to {self.options.dead_letters}"
+        if self.options.dead_letters is None:
+            level, what = logging.ERROR, "is left out, without a topic for it"
+        self._say(level, f"{message.position} {what}: {error}")
         if self.options.dead_letters is None:
             return []
         return [dead_letter(message, error, self.options.dead_letters)]
 
-    def _say(self, message: Message, error: Exception) -> None:
-        """Log what becomes of a message that cannot be learnt, and why; not of each of a flood."""
+    def _say(self, level: int, line: str) -> None:
+        """Log what becomes of a message that cannot be learnt; not of each of a flood."""
         now = monotonic()
         if len(self._lines) == _LINES and self._lines[0] > now - _SECONDS:
             self._unsaid += 1
@@ -341,7 +442,4 @@ class Learner:
         self._lines.append(now)
         more = f" (and {self._unsaid} before it, unsaid)" if self._unsaid else ""
         self._unsaid = 0
-        level, what = logging.WARNING, f"goes to {self.options.dead_letters}"
-        if self.options.dead_letters is None:
-            level, what = logging.ERROR, "is left out, without a topic for it"
-        log.log(level, "%s %s: %s%s", message.position, what, error, more)
+        log.log(level, "%s%s", line, more)

@@ -146,7 +146,7 @@ class Measures:
         delay
             Seconds from the features to the label; None where they came together.
         """
-        predicted, chances = answer
+        predicted, chances, _ = answer
         loss = chance = confidence = math.nan
         means, seen = self._means, self._seen
         seen["error"] += 1

@@ -67,6 +67,8 @@ class Metrics:
         What the worker sets now and then; None while unknown.
     late : dict
         The same of labels that come later, by its name in the log; empty where none do.
+    shadow : dict
+        The same of a shadow; empty where there is none.
     checkpoint_time : float or None
         When the newest checkpoint was written, in seconds since 1970; None before the first.
 
@@ -115,6 +117,7 @@ class Metrics:
         self.updates: int | None = None
         self.lag: int | None = None
         self.late: dict[str, float] = {}
+        self.shadow: dict[str, float] = {}
         self.checkpoint_time: float | None = None
         self._before: dict[str, float] = dict.fromkeys((*_COUNTS, "jumps"), 0)
 
@@ -262,6 +265,7 @@ class Metrics:
             "dead_letters": self.dead_letters,
             "alarms": sum(self.alarmed.values()),
             **self.late,
+            **self.shadow,
         }
 
     @property

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
 
-__all__ = ["WorkerOptions", "check_codec", "check_model", "final_step", "prepared"]
+__all__ = [
+    "WorkerOptions",
+    "check_codec",
+    "check_model",
+    "final_step",
+    "prepared",
+    "prepared_shadow",
+]
 
 #: Options of labels that come later on which it depends what is learnt.
 _SETTINGS = (
@@ -68,6 +75,13 @@ class _TopicOptions:
     events: str | None = option("Topic for alarms.", None)
     checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
     checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
+    promote: float | None = option(
+        "E-value at which the shadow takes the model's place; default: by `drift promote` alone.",
+        None,
+        least=1,
+        table="promote",
+        key="at",
+    )
     labels: str | None = option(
         "Topic of labels that come later.", None, table="labels", key="topic"
     )
@@ -108,6 +122,10 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         Topic for alarms; None for none.
     checkpoint_every, checkpoint_seconds
         A checkpoint is written after so many messages or seconds, whichever comes first.
+    promote
+        Evidence at which a shadow takes the model's place, see `drift.consumers.shadow`: at 100,
+        one that is no better does with a probability of at most 1 %. None to wait for
+        `drift promote`.
     labels
         The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
         by these; None where messages have their labels.
@@ -233,6 +251,17 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
             model = model.clone({"late": True})
     folder.check(model)
     return model
+
+
+def prepared_shadow(
+    shadow: Any, folder: CheckpointFolder, options: WorkerOptions, codec: Codec
+) -> Any:
+    """Return the second model likewise; None where there is none, and none is to be promoted."""
+    if shadow is not None:
+        return prepared(shadow, folder, options, codec)
+    if options.promote is not None:
+        raise ParameterError("promote takes a shadow: give one, [models.shadow] in the file")
+    return None
 
 
 def check_codec(codec: Codec, silence: object | None = None) -> None:

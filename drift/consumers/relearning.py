@@ -10,6 +10,7 @@ from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.order import Clock, sort_key
+from drift.consumers.shadow import Shadow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -58,12 +59,14 @@ def in_order(
             yield message
 
 
-def relearn(
+def relearn(  # noqa: PLR0913
     model: Any,
     logs: Mapping[Place, Iterable[Message]],
     runs: Iterable[Run],
     options: WorkerOptions,
     codec: Codec | None = None,
+    *,
+    shadow: Any = None,
 ) -> tuple[Learner, list[Outgoing]]:
     """Learn what a worker has learnt, in its order; the model is equal to the last bit.
 
@@ -79,6 +82,9 @@ def relearn(
         The worker's.
     codec
         The worker's; None for `JsonCodec`.
+    shadow
+        A second model that the worker had beside it from the beginning, as it was then. Other
+        shadows, and promotions by `drift promote`, are not known here.
 
     Returns
     -------
@@ -102,5 +108,6 @@ def relearn(
     kind = LateLearner if options.labels else Learner
     codec = JsonCodec() if codec is None else codec
     learner = kind(model, codec, Metrics.of(options), options)
+    learner.shadow = None if shadow is None else Shadow(shadow)
     sent = [one for message in in_order(logs, runs, options) for one in learner.take(message)]
     return learner, sent

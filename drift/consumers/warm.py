@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner, attempt
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import prepared
+from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def warm(  # noqa: PLR0913
     codec: Codec | None = None,
     identity: Mapping[str, str] | None = None,
     left_out: Callable[[int, Exception | None], None] = lambda *_: None,
+    shadow: Any = None,
 ) -> Checkpoint:
     """Learn a history, and write the checkpoint that a worker goes on from.
 
@@ -74,6 +77,8 @@ def warm(  # noqa: PLR0913
     left_out
         Called with the number of each example that is left out, from 1, and why: it cannot be
         learnt; or None where it has no label.
+    shadow
+        As of `Worker`: it learns the history, too, and may be promoted in it.
 
     Returns
     -------
@@ -86,7 +91,7 @@ def warm(  # noqa: PLR0913
         If the folder has a checkpoint of the topic, or it cannot be written; or if nothing was
         learnt. Then nothing was written.
     ParameterError, CheckpointError
-        Where the worker would refuse the model.
+        Where the worker would refuse the model, or its shadow.
 
     Examples
     --------
@@ -102,10 +107,14 @@ def warm(  # noqa: PLR0913
     """
     codec = JsonCodec() if codec is None else codec
     model = prepared(model, folder, options, codec)
+    shadow = prepared_shadow(shadow, folder, options, codec)
     refuse_learnt(folder, options)
     key = options.topic, options.partition
     kind = LateLearner if options.labels else Learner
-    learner = kind(model.clone(), codec, Metrics(*key), options)
+    options = replace(options, alarm_level=0)  # alarms are about what comes
+    learner = kind(model.clone(), codec, Metrics.of(options), options)
+    learner.configuration = dict(folder.configuration or {})
+    learner.shadow = None if shadow is None else Shadow(shadow.clone())
     for number, one in enumerate(history, 1):
         is_learnt, problem = attempt(_learn, learner, codec, one)
         if not is_learnt:
@@ -123,6 +132,9 @@ def warm(  # noqa: PLR0913
         learner.metrics.state(),
         identity=identity,
         join=learner.join_state(),
+        configuration=learner.configuration,
+        shadow=learner.shadow_state(),
+        promotions=learner.promotions,
     )
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
+from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
@@ -20,9 +21,10 @@ from drift.consumers.crash_points import reached
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
-from drift.consumers.options import prepared
+from drift.consumers.options import prepared, prepared_shadow
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap
+from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -91,6 +93,10 @@ class Worker:
         What makes examples of messages; None for `JsonCodec`.
     consumer, producer
         More options of kafka-python for the one or the other.
+    shadow
+        A second model, which learns and predicts the same and sends nothing, until it takes the
+        first one's place: see `drift.consumers.shadow`. None for none. Another one than before
+        begins anew; `folder` knows it by what its configuration says under ``shadow``.
 
     Attributes
     ----------
@@ -123,9 +129,11 @@ class Worker:
         codec: Codec | None = None,
         consumer: Mapping[str, Any] | None = None,
         producer: Mapping[str, Any] | None = None,
+        shadow: Any = None,
     ) -> None:
         self.codec = JsonCodec() if codec is None else codec
         self.model = prepared(model, folder, options, self.codec)
+        self.shadow = prepared_shadow(shadow, folder, options, self.codec)
         self.folder = folder
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
@@ -431,6 +439,7 @@ class Worker:
         kind = LateLearner if self.options.labels else Learner
         learner = kind(self.model.clone(), self.codec, Metrics.of(self.options), self.options)
         learner.epoch, learner.identity = epoch, identity
+        learner.configuration = dict(self.folder.configuration or {})
         if checkpoint is not None:
             learner.restore(checkpoint)
             learner.read_again(self._consumer, self.folder.path)
@@ -440,6 +449,7 @@ class Worker:
                     *(self.key, checkpoint.id, identity),
                 )
                 learner.since_checkpoint = 1  # so that the next one names it
+        self._set_shadow(learner)
         learner.note()
         log.info(
             "%s: epoch %d, checkpoint %s, offsets %s",
@@ -447,6 +457,24 @@ class Worker:
         )
         self._learner = learner
         return learner
+
+    def _set_shadow(self, learner: Learner) -> None:
+        """Give a learner the shadow that it is to have, which is the checkpoint's or begins."""
+        now = learner.configuration
+        before = now if self.folder.configuration is None else self.folder.configuration
+        is_old = part(now, "model") != part(before, "model")
+        if is_old:
+            log.warning(
+                "%s: goes on with the model that was promoted, not with that of [model]: %s",
+                *(self.key, advice(now)),
+            )
+        if self.shadow is None:
+            learner.shadow = None
+        elif learner.shadow is None:
+            is_first = is_old and part(now, "shadow") == part(before, "model")
+            model = self.model if is_first else self.shadow
+            learner.shadow = Shadow(model.clone(), learner.offsets)
+            log.info("%s: the shadow begins, %s", self.key, type(model).__name__)
 
     def _drop(self) -> None:
         """Drop the model; at the next step it is taken over anew, if there are partitions."""
@@ -530,6 +558,9 @@ class Worker:
                 join=learner.join_state(),
                 runs=learner.runs.all(),
                 previous=learner.checkpoint,
+                configuration=learner.configuration,
+                shadow=learner.shadow_state(),
+                promotions=learner.promotions,
             )
         except CheckpointError as error:
             return self._refuse_save(error)

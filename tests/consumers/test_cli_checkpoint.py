@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
-from drift.consumers.checkpoints.state import encode
 
 from drift.cli import app
 from drift.cli._named import configuration
@@ -13,6 +12,7 @@ from drift.consumers import CheckpointFolder, JsonCodec, WorkerOptions
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.relearning import relearn
 from drift.models import RBP, Tracker
+from drift.models._state.codec import encode
 from drift.testing import produce
 from tests.consumers.stepping import close, until
 

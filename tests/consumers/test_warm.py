@@ -1,7 +1,6 @@
 """Starting warm: what a history leaves, and what a worker makes of it."""
 
 import pytest
-from drift.consumers.checkpoints.state import encode
 
 from drift.consumers import CheckpointFolder, Example, JsonCodec, WorkerOptions, crash_points
 from drift.consumers.learner import Learner
@@ -9,6 +8,7 @@ from drift.consumers.metrics import Metrics
 from drift.consumers.warm import warm
 from drift.errors import CheckpointError, ParameterError
 from drift.models import LBP, Tracker
+from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN
 
 KEY, FIRST = ("t", None), {("t", 0): 7, ("t", 1): 9}

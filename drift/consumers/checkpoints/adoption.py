@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["adopt", "check_key", "newest", "stored"]
+__all__ = ["adopt", "check_key", "newest", "rewrite", "stored"]
 
 
 def newest(
@@ -120,21 +120,59 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
     CheckpointError
         If it is signed with another key, or nothing can be written.
     """
-    epoch = partition.claim()
+
+    def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
+        if offset is not None and "join" in old.header:
+            raise CheckpointError(
+                "it goes on in two logs, which one offset does not say: adopt it without, or start "
+                "with another folder and group"
+            )
+        offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
+        new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
+        return old.header | new, [old.payload]
+
+    rewrite(partition, key, changed, "drift checkpoint adopt")
+
+
+def rewrite(
+    partition: PartitionFolder,
+    key: bytes | None,
+    changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
+    by: str,
+) -> dict[str, Any]:
+    """Write the newest checkpoint of a partition once more, changed; return its header.
+
+    A worker that has the partition is fenced, and takes it over anew.
+
+    Parameters
+    ----------
+    partition
+        Its folder.
+    key
+        What it is signed with, if it is.
+    changed
+        Returns header and payload of the new one.
+    by
+        Who claims it, for the worker that is fenced by it.
+
+    Raises
+    ------
+    CheckpointError
+        If it is signed with another key, or nothing can be written.
+    """
+    epoch = partition.claim(by)
     old = next(stored(partition), None)
     if old is None:
         raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
     check_key(partition, old, key)
-    if offset is not None and "join" in old.header:
-        raise CheckpointError(
-            f"{partition.path}: it goes on in two logs, which one offset does not say: adopt it "
-            "without, or start with another folder and group"
-        )
-    offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
-    new = {"epoch": epoch, "sequence": 1, "offsets": offsets, "identity": {}, "leader_epochs": []}
-    if offset is None:  # else it learns messages once more, or leaves some out: the logs do not say
+    with naming(partition.file(old.header["epoch"], old.header["sequence"])):
+        header, payload = changed(old)
+    if header["offsets"] == old.header["offsets"]:
+        # Else it learns messages once more, or leaves some out: the logs do not say.
         before = f"{old.header['epoch']}-{old.header['sequence']}"
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", before, []))
-    old.header.pop("restores", None)
-    partition.write(epoch, 1, seal(old.header | new, [old.payload], key))
+    header |= {"epoch": epoch, "sequence": 1}
+    header.pop("restores", None)
+    partition.write(epoch, 1, seal(header, payload, key))
     partition.clean(epoch)
+    return header

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["check_configuration", "check_identity"]
+__all__ = [
+    "advice",
+    "agree",
+    "check_configuration",
+    "check_identity",
+    "part",
+    "swapped",
+    "written",
+]
+
+#: Of a configuration, what is the model's, and what the second model's beside it.
+_MODEL, _SHADOW = "model", "shadow"
 
 
 def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -39,6 +50,124 @@ def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[s
             "\n".join([f"{path}: written under another configuration", *lines])
             + "\nGo on with that of the checkpoint, or start with another folder and group"
         )
+
+
+def agree(
+    path: AnyPath,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    replaced: Mapping[str, Any] | None = None,
+) -> tuple[Mapping[str, Any], bool]:
+    """Return the configuration to go on with, and whether its shadow is the checkpoint's.
+
+    A shadow may be another one, or none. What is configured may be as before a promotion: where it
+    names the model that was replaced, the promoted one goes on; where its shadow is the promoted
+    one, the replaced one is the shadow.
+
+    Parameters
+    ----------
+    path
+        The checkpoint's file.
+    before, now
+        The two configurations.
+    replaced
+        The model that the last promotion replaced, as `part` has it; None where there was none.
+
+    Raises
+    ------
+    ConfigurationError
+        As `check_configuration` does.
+
+    Examples
+    --------
+    >>> agree("file", {"model": "RBP", "shadow": "LBP"}, {"model": "RBP", "shadow": "Forgetron"})
+    ({'model': 'RBP', 'shadow': 'Forgetron'}, False)
+    >>> now = {"model": "RBP", "shadow": "LBP"}
+    >>> agree("file", {"model": "LBP", "shadow": "RBP"}, now, replaced={"model": "RBP"})
+    ({'model': 'LBP', 'shadow': 'RBP'}, True)
+    """
+    model, configured = part(before, _MODEL), part(now, _MODEL)
+    if replaced is not None:
+        is_old = _same(replaced, configured) and not _same(model, configured)
+        has_old = is_old or _same(part(before, _SHADOW), replaced)
+        if is_old:
+            now = _without(now, _MODEL) | model
+        if has_old and _same(model, part(now, _SHADOW)):
+            now = _without(now, _SHADOW) | _as_shadow(replaced)
+    check_configuration(path, _without(before, _SHADOW), _without(now, _SHADOW))
+    return now, _same(*(part(of, _SHADOW) for of in (before, now)))
+
+
+def part(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
+    """Return what a configuration has of the "model" or of the "shadow", as of a model.
+
+    Examples
+    --------
+    >>> part({"topic": "news", "model": "RBP", "shadow": "LBP", "shadow.budget": 9}, "shadow")
+    {'model': 'LBP', 'model.budget': 9}
+    """
+    return {
+        _MODEL + name.removeprefix(of): value
+        for name, value in configuration.items()
+        if name.partition(".")[0] == of
+    }
+
+
+def swapped(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration whose model and shadow have changed places.
+
+    Examples
+    --------
+    >>> swapped({"topic": "news", "model": "RBP", "shadow": "LBP", "shadow.budget": 9})
+    {'topic': 'news', 'model': 'LBP', 'model.budget': 9, 'shadow': 'RBP'}
+    """
+    others = _without(_without(configuration, _MODEL), _SHADOW)
+    return others | part(configuration, _SHADOW) | _as_shadow(part(configuration, _MODEL))
+
+
+def advice(configuration: Mapping[str, Any]) -> str:
+    """Return what to write into a file that is to say what goes on; nothing where that is unknown.
+
+    Examples
+    --------
+    >>> advice({"model": "RBP", "shadow": "LBP", "shadow.budget": 9})
+    'write [model] class = "RBP"; [models.shadow] class = "LBP", budget = 9, or leave that out'
+    """
+    model, shadow = (written(configuration, of) for of in (_MODEL, _SHADOW))
+    more = f"; [models.shadow] {shadow}, or leave that out"
+    return f"write [model] {model}{more * bool(shadow)}" if model else ""
+
+
+def written(configuration: Mapping[str, Any], of: str) -> str:
+    """Return what a TOML file has in the table of a model, between commas.
+
+    Examples
+    --------
+    >>> written({"model": "RBP", "model.budget": 9, "model.kernel": "RBF"}, "model")
+    'class = "RBP", budget = 9, kernel.class = "RBF"'
+    """
+    entries = {name.removeprefix(_MODEL): value for name, value in part(configuration, of).items()}
+    kinds = {"", ".kernel"} | {name.rpartition(".")[0] for name in entries}
+    return ", ".join(
+        f"{name.removeprefix('.')}{('.class' if name else 'class') * (name in kinds)} = "
+        + json.dumps(value)
+        for name, value in entries.items()
+        if value is not None  # as TOML has none
+    )
+
+
+def _as_shadow(model: Mapping[str, Any]) -> dict[str, Any]:
+    return {_SHADOW + name.removeprefix(_MODEL): value for name, value in model.items()}
+
+
+def _without(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
+    return {name: one for name, one in configuration.items() if name.partition(".")[0] != of}
+
+
+def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether two models are configured alike."""
+    before = _with_later(before, now)
+    return before.keys() == now.keys() and all(_text(before, n) == _text(now, n) for n in now)
 
 
 def check_identity(

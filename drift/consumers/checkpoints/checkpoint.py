@@ -26,9 +26,9 @@ from drift.errors import CheckpointError
 from drift.models._state import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Checkpoint", "encode_model", "encoding", "from_bytes", "to_bytes", "verify"]
+__all__ = ["Checkpoint", "encode_model", "encoding", "from_bytes", "split", "to_bytes", "verify"]
 
 #: Fields of the header that the checkpoint has as they are.
 _AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "time", "identity")
@@ -65,6 +65,10 @@ class Checkpoint:
         Time by topic and partition; see `drift.consumers.order`.
     join
         State of `drift.consumers.join.Join`, where labels have a topic of their own; else None.
+    shadow
+        A second model, and the state of `drift.consumers.shadow.Shadow`; None for none.
+    promotions
+        The last promotions of a shadow: see `drift.consumers.shadow.promotion`.
 
     Examples
     --------
@@ -85,6 +89,8 @@ class Checkpoint:
     leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
     clocks: Mapping[tuple[str, int], Clock] = field(default_factory=dict)
     join: tuple[Mapping[str, Any], bytes] | None = None
+    shadow: tuple[Any, Mapping[str, Any]] | None = None
+    promotions: Sequence[Mapping[str, Any]] = ()
 
     @property
     def id(self) -> str:
@@ -110,7 +116,7 @@ def to_bytes(
     *,
     key: bytes | None = None,
     allow_pickle: bool = False,
-    model: tuple[bytes, str] | None = None,
+    encoded: Sequence[tuple[bytes, str]] = (),
 ) -> bytes:
     """Return a checkpoint as the bytes of its file.
 
@@ -122,8 +128,8 @@ def to_bytes(
         Sign it with this.
     allow_pickle
         Pickle a model that is not of drift's own; loading it needs this, too.
-    model
-        What `encode_model` made of its model, if that is done.
+    encoded
+        What `encode_model` made of its model, and of its shadow, if that is done.
 
     Returns
     -------
@@ -135,7 +141,9 @@ def to_bytes(
     CheckpointError
         If the model cannot be stored, or the configuration or metrics are no JSON.
     """
-    payload, kind = model or encode_model(checkpoint.model, allow_pickle=allow_pickle)
+    models = [checkpoint.model, *(checkpoint.shadow or ())[:1]]
+    encoded = encoded or [encode_model(model, allow_pickle=allow_pickle) for model in models]
+    payload, kind = encoded[0]
     header = {
         "model": type(checkpoint.model).__name__,
         "payload": kind,
@@ -151,10 +159,21 @@ def to_bytes(
         "versions": _versions(),
     }
     parts = [payload]
+    if checkpoint.shadow is not None:
+        second, kind = encoded[1]
+        parts.append(second)
+        header["shadow"] = {
+            "model": type(models[1]).__name__,
+            "payload": kind,
+            "size": len(second),
+            "state": dict(checkpoint.shadow[1]),
+        }
+    if checkpoint.promotions:
+        header["promotions"] = [*checkpoint.promotions]
     if checkpoint.join is not None:  # behind the model, so that the header stays small
         state, values = checkpoint.join
         parts += [_dumps(state), values]
-        header["join"] = [*map(len, parts[1:])]
+        header["join"] = [*map(len, parts[-2:])]
     return seal(header, parts, key)
 
 
@@ -221,14 +240,36 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
     """
     description = describe(data)
     check_signature(description, key)
-    payload, _ = _parts(description)
-    if description.header["payload"] == "drift":
-        codec.decode(payload)
+    models, _ = split(description)
+    for header, payload in models:
+        if header["payload"] == "drift":
+            codec.decode(payload)
     return description
 
 
-def _parts(description: Description) -> tuple[bytes, tuple[Any, bytes] | None]:
-    """Return the model's bytes, and the state of the join."""
+def split(
+    description: Description,
+) -> tuple[list[tuple[Mapping[str, Any], bytes]], tuple[Any, bytes] | None]:
+    """Return model and shadow, each what the header says of it and its bytes; and the join.
+
+    Raises
+    ------
+    CheckpointError
+        If sizes are not those of what is there.
+    """
+    header = description.header
+    payload, join = _joined(description)
+    shadow = header.get("shadow")
+    if shadow is None:
+        return [(header, payload)], join
+    size = len(payload) - shadow["size"]
+    if not 0 <= size <= len(payload):
+        raise CheckpointError(f"the header's shadow has {shadow['size']!r:.40} bytes")
+    return [(header, payload[:size]), (shadow, payload[size:])], join
+
+
+def _joined(description: Description) -> tuple[bytes, tuple[Any, bytes] | None]:
+    """Return the models' bytes, and the state of the join."""
     sizes, payload = description.header.get("join"), description.payload
     if sizes is None:
         return payload, None
@@ -276,9 +317,10 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     description = describe(data)
     check_signature(description, key)
     header = description.header
-    payload, join = _parts(description)
+    models, join = split(description)
+    model, *shadow = (_model(*one, allow_pickle=allow_pickle) for one in models)
     return Checkpoint(
-        _model(description, payload, allow_pickle=allow_pickle),
+        model,
         _numbers(header["offsets"]),
         leader_epochs=_numbers(header["leader_epochs"]),
         clocks={
@@ -286,12 +328,14 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
             for topic, partition, time, claim in header["clocks"]
         },
         join=join,
+        shadow=(shadow[0], header["shadow"]["state"]) if shadow else None,
+        promotions=header["promotions"],
         **{name: header[name] for name in _AS_THEY_ARE},
     )
 
 
-def _model(description: Description, payload: bytes, *, allow_pickle: bool) -> Any:
-    kind = description.header["payload"]
+def _model(header: Mapping[str, Any], payload: bytes, *, allow_pickle: bool) -> Any:
+    kind = header["payload"]
     if kind == "drift":
         return codec.decode(payload)
     if kind != "pickle":

@@ -2,8 +2,8 @@
 
 Its header is JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
 Its payload is the model, as `drift.models._state.codec` has it or as a pickle; behind it, of so
-many bytes as "join" of the header says, the state of labels that come later, as JSON, and the
-values of features that wait.
+many bytes as "shadow" of the header says, a second one; and, of so many as "join" says, the state
+of labels that come later, as JSON, and the values of features that wait.
 """
 
 from __future__ import annotations
@@ -110,7 +110,11 @@ _FIELDS: dict[str, Any] = {
     "configuration": dict,
     "metrics": dict,
     "versions": dict,
+    "promotions": list,
 }
+#: The same of its shadow, if it has one, and of each promotion.
+_OF_SHADOW = {"model": str, "payload": str, "size": int, "state": dict}
+_OF_PROMOTION = {"number": int, "promoted": dict, "replaced": dict}
 
 #: The types in each entry of its lists.
 _ENTRIES: dict[str, list[list[type]]] = {
@@ -128,11 +132,13 @@ def _header(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
     header.setdefault("clocks", [])  # of models that learnt before partitions had a time
+    header.setdefault("promotions", [])
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
     if not 0 <= header["time"] < _END:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
+    _check_shadow(header)
     for name, kinds in _ENTRIES.items():
         for entry in header[name]:
             if not isinstance(entry, list) or [*map(type, entry)] not in kinds:
@@ -140,6 +146,17 @@ def _header(text: bytes) -> dict[str, Any]:
                     f"the header's {name} are no list of topic, partition and numbers"
                 )
     return header
+
+
+def _check_shadow(header: dict[str, Any]) -> None:
+    if "shadow" in header and not _has(header["shadow"], _OF_SHADOW):
+        raise CheckpointError("the header's shadow has not what it needs")
+    if not all(_has(one, _OF_PROMOTION) for one in header["promotions"]):
+        raise CheckpointError("the header's promotions do not say what was promoted")
+
+
+def _has(one: Any, kinds: dict[str, type]) -> bool:
+    return isinstance(one, dict) and all(isinstance(one.get(n), k) for n, k in kinds.items())
 
 
 def check_signature(description: Description, key: bytes | None) -> None:

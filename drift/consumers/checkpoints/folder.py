@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from drift.consumers.checkpoints.agreement import check_configuration, check_identity
+from drift.consumers.checkpoints.agreement import agree, check_identity
 from drift.consumers.checkpoints.checkpoint import (
     Checkpoint,
     encoding,
@@ -78,7 +78,9 @@ class CheckpointFolder:
         reach it is in the environment, as ``AWS_ENDPOINT_URL`` and ``AWS_ACCESS_KEY_ID``.
     configuration
         What must be the same for a model to go on, JSON values by name: kernel, budget, topic, ...
-        A checkpoint of another one is refused. None to take any.
+        A checkpoint of another one is refused. None to take any. Names that begin with ``model``
+        are the model's, those with ``shadow`` its shadow's: of a checkpoint with another one the
+        shadow is left out. Where a shadow was promoted, either of the two may be ``model``.
     keep, keep_hourly, keep_daily
         How many undamaged checkpoints are kept of each partition: the last ones, at least 1, and
         the last one of so many hours and days; see `drift.consumers.checkpoints.retention`.
@@ -229,7 +231,7 @@ class CheckpointFolder:
                 damaged.append(str(problem))
                 continue
             if self.configuration is not None:
-                check_configuration(path, checkpoint.configuration, self.configuration)
+                checkpoint = _agreed(path, checkpoint, self.configuration)
             return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
         raise CheckpointError(
             "all checkpoints are damaged, restore one of them, or start afresh with another folder "
@@ -306,6 +308,9 @@ class CheckpointFolder:
         join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
         runs: Sequence[Run] = (),
         previous: str | None = None,
+        configuration: Mapping[str, Any] | None = None,
+        shadow: tuple[Any, Mapping[str, Any]] | None = None,
+        promotions: Sequence[Mapping[str, Any]] = (),
     ) -> Callable[[], Checkpoint]:
         """Return what writes a checkpoint of the model as it is now, on any thread.
 
@@ -333,6 +338,10 @@ class CheckpointFolder:
             In which order messages were learnt since the checkpoint `previous`.
         previous
             The one that the model comes from; None where it comes from none.
+        configuration
+            That of the model and its shadow; None for the folder's.
+        shadow, promotions
+            As a `Checkpoint` has them.
 
         Returns
         -------
@@ -352,24 +361,27 @@ class CheckpointFolder:
         files = self._files(partition)
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
+        models = [model, *(shadow or ())[:1]]
         # What goes on changing is copied; the rest, which takes longer, is left to the thread.
-        encoded = encoding(model, allow_pickle=self.allow_pickle)
+        encodings = [encoding(one, allow_pickle=self.allow_pickle) for one in models]
         checkpoint = Checkpoint(
             model,
             dict(offsets),
             epoch,
             sequence,
-            self.configuration or {},
+            (self.configuration if configuration is None else configuration) or {},
             metrics or {},
             identity=dict(identity or {}),
             leader_epochs=dict(leader_epochs or {}),
             clocks=dict(clocks or {}),
+            shadow=shadow,
+            promotions=promotions,
         )
         reached("checkpoint.encoded")
 
         def write() -> Checkpoint:
             whole = checkpoint if join is None else replace(checkpoint, join=join())
-            data = to_bytes(whole, key=self.key, model=encoded())
+            data = to_bytes(whole, key=self.key, encoded=[encode() for encode in encodings])
             files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))
             files.write(epoch, sequence, data)
             reached("checkpoint.recorded")
@@ -381,6 +393,14 @@ class CheckpointFolder:
 
     def _files(self, partition: Partition) -> PartitionFolder:
         return files_in(self.folder(partition))
+
+
+def _agreed(path: AnyPath, checkpoint: Checkpoint, now: Mapping[str, Any]) -> Checkpoint:
+    """Return a checkpoint as a configuration wants it; ConfigurationError where it cannot be."""
+    replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
+    agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
+    shadow = checkpoint.shadow if has_shadow else None
+    return replace(checkpoint, configuration=agreed, shadow=shadow)
 
 
 def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:

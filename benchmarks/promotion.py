@@ -1,0 +1,137 @@
+"""How often a shadow that is no better is promoted, and how soon one that is.
+
+Streams of mistakes of two models, as often wrong as is said. So much of the smaller error rate as
+`together` says, beyond what chance has, are examples that both have wrong; in streams of `bursts`
+both rates go up and down by half, 1,000 examples each. A shadow that begins `cold` errs 20 points
+more at first, which fade with a mean of 2,000 examples:
+
+    python -m benchmarks.promotion --output results/promotion.json
+
+Promoted are those whose e-value has ever reached 100; `median` is of the examples until then,
+`begun once` that of a bettor who has all of his capital at the beginning.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import machine, write_json
+from benchmarks.report import show_table
+
+AT = 100.0
+
+
+def mistakes(  # noqa: PLR0913
+    rng: np.random.Generator,
+    count: int,
+    error: float,
+    gain: float,
+    *,
+    together: float = 0.0,
+    bursts: bool = False,
+    cold: bool = False,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return where only one of two models is wrong, and whether it is the first.
+
+    Examples
+    --------
+    >>> where, first = mistakes(np.random.default_rng(0), 1_000_000, 0.2, 0.1)
+    >>> round(len(where) / 1_000_000, 2), round(float(first.mean()), 2)  # 0.18 + 0.08, 0.18 of it
+    (0.26, 0.69)
+    """
+    t = np.arange(count)
+    first = error * (1 + 0.5 * bursts * np.where(t // 1000 % 2, 1.0, -1.0))
+    second = first - gain + 0.2 * cold * np.exp(-t / 2000)
+    both = first * second
+    both = both + together * (np.minimum(first, second) - both)
+    drawn = rng.random(count)
+    won = drawn < first - both
+    where = np.flatnonzero(drawn < first + second - 2 * both)
+    return where, won[where]
+
+
+def capitals(won: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the e-value after each pair that differs, and that of a bettor who begins once.
+
+    Examples
+    --------
+    >>> from drift.consumers.shadow import PairedTest
+    >>> won = np.random.default_rng(0).random(300) < 0.6
+    >>> test = PairedTest()
+    >>> for one in won.tolist():
+    ...     test.add(one, not one)
+    >>> bool(np.isclose(capitals(won)[0][-1], test.second_is_better))
+    True
+    """
+    wins, seen = np.cumsum(won), np.arange(1, len(won) + 1)
+    fractions = 2.0 ** -np.arange(1, 11)
+    gains = np.log1p(fractions), np.log1p(-fractions)
+    starts = [0, *(64 << j for j in range(40) if 64 << j <= len(won))]
+    found = once = np.zeros(len(won))
+    for j, start in enumerate(starts):
+        share = 0.5 / (j * (j + 1) or 1)
+        before = wins[start - 1] if start else 0
+        w = wins[start:] - before
+        bets = np.outer(w, gains[0]) + np.outer(seen[start:] - start - w, gains[1])
+        capital = np.exp(np.minimum(bets, 690)).mean(axis=1)
+        once = once if start else capital
+        found[start:] += share * capital
+        found[:start] += share  # it waits
+    return found + 0.5 / len(starts), once
+
+
+def measure(streams: int, count: int, seed: int, **given: Any) -> dict[str, Any]:
+    """Return how many streams are promoted, and the median of the examples until then."""
+    rng = np.random.default_rng(seed)
+    ends: tuple[list[float], list[float]] = [], []
+    for _ in range(streams):
+        where, won = mistakes(rng, count, **given)
+        for end, capital in zip(ends, capitals(won), strict=True):
+            reached = np.flatnonzero(capital >= AT)
+            end.append(where[reached[0]] + 1 if len(reached) else np.inf)
+    return {
+        "error, %": round(100 * given["error"], 1),
+        "gain, points": round(100 * given["gain"], 1),
+        "together": given.get("together", 0.0),
+        "bursts": given.get("bursts", False),
+        "cold": given.get("cold", False),
+        "streams": streams,
+        "examples": count,
+        "promoted, %": round(100 * float(np.mean(np.isfinite(ends[0]))), 2),
+        "median": float(np.median(ends[0])),
+        "begun once": float(np.median(ends[1])),
+    }
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, help="JSON file of the figures")
+    parser.add_argument("--streams", type=int, default=1000, help="of models that are equal")
+    parser.add_argument("--better", type=int, default=200, help="of one that is better")
+    parser.add_argument("--count", type=int, default=100_000, help="examples, where equal")
+    given = parser.parse_args()
+    equal, better = [], []
+    cells: list[dict[str, Any]] = [
+        {"error": error, "together": together}
+        for error in (0.1, 0.3)
+        for together in (0.0, 0.5, 0.9)
+    ]
+    for seed, cell in enumerate([*cells, {"error": 0.2, "together": 0.5, "bursts": True}]):
+        equal.append(measure(given.streams, given.count, seed, gain=0.0, **cell))
+        print(equal[-1], flush=True)
+    for seed, cell in enumerate([*cells, *({**cell, "cold": True} for cell in cells[::3])], 100):
+        better.append(measure(given.better, 400_000, seed, gain=0.01, **cell))
+        print(better[-1], flush=True)
+    show_table("two models that are equal", equal)
+    show_table("a shadow that is a point better", better)
+    if given.output:
+        write_json(given.output, {"machine": machine(), "equal": equal, "better": better})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What a checkpoint's header says of the shadow in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.checkpoints.agreement import written
+from drift.consumers.shadow import Shadow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["promotion_line", "shadow_line"]
+
+
+def shadow_line(header: Mapping[str, Any]) -> str:
+    """Return how the shadow does beside the model; nothing where there is none."""
+    if "shadow" not in header:
+        return ""
+    now = Shadow.restore(None, header["shadow"]["state"]).values()
+    name, count = header["shadow"]["model"], now["shadow_examples"]
+    if not count:
+        return f"{name}, not compared yet"
+    errors = [now[f"{which}_mistakes"] / count for which in ("shadow", "shadowed")]
+    return (
+        f"{name}, {count:,} compared, error {errors[0]:.2%} against {errors[1]:.2%}, "
+        f"e {now['shadow_e_value']:.3g} that it errs less, {now['shadowed_e_value']:.3g} more"
+    )
+
+
+def promotion_line(one: Mapping[str, Any]) -> str:
+    """Return what a promotion was."""
+    when = datetime.fromtimestamp(one["time"], UTC).isoformat(sep=" ", timespec="seconds")
+    promoted, replaced = (written(one[which], "model") for which in ("promoted", "replaced"))
+    return (
+        f"{one['number']} {when} by {one['by']}, e {one['e_value']:.3g} of {one['compared']:,} "
+        f"compared, behind {one['examples']:,} examples: {promoted or 'the shadow'}; before, "
+        f"{replaced or 'the model'}"
+    )

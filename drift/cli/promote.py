@@ -1,0 +1,53 @@
+"""The second model in the first one's place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - options are read off their types
+
+import click
+
+from drift._options import option
+from drift.cli._client import read_key
+from drift.cli._command import Command, warn
+from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.agreement import advice
+from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.promotion import promote
+from drift.errors import ParameterError
+
+__all__ = ["Promote"]
+
+
+@dataclass(kw_only=True)
+class Promote(Command):
+    """Have the shadow of `drift consume` answer, and the model be its shadow.
+
+    Writes the newest checkpoint once more, with both in each other's place, at the same offsets. A
+    worker that learns goes back to it, and predicts by the new model what came after. The same
+    command again takes it back.
+    """
+
+    folder: str = option("The checkpoints, or those of one model.", argument=True)
+    key_file: Path | None = option("File of the key that signs checkpoints.", None)
+    yes: bool = option("Do not ask.", default=False)
+
+    def _run(self) -> None:
+        found = [one for one in newest(place(self.folder), warn) if "shadow" in one[1]]
+        if len(found) != 1:
+            raise ParameterError(
+                f"{self.folder} has {len(found)} models with a shadow: "
+                + ("give the folder of one of them" if found else "[models.shadow] makes one")
+            )
+        [(partition, header)] = found
+        names = header["model"], header["shadow"]["model"]
+        question = "{1} is the shadow of {0}. Promote it".format(*names)
+        if not self.yes and not click.confirm(question):
+            return
+        made = promote(partition, read_key(self.key_file))
+        offsets = ", ".join(f"{topic}:{n} at {at}" for topic, n, at in made["offsets"])
+        lines = (
+            f"{partition.path}: {names[1]} answers from {offsets} on",
+            advice(made["configuration"]),
+        )
+        click.echo("\n".join(filter(None, lines)))

@@ -1,0 +1,65 @@
+"""A shadow that takes the model's place in its checkpoints: an operator's decision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.checkpoints.adoption import rewrite
+from drift.consumers.checkpoints.agreement import swapped
+from drift.consumers.checkpoints.checkpoint import split
+from drift.consumers.shadow import Shadow, promotion
+from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from drift.consumers.checkpoints.file_format import Description
+    from drift.consumers.checkpoints.files import PartitionFolder
+
+__all__ = ["promote"]
+
+
+def promote(partition: PartitionFolder, key: bytes | None) -> dict[str, Any]:
+    """Write the newest checkpoint of a partition once more, with model and shadow swapped.
+
+    Neither is built, and the offsets are the same. A worker that has the partition is fenced, and
+    takes it over anew: whether this is interrupted or not, there is one checkpoint or the other.
+
+    Parameters
+    ----------
+    partition
+        Its folder.
+    key
+        What it is signed with, if it is.
+
+    Returns
+    -------
+    dict
+        The header of what was written.
+
+    Raises
+    ------
+    CheckpointError
+        If it has no shadow, is signed with another key, or nothing can be written.
+    """
+    return rewrite(partition, key, _promoted, "drift promote")
+
+
+def _promoted(old: Description) -> tuple[dict[str, Any], list[bytes]]:
+    header, (models, _) = old.header, split(old)
+    if len(models) < 2:
+        raise CheckpointError("it has no shadow to be promoted")
+    (_, model), (shadow, second) = models
+    since = {(topic, number): offset for topic, number, offset in header["offsets"]}
+    given = header["promotions"], header["configuration"], shadow["state"], header["metrics"]
+    new = {
+        "model": shadow["model"],
+        "payload": shadow["payload"],
+        "configuration": swapped(header["configuration"]),
+        "promotions": promotion(*given, "hand"),
+        "shadow": {
+            "model": header["model"],
+            "payload": header["payload"],
+            "size": len(model),
+            "state": Shadow(None, since).state(),
+        },
+    }
+    return header | new, [second, model, old.payload[len(model) + len(second) :]]
