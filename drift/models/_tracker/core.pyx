@@ -61,6 +61,7 @@ cdef class TrackerCore:
     cdef State memory
     cdef Scale scale
     cdef readonly object tickets  # None where labels come at once
+    cdef object last  # the example that has the newest ticket
     cdef bint auto, busy, predicted, noted
     cdef int budget, free  # slot that no support is in, once the budget is full
 
@@ -150,6 +151,19 @@ cdef class TrackerCore:
         self.noted = True
         return 0
 
+    cdef void remember(self, x):
+        if self.tickets is not None:
+            self.last = x
+
+    cdef int look_again(self, bytes back, uint64_t key) except -1:
+        """Make the example that has the newest ticket the point once more, in the context that it was noted in."""
+        self.take(self.last)
+        if self.scale.content() == key:  # else the caller has changed it since
+            self.scale.look_back(<const float *>PyBytes_AS_STRING(back), <int>(len(back) // sizeof(float)))
+            self.scale.current = self.noted = True
+            self.predicted = False
+        return 0
+
     cdef int told_by(self, bytes ticket) except -1:
         """Read the example in the context that it was predicted in; return what gates and maps are told."""
         cdef DriftTracker *t = &self.memory.t
@@ -170,6 +184,7 @@ cdef class TrackerCore:
         self.enter()
         try:
             self.take(x)
+            self.remember(x)
         finally:
             self.leave()
 
@@ -189,7 +204,33 @@ cdef class TrackerCore:
             prediction = self.predict_point()
             if notes:
                 self.note()
+                self.remember(x)
             return prediction
+        finally:
+            self.leave()
+
+    def peek(self, x):
+        """What `score` returns, for who only looks: no ticket, and what is asked for next is in a row with what was before."""
+        cdef DriftTracker *t = &self.memory.t
+        cdef bint noted = self.noted
+        cdef bytes back = b""
+        cdef uint64_t key = 0
+        cdef int c, k, n
+        self.enter()
+        try:
+            if noted:
+                key = self.scale.content()
+                n = min(t.n_context // DRIFT_BESIDE, <int>len(self.scale.names)) * DRIFT_N_HORIZONS
+                back = PyBytes_FromStringAndSize(NULL, n * sizeof(float))
+                for k in range(n):
+                    (<float *>PyBytes_AS_STRING(back))[k] = <float>t.back[k]
+            try:
+                self.take(x)
+                self.predict_point()
+                return t.prediction, [drift_probability(t, c) for c in range(t.known)]
+            finally:
+                if noted:
+                    self.look_again(back, key)
         finally:
             self.leave()
 
