@@ -17,7 +17,7 @@ from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.codec import Codec, JsonCodec
 from drift.consumers.join import JoinOptions
-from drift.consumers.options import WorkerOptions
+from drift.consumers.options import ServiceOptions, WorkerOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
@@ -26,9 +26,18 @@ if TYPE_CHECKING:
 
     from drift.cli._log import Secrets
 
-__all__ = ["PREFIX", "ConsumeOptions", "Settings", "load", "load_kafka", "load_labels", "read"]
+__all__ = [
+    "PREFIX",
+    "ConsumeOptions",
+    "ServeOptions",
+    "Settings",
+    "load",
+    "load_kafka",
+    "load_labels",
+    "read",
+]
 
-_TABLES = ("model", "worker", "labels", "codec", "kafka", "consumer", "producer")
+_TABLES = ("model", "worker", "labels", "serve", "codec", "kafka", "consumer", "producer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +56,15 @@ class ConsumeOptions(WorkerOptions):
     key_file: str | None = option("File of the key that signs checkpoints.", None)
     allow_pickle: bool = option("Allow pickle, for models that are not drift's.", default=False)
     log_json: bool = option("Log JSON objects.", default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(ServiceOptions, ConsumeOptions):
+    """What `drift serve` is told: the same, and by ``[serve]`` how it answers."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        ConsumeOptions.__post_init__(self)
 
 
 class Settings(NamedTuple):
@@ -81,6 +99,7 @@ def read(  # noqa: PLR0913, PLR0917
     model: Mapping[str, Any],
     bootstrap: str | None,
     secrets: Secrets,
+    kind: type[ConsumeOptions] = ConsumeOptions,
 ) -> Settings:
     """Read the file and the environment, and put the options over them.
 
@@ -98,6 +117,8 @@ def read(  # noqa: PLR0913, PLR0917
         The broker's ``host:port``.
     secrets
         What must not be shown is added to it.
+    kind
+        What has the options of the worker.
 
     Raises
     ------
@@ -106,7 +127,7 @@ def read(  # noqa: PLR0913, PLR0917
     """
     tables = load(config, _TABLES)
     options, (kafka, consumer, producer) = _at_once(
-        lambda: _worker(tables, worker),
+        lambda: _worker(tables, worker, kind),
         lambda: kafka_options(tables, environ, bootstrap, secrets),
     )
     codec = _codec(tables["codec"])
@@ -128,10 +149,12 @@ def _at_once(*steps: Callable[[], Any]) -> list[Any]:
     return found
 
 
-def _worker(tables: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> ConsumeOptions:
+def _worker(
+    tables: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any], kind: type[ConsumeOptions]
+) -> ConsumeOptions:
     """Return the options of a worker."""
-    of_worker = {name: tables[name] for name in ("worker", "labels")}
-    options = from_tables(ConsumeOptions, "worker", of_worker, given)
+    wanted = {"worker", *(one.table for one in declared(kind) if one.table)}
+    options = from_tables(kind, "worker", {name: tables[name] for name in wanted}, given)
     if options.labels is None and tables["labels"]:
         names = ", ".join(tables["labels"])
         raise ParameterError(f"[labels] has {names} and no topic: write the topic of the labels")

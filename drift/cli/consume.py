@@ -14,7 +14,7 @@ from drift.cli._client import Client, read_key
 from drift.cli._log import logging_to_stderr
 
 if TYPE_CHECKING:
-    from drift.consumers import Worker
+    from drift.consumers import CheckpointFolder, Worker
 
 __all__ = ["Consume"]
 
@@ -46,15 +46,7 @@ class Consume(Client):
     seed: int | None = option("Seed of the model.", None)
 
     def _run(self) -> None:
-        model = {
-            "class": self.model,
-            "budget": self.budget,
-            "kernel": self.kernel,
-            "seed": self.seed,
-        }
-        settings = _settings.read(
-            self.config, os.environ, self.given, model, self.bootstrap, self.secrets
-        )
+        settings = self._read(_settings.ConsumeOptions)
         options = settings.worker
         from drift.consumers.exporter import Exporter  # noqa: PLC0415
 
@@ -75,8 +67,19 @@ class Consume(Client):
                 worker.run()
             log.info("stopped")
 
-    def _worker(self, settings: _settings.Settings) -> Worker:
-        from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
+    def _read(self, kind: type[_settings.ConsumeOptions]) -> _settings.Settings:
+        model = {
+            "class": self.model,
+            "budget": self.budget,
+            "kernel": self.kernel,
+            "seed": self.seed,
+        }
+        return _settings.read(
+            self.config, os.environ, self.given, model, self.bootstrap, self.secrets, kind
+        )
+
+    def _folder(self, settings: _settings.Settings) -> CheckpointFolder:
+        from drift.consumers import CheckpointFolder  # noqa: PLC0415
 
         options = settings.worker
         if options.allow_pickle and options.key_file is None:
@@ -85,18 +88,22 @@ class Consume(Client):
                 "give a --key-file",
                 options.checkpoints,
             )
-        folder = CheckpointFolder(
+        return CheckpointFolder(
             options.checkpoints,
             {"topic": options.topic, **_named.configuration(settings.model)},
             keep=options.keep,
             key=read_key(options.key_file, self.secrets),
             allow_pickle=options.allow_pickle,
         )
+
+    def _worker(self, settings: _settings.Settings) -> Worker:
+        from drift.consumers import Worker  # noqa: PLC0415
+
         return Worker(
             _named.build(settings.model),
-            folder,
+            self._folder(settings),
             settings.kafka,
-            options,
+            settings.worker,
             codec=settings.codec,
             consumer=settings.consumer,
             producer=settings.producer,

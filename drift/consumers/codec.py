@@ -48,6 +48,7 @@ from drift._options import check_options, from_table, option
 from drift.consumers._json import (
     LONGEST,
     check_kind,
+    count_keys,
     diagnosis,
     found_at,
     is_deeper,
@@ -59,6 +60,7 @@ from drift.consumers._json import (
     plain,
     put_at,
     quoted,
+    repeated,
     stated,
 )
 from drift.errors import MessageError, ParameterError
@@ -278,6 +280,48 @@ class JsonCodec:
                 what = f"is absent: send the {name} there, or say where it is, in [codec.labels]"
                 raise MessageError(path, what)
         return example
+
+    def decode_questions(self, value: bytes) -> tuple[list[Example], bool]:
+        """Return the examples of a request, which asks what their labels are, and if it is a list.
+
+        One is JSON as `decode` takes it, whatever codec of drift's this is; its label, weight and
+        timestamp are not looked at. Here a key that comes twice in an object is refused.
+
+        Raises
+        ------
+        MessageError
+            Where one cannot be predicted; of a list its number is in the field.
+
+        Examples
+        --------
+        >>> examples, is_list = JsonCodec().decode_questions(b'[{"features": {"age": 31.5}}]')
+        >>> examples[0].features, is_list
+        ({'age': 31.5}, True)
+        >>> JsonCodec().decode_questions(b'[{"features": {"age": "31.5"}}]')
+        Traceback (most recent call last):
+        drift.errors.MessageError: [0].features['age'] is a string: send numbers without quotes; ...
+        """
+        self._refuse_size(len(value))
+        tree = JsonCodec._parse(self, value)
+        if value.count(b":") != count_keys(tree) and (name := repeated(value)) is not None:
+            raise MessageError("value", f"has {quoted(name)} twice in an object: send it once")
+        if type(tree) is not list:
+            return [self._question(tree)], False
+        examples = []
+        for number, one in enumerate(tree):
+            try:
+                examples.append(self._question(one))
+            except MessageError as problem:
+                raise MessageError(f"[{number}].{problem.field}", problem.problem) from None
+        return examples, True
+
+    def _question(self, tree: Any) -> Example:
+        if type(tree) is not dict:
+            raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
+        name = self._found(tree, self._at["id"])
+        if name is not None:
+            check_kind(name, self._at["id"], (str, int), "a string or an integer")
+        return Example(self._features(tree), id=name)
 
     @property
     def id_paths(self) -> tuple[str | None, str | None]:

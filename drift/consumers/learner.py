@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Source
     from drift.types import Features, Label
 
-__all__ = ["Learner", "answer_of", "attempt", "decoded"]
+__all__ = ["Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -65,11 +65,16 @@ def attempt(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | Non
         return None, error
 
 
-def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
-    """Return label, score and probabilities; None for what a model does not know."""
+def answer_of(
+    model: Any, features: Features, *, notes: bool = True
+) -> tuple[Any, Any, dict[Any, float] | None]:
+    """Return label, score and probabilities; None for what a model does not know.
+
+    `notes` is as of `drift.models.Tracker.answer_one`: without, a model is as before.
+    """
     at_once = getattr(model, "answer_one", None)
     if at_once is not None:
-        return at_once(features)  # type: ignore[no-any-return]
+        return at_once(features, notes)  # type: ignore[no-any-return]
     predicted = model.predict_one(features)
     score = getattr(model, "decision_function_one", lambda _: None)(features)
     try:
@@ -77,6 +82,22 @@ def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float
     except NotImplementedError:  # as River has it for those that know none
         chances = None
     return predicted, score, chances
+
+
+def by_text(chances: dict[Any, float] | None) -> dict[str, float] | None:
+    """Return probabilities as JSON has them, by the text of the label."""
+    return chances and {
+        "true" if label is True else "false" if label is False else str(label): share
+        for label, share in chances.items()
+    }
+
+
+def as_json(body: dict[str, Any]) -> bytes:
+    """Return the JSON of what is said of an example."""
+    try:
+        return _dumps(body)
+    except TypeError:  # a label that JSON does not know, as numpy's
+        return json.dumps(body, default=str).encode()
 
 
 class Learner:
@@ -258,21 +279,14 @@ class Learner:
             "timestamp": example.timestamp,
             "predicted": predicted,
             "score": score,
-            "probabilities": chances
-            and {
-                "true" if label is True else "false" if label is False else str(label): share
-                for label, share in chances.items()
-            },
+            "probabilities": by_text(chances),
             "label": example.label,
             "topic": topic,
             "partition": partition,
             "offset": offset,
             "checkpoint": self.checkpoint,
         }
-        try:
-            value = _dumps(body)
-        except TypeError:  # a label that JSON does not know, as numpy's
-            value = json.dumps(body, default=str).encode()
+        value = as_json(body)
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
         return predicted, [Outgoing(self.options.predictions, key, value, [], partition)]
 

@@ -52,7 +52,7 @@ def order_line(checkpoint: str, previous: str | None, runs: Sequence[Run]) -> by
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
+def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> list[Run]:
     """Return in which order everything was learnt that a checkpoint's model knows.
 
     Parameters
@@ -61,22 +61,25 @@ def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
         The folder of the checkpoints of a topic, as `CheckpointFolder.folder` has it.
     checkpoint
         Its identifier.
+    since
+        That of a checkpoint which its model comes from: what that knows is left out. None for all.
 
     Raises
     ------
     CheckpointError
-        If lines are missing.
+        If lines are missing, or its model does not come from that one.
     """
-    lines = {line["checkpoint"]: line for line in _lines(folder)}
     found: list[list[Run]] = []
     at: str | None = checkpoint
-    while at is not None:
-        if at not in lines:
+    lines = _lines(folder)
+    while at != since:
+        # A line was written after that of the checkpoint which it comes from.
+        line = next((line for line in lines if line["checkpoint"] == at), None)
+        if line is None:
             raise CheckpointError(
                 f"{folder} has no order of what checkpoint {at} learnt: its files were deleted, or "
                 "the model comes from elsewhere"
             )
-        line = lines[at]
         places = [(topic, number) for topic, number in line["places"]]
         found.append([{places[i]: upto for i, upto in run} for run in line["runs"]])
         at = line["previous"]
@@ -84,7 +87,9 @@ def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:
-    for file in sorted(path for path in folder.iterdir() if path.name.startswith("order-")):
-        for line in file.read_bytes().splitlines():
+    """Yield the lines, the newest first: of two of a checkpoint that one counts."""
+    files = [path for path in folder.iterdir() if path.name.startswith("order-")]
+    for file in sorted(files, reverse=True):
+        for line in reversed(file.read_bytes().splitlines()):
             with suppress(ValueError):  # the last one, where its worker was killed
                 yield json.loads(line)
