@@ -69,7 +69,7 @@ log = logging.getLogger("drift.consumers")
 _, _dumps = library()
 
 #: Seconds of learning between two looks at the requests, and of one wait for the broker.
-_SLICE, _WAIT = 0.0005, 1.0
+_SLICE, _WAIT = 0.0005, 0.25
 #: Seconds after which a thread that wants to run gets its turn: see `sys.setswitchinterval`.
 _SWITCH = 0.0005
 #: Seconds without a turn of the follower after which the process is taken for stuck.
@@ -216,7 +216,7 @@ class Service:
             while not self._stopping:
                 await loop.run_in_executor(pool, self.replica.fetch, _WAIT)
                 self._turned = time.monotonic()
-                while self.replica.learn(_SLICE):
+                while self.replica.learn(_SLICE):  # noqa: ASYNC110 - what was asked is answered
                     await asyncio.sleep(0)
 
     # --- predictions ---------------------------------------------------------------------------
