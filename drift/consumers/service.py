@@ -177,13 +177,18 @@ class Service:
     def _listening(self) -> socket.socket:
         host, port = self.options.host, self.options.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        # With the protocol, by which asyncio knows that answers are not to be held back.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
-            return socket.create_server((host, port), family=family, backlog=_CONNECTIONS)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
         except OSError as problem:
+            listener.close()
             raise ParameterError(
                 f"{host}:{port} cannot be listened at ({problem}): give a free port and an address "
                 "of this machine"
             ) from None
+        return listener
 
     async def _serve(self, listener: socket.socket) -> None:
         config = uvicorn.Config(
@@ -195,6 +200,7 @@ class Service:
             lifespan="off",
             proxy_headers=False,
             server_header=False,
+            backlog=_CONNECTIONS,
             limit_concurrency=_CONNECTIONS,
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=_LAST,
