@@ -32,9 +32,10 @@ from urllib.request import urlopen
 
 import numpy as np
 from kafka import KafkaAdminClient
+from rich.console import Console
 
 from benchmarks.machine import load_average, machine, write_json
-from benchmarks.report import show_table
+from benchmarks.report import table_of
 from tools.kafka.broker import Broker, free_ports
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 #: Seconds by which labels come later; for which a service may take to be ready.
 DELAY, PATIENCE = 5.0, 120
+#: Connections of the generator.
+CONNECTIONS = 64
 NAMES = [f"x{k}" for k in range(8)]
 
 
@@ -52,14 +55,15 @@ def example(rng: random.Random, number: int) -> tuple[dict[str, Any], bool]:
     return x, bool(float(plane @ np.array([*x.values()])) > 0)
 
 
-def produce(address: str, topic: str, rate: float, seconds: float, *, late: bool) -> None:
-    """Write examples at a rate, a few every five milliseconds."""
+def produce(address: str, topic: str, rate: float, *, late: bool) -> None:
+    """Write examples at a rate, a few every five milliseconds, until it is ended."""
     from confluent_kafka import Producer  # noqa: PLC0415
 
     producer = Producer({"bootstrap.servers": address, "linger.ms": 5})
     rng, begun, number = random.Random(0), time.monotonic(), 0
     waiting: deque[tuple[float, bytes]] = deque()
-    while (now := time.monotonic()) < begun + seconds:
+    while True:
+        now = time.monotonic()
         for _ in range(int((now - begun) * rate) - number):
             x, y = example(rng, number)
             message = {"id": number, "features": x} | ({} if late else {"label": y})
@@ -71,7 +75,6 @@ def produce(address: str, topic: str, rate: float, seconds: float, *, late: bool
             producer.produce(f"{topic}.labels", waiting.popleft()[1])
         producer.poll(0)
         time.sleep(0.005)
-    producer.flush()
 
 
 # --- the generator -------------------------------------------------------------------------------
@@ -115,22 +118,27 @@ async def ask(port: int, rate: float, seconds: float) -> dict[str, Any]:
     """Ask at a rate; return times in milliseconds and statuses."""
     loop, rng = asyncio.get_running_loop(), random.Random(1)
     bodies = [json.dumps({"features": example(rng, k)[0]}).encode() for k in range(1000)]
-    idle: list[Connection] = []
+    idle: asyncio.LifoQueue[Connection] = asyncio.LifoQueue()
     times: list[float] = []
     statuses: Counter[int] = Counter()
     lateness: list[float] = []
 
+    async def connect() -> None:
+        idle.put_nowait((await loop.create_connection(Connection, "127.0.0.1", port))[1])
+
     async def one(number: int, due: float) -> None:
-        if not idle:
-            idle.append((await loop.create_connection(Connection, "127.0.0.1", port))[1])
-        connection = idle.pop()
         lateness.append(1000 * (time.monotonic() - due))
+        connection = await idle.get()
         status = await connection.ask(bodies[number % len(bodies)])
         times.append(1000 * (time.monotonic() - due))
         statuses[status] += 1
         if status:
-            idle.append(connection)
+            idle.put_nowait(connection)
+        else:
+            await connect()
 
+    for _ in range(CONNECTIONS):
+        await connect()
     begun, tasks = time.monotonic(), set()
     for number in range(int(rate * seconds)):
         due = begun + number / rate
@@ -216,8 +224,11 @@ def asked(port: int, path: str) -> str:
 
 def metric(port: int, name: str) -> float:
     """Return a metric of the service."""
-    lines = asked(port, "/metrics").splitlines()
-    return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
+    page = asked(port, "/metrics")
+    for line in page.splitlines():
+        if line.startswith(f"{name} "):
+            return float(line.rpartition(" ")[2])
+    raise RuntimeError(f"no {name} in {page}")
 
 
 @contextlib.contextmanager
@@ -240,9 +251,8 @@ def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any
             "worker": subprocess.Popen([*command, "consume", *shared]),
             "service": subprocess.Popen([*command, "serve", *shared, "--port", str(port)]),
         }
-        feed = multiprocessing.Process(
-            target=produce, args=(address, topic, options.examples, 1e9), kwargs={"late": options.late}
-        )
+        given = address, topic, options.examples
+        feed = multiprocessing.Process(target=produce, args=given, kwargs={"late": options.late})
         feed.start()
         try:
             end = time.monotonic() + PATIENCE
@@ -329,18 +339,9 @@ def main() -> None:
             rows = [measure_hostile(options, address)]
         else:
             rows = [measure(options, address, broker) for _ in range(options.rounds)]
-    show_table("serve", rows) if False else print_table(rows)
+    Console(width=200).print(table_of("serve", rows))
     if options.output:
         write_json(options.output, {"machine": machine(), "rows": rows})
-
-
-def print_table(rows: list[dict[str, Any]]) -> None:
-    """Print the rows."""
-    from rich.console import Console  # noqa: PLC0415
-
-    from benchmarks.report import table_of  # noqa: PLC0415
-
-    Console(width=200).print(table_of("serve", rows))
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ log = logging.getLogger("drift.consumers")
 
 #: Seconds between two looks for a newer checkpoint.
 _EVERY = 1.0
+#: Seconds for which records are waited for that a newer checkpoint knows, before it is taken.
+_PATIENCE = 5.0
 #: Seconds of a poll while records wait for those of other partitions.
 _SHORT = 0.02
 #: Records of a partition that are read ahead of their turn; fetching goes on below the second.
@@ -66,7 +68,9 @@ class Taken:
     >>> for time, place, offset in [(5, ("a", 0), 0), (7, ("a", 1), 0), (9, ("a", 1), 1)]:
     ...     taken.note(time, place, offset)
     >>> taken.begin_with([{("a", 0): 1, ("a", 1): 1}])
-    2
+    (2, False)
+    >>> taken.begin_with([{("a", 0): 1, ("a", 1): 3}])
+    (3, True)
     >>> print(taken.begin_with([{("a", 1): 1}, {("a", 0): 1}]))
     None
     """
@@ -91,10 +95,10 @@ class Taken:
         for one in (self._times, self._offsets, self._places):
             del one[:count]
 
-    def begin_with(self, runs: Iterable[Run]) -> int | None:
-        """Return the number of records of these runs, which were taken first and in their order.
+    def begin_with(self, runs: Iterable[Run]) -> tuple[int, bool] | None:
+        """Say how many records of these runs were taken, and whether some of them are still to be.
 
-        None where some of them were not, or others before.
+        None where they were not taken in that order, or others before them.
         """
         ends: dict[Place, list[int]] = {}  # by run
         numbers: dict[Place, list[int]] = {}  # of those runs
@@ -120,7 +124,7 @@ class Taken:
             if offset + 1 == left[place]:
                 del left[place]
             count += 1
-        return count if self._are_all and not left else None
+        return (count, bool(left)) if self._are_all else None
 
 
 class _Course:
@@ -216,6 +220,7 @@ class Replica:
         self._serving: _Course | None = None  # which answers: the same, or the one before
         self._seen: str | None = None  # the newest checkpoint, followed or refused
         self._looked = -math.inf
+        self._behind: float | None = None  # since when a newer checkpoint knows more
         self._consumer = LoneConsumer(
             [*filter(None, (options.topic, options.labels))],
             {**kafka, **(consumer or {})},
@@ -298,6 +303,7 @@ class Replica:
             self._complain(
                 f"the broker has not what comes next of {places}: waiting for a newer checkpoint"
             )
+            self._behind = -math.inf
             time.sleep(seconds)
             return
         for place, messages in batches:
@@ -319,9 +325,19 @@ class Replica:
             if time.monotonic() > until:
                 return True
         self._note_ends(course)
-        if self._serving is None or not course.is_behind(self._serving):
-            self._serving = course
+        if course is not self._serving:
+            self._switch(course)
         return False
+
+    def _switch(self, course: _Course) -> None:
+        """Answer by a course once it has learnt all that the one has that answers now."""
+        before = self._serving
+        if before is not None:
+            if course.is_behind(before):
+                return
+            for place, end in course.ends.items():
+                course.ends[place] = max(end, before.ends.get(place, -math.inf))
+        self._serving = course
 
     def _note_ends(self, course: _Course) -> None:
         """Note until when all of each partition was learnt, and fetch on what was too far ahead."""
@@ -362,7 +378,7 @@ class Replica:
             found = self.folder.newest_id(self.key)
             if found not in {None, self._seen} and self._consumer.knows_topics():
                 self._seen = found
-                self._follow(found)
+                self._follow(str(found))
         except (CheckpointError, ConsumerError, UnavailableError) as problem:
             passes = isinstance(problem, UnavailableError) or isinstance(problem.__cause__, OSError)
             if passes:
@@ -382,28 +398,41 @@ class Replica:
     def _follow(self, found: str) -> None:
         """Go on as it is, where a checkpoint says what was learnt here; else from there."""
         course = self._course
-        if course is not None and self._is_as_learnt(course, found):
-            course.learner.checkpoint = found
-            self.trouble = None
-            return
+        if course is not None:
+            match self._begins_with(course, found):
+                case _, True if self._may_wait():
+                    self._seen = None  # until its records have come
+                    return
+                case count, False:
+                    course.taken.forget(count)
+                    course.learner.checkpoint = found
+                    self._behind = self.trouble = None
+                    return
         checkpoint = self.folder.newest(self.key, self._identity())
         if checkpoint is None or (course and course.learner.checkpoint == checkpoint.id):
             return
         self._begin(checkpoint)
-        self.trouble = None
+        self._behind = self.trouble = None
 
-    def _is_as_learnt(self, course: _Course, found: str) -> bool:
+    def _may_wait(self) -> bool:
+        """Whether it is not for long that a newer checkpoint has known more."""
+        now = time.monotonic()
+        self._behind = now if self._behind is None else self._behind
+        return now < self._behind + _PATIENCE
+
+    def _begins_with(self, course: _Course, found: str) -> tuple[int, bool] | None:
+        """Say how much was learnt of what a checkpoint knows, as `Taken.begin_with` does."""
         try:
             runs = read_order(self.folder.folder(self.key), found, course.learner.checkpoint)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
-            return False
-        count = course.taken.begin_with(runs)
-        if count is None:
-            return False
-        course.taken.forget(count)
-        for run in runs:
-            course.begun.update(run)
-        return True
+            return None
+        ends = {place: end for run in runs for place, end in run.items()}
+        if ends.keys() - course.ends.keys():  # a partition that was added
+            return None
+        taken = course.taken.begin_with(runs)
+        if taken is not None and not taken[1]:
+            course.begun.update(ends)
+        return taken
 
     def _begin(self, checkpoint: Checkpoint) -> None:
         """Learn what comes after a checkpoint."""
