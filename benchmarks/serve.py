@@ -88,9 +88,11 @@ class Connection(asyncio.Protocol):
         self._data = b""
 
     def connection_made(self, transport: Any) -> None:
+        """Keep what writes."""
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
+        """Note the status once an answer is there."""
         self._data += data
         head, found, body = self._data.partition(b"\r\n\r\n")
         if not found:
@@ -101,6 +103,7 @@ class Connection(asyncio.Protocol):
             self.answer.set_result(int(head[9:12]))
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Note that there will be none."""
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(0)
 
@@ -239,7 +242,7 @@ def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any
     admin = KafkaAdminClient(bootstrap_servers=address)
     wanted = {"num_partitions": options.partitions, "replication_factor": 1}
     configs = {"configs": {"message.timestamp.type": "LogAppendTime"}}
-    admin.create_topics({name: wanted | configs for name in names}, wait_for_metadata=True)
+    admin.create_topics(dict.fromkeys(names, wanted | configs), wait_for_metadata=True)
     admin.close()
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -247,9 +250,10 @@ def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any
         shared += ["--checkpoints", folder, "--model", "Tracker"]
         shared += ["--labels", f"{topic}.labels"] if options.late else []
         command = [sys.executable, "-m", "drift"]
+        commands = {"worker": ["consume", *shared], "service": ["serve", *shared, f"--port={port}"]}
         processes = {
-            "worker": subprocess.Popen([*command, "consume", *shared]),
-            "service": subprocess.Popen([*command, "serve", *shared, "--port", str(port)]),
+            name: subprocess.Popen([*command, *one])  # noqa: S603 - drift's own
+            for name, one in commands.items()
         }
         given = address, topic, options.examples
         feed = multiprocessing.Process(target=produce, args=given, kwargs={"late": options.late})
