@@ -49,6 +49,8 @@ log = logging.getLogger("drift.consumers")
 
 #: Seconds between two looks for a newer checkpoint.
 _EVERY = 1.0
+#: Seconds between two times that its own order is put right: to load a checkpoint costs answers.
+_APART = 30.0
 #: Seconds for which records are waited for that a newer checkpoint knows, before it is taken.
 _PATIENCE = 5.0
 #: Seconds of a poll while records wait for those of other partitions.
@@ -218,9 +220,10 @@ class Replica:
         self._paused: set[Place] = set()
         self._course: _Course | None = None  # which learns
         self._serving: _Course | None = None  # which answers: the same, or the one before
-        self._seen: str | None = None  # the newest checkpoint, followed or refused
-        self._looked = -math.inf
-        self._behind: float | None = None  # since when a newer checkpoint knows more
+        self._seen: str | None = None  # the newest checkpoint
+        self._again = math.inf  # when it is to be looked at once more
+        self._looked = self._loaded = -math.inf
+        self._behind = math.inf  # since when a newer checkpoint knows more
         self._consumer = LoneConsumer(
             [*filter(None, (options.topic, options.labels))],
             {**kafka, **(consumer or {})},
@@ -303,7 +306,7 @@ class Replica:
             self._complain(
                 f"the broker has not what comes next of {places}: waiting for a newer checkpoint"
             )
-            self._behind = -math.inf
+            self._behind = self._loaded = -math.inf
             time.sleep(seconds)
             return
         for place, messages in batches:
@@ -376,13 +379,14 @@ class Replica:
             self.folder.check_identity(self.key, identity, self._identity())
         try:
             found = self.folder.newest_id(self.key)
-            if found not in {None, self._seen} and self._consumer.knows_topics():
-                self._seen = found
-                self._follow(str(found))
+            is_new = found != self._seen or now >= self._again
+            if found is not None and is_new and self._consumer.knows_topics():
+                self._seen, self._again = found, math.inf
+                self._follow(found)
         except (CheckpointError, ConsumerError, UnavailableError) as problem:
             passes = isinstance(problem, UnavailableError) or isinstance(problem.__cause__, OSError)
             if passes:
-                self._seen = None  # it is looked at again
+                self._again = now
             elif course is None:
                 raise
             self._complain(str(problem))
@@ -398,41 +402,37 @@ class Replica:
     def _follow(self, found: str) -> None:
         """Go on as it is, where a checkpoint says what was learnt here; else from there."""
         course = self._course
-        if course is not None:
-            match self._begins_with(course, found):
-                case _, True if self._may_wait():
-                    self._seen = None  # until its records have come
-                    return
-                case count, False:
-                    course.taken.forget(count)
-                    course.learner.checkpoint = found
-                    self._behind = self.trouble = None
-                    return
+        if course is not None and self._is_left(course, found):
+            return
+        self._again = math.inf
         checkpoint = self.folder.newest(self.key, self._identity())
         if checkpoint is None or (course and course.learner.checkpoint == checkpoint.id):
             return
         self._begin(checkpoint)
-        self._behind = self.trouble = None
+        self._behind, self.trouble = math.inf, None
 
-    def _may_wait(self) -> bool:
-        """Whether it is not for long that a newer checkpoint has known more."""
-        now = time.monotonic()
-        self._behind = now if self._behind is None else self._behind
-        return now < self._behind + _PATIENCE
-
-    def _begins_with(self, course: _Course, found: str) -> tuple[int, bool] | None:
-        """Say how much was learnt of what a checkpoint knows, as `Taken.begin_with` does."""
+    def _is_left(self, course: _Course, found: str) -> bool:
+        """Whether a checkpoint is not loaded: as it is what was learnt here, or not yet."""
         try:
             runs = read_order(self.folder.folder(self.key), found, course.learner.checkpoint)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
-            return None
+            return False
         ends = {place: end for run in runs for place, end in run.items()}
         if ends.keys() - course.ends.keys():  # a partition that was added
-            return None
-        taken = course.taken.begin_with(runs)
-        if taken is not None and not taken[1]:
-            course.begun.update(ends)
-        return taken
+            return False
+        taken, now = course.taken.begin_with(runs), time.monotonic()
+        if taken is None:
+            self._again = self._loaded + _APART
+            return now < self._again
+        count, is_behind = taken
+        if is_behind:
+            self._again, self._behind = now, min(self._behind, now)
+            return now < self._behind + _PATIENCE
+        course.taken.forget(count)
+        course.begun.update(ends)
+        course.learner.checkpoint = found
+        self._behind, self.trouble = math.inf, None
+        return True
 
     def _begin(self, checkpoint: Checkpoint) -> None:
         """Learn what comes after a checkpoint."""
@@ -448,7 +448,7 @@ class Replica:
         for place in learner.offsets:
             self._order.begin(place, learner.clocks.get(place, Clock()))
             self._read_on(learner, place)
-        self._course = course
+        self._course, self._loaded = course, time.monotonic()
         self.begun += 1
         if before is not None and any(
             course.begun.get(place, 0) < offset for place, offset in before.begun.items()

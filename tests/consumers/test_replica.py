@@ -135,8 +135,9 @@ class Worker:
 
 
 @pytest.fixture(autouse=True)
-def looks_always(monkeypatch):
+def no_waits(monkeypatch):
     monkeypatch.setattr(module, "_EVERY", 0.0)
+    monkeypatch.setattr(module, "_APART", 0.0)
 
 
 def worker_options(**more):
@@ -282,6 +283,23 @@ def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_p
     settle(one)
     assert one.begun == 2
     worker.take(source.logs["f", 1][20:])
+    assert same(one, worker)
+
+
+def test_its_order_is_put_right_now_and_then(tmp_path, monkeypatch):
+    worker, source, one = begun(tmp_path)
+    settle(one)
+    monkeypatch.setattr(module, "_APART", 60.0)
+    for part in (slice(0, 20), slice(20, 40)):
+        worker.take(source.logs["f", 1][part])
+        worker.take(source.logs["f", 0][part])
+        worker.save()
+        settle(one)
+        assert (one.begun, one.version["checkpoint"]) == (1, "1-1")
+    monkeypatch.setattr(module, "_APART", 0.0)
+    one._again = 0.0  # as time goes on
+    settle(one)
+    assert (one.begun, one.version["checkpoint"]) == (2, "1-3")
     assert same(one, worker)
 
 

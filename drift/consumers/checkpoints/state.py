@@ -126,6 +126,7 @@ def _decoded(payload: bytes) -> Any:
     from drift.models._storable import check_model  # noqa: PLC0415  (imports the store)
 
     check_model(model, decoder.objects)
+    vars(decoder).clear()  # it holds itself, and with it the model until a garbage collection
     return model
 
 
