@@ -196,8 +196,11 @@ async def ask_badly(port: int, count: int) -> Counter[int]:
             if connection is None or connection.transport.is_closing():
                 connection = (await loop.create_connection(Connection, "127.0.0.1", port))[1]
             statuses[await connection.ask(hostile(rng))] += 1
+        if connection is not None:
+            connection.transport.close()
 
     await asyncio.gather(*(some(count // 8) for _ in range(8)))
+    await asyncio.sleep(0.1)  # until they are closed
     return statuses
 
 

@@ -461,6 +461,22 @@ def test_a_body_that_does_not_come_is_not_waited_for():
         assert exchange(port, request(GOOD)).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
+@pytest.mark.parametrize("count", [80, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_hostile_requests_get_no_fault_and_no_memory(count):
+    from benchmarks.machine import resident  # noqa: PLC0415
+    from benchmarks.serve import ask_badly  # noqa: PLC0415
+
+    with running(Replica(codec=JsonCodec()), timeout=30) as (port, ended):
+        asyncio.run(ask_badly(port, count // 4))
+        before = resident()
+        statuses = asyncio.run(ask_badly(port, count))
+        assert set(statuses) <= {200, 400, 413}
+        assert sum(statuses.values()) == count
+        assert exchange(port, request(GOOD)).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert resident() < before + 20
+    assert not ended
+
+
 def test_a_client_that_goes_amid_its_body_does_no_harm(caplog):
     with running(Replica(), timeout=5) as (port, ended):
         exchange(port, request(GOOD[:5], len(GOOD)))
