@@ -57,7 +57,9 @@ OWNERS = {
     "obstore": {"drift.consumers.checkpoints.objects"},
     "fastavro": {"drift.consumers.registry"},
     "jsonschema": {"drift.consumers.registry"},
-    "prometheus_client": {"drift.consumers.exporter"},
+    "prometheus_client": {"drift.consumers.exporter", "drift.consumers.service"},
+    "starlette": {"drift.consumers.service"},
+    "uvicorn": {"drift.consumers.service"},
 }
 
 

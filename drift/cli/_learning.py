@@ -1,10 +1,10 @@
-"""What the commands share that learn a topic: the model, its options, its checkpoints."""
+"""What the commands share that learn or follow a topic: the model, its options, its checkpoints."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from drift._options import option
 from drift.cli import _named, _settings
@@ -20,7 +20,7 @@ __all__ = ["Learning"]
 class Learning(Client):
     """A command that learns a topic."""
 
-    shared = _settings.ConsumeOptions
+    shared: ClassVar[type[_settings.ConsumeOptions]] = _settings.ConsumeOptions
 
     model: str | None = option(
         "Tracker, 'RBP(budget=500)', or module:function for your own; default: the one in the "
@@ -40,7 +40,7 @@ class Learning(Client):
             "seed": self.seed,
         }
         return _settings.read(
-            self.config, os.environ, self.given, model, self.bootstrap, self.secrets
+            self.config, os.environ, self.given, model, self.bootstrap, self.secrets, self.shared
         )
 
     def folder(self, settings: _settings.Settings) -> CheckpointFolder:

@@ -18,7 +18,7 @@ from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import Codec, JsonCodec
 from drift.consumers.join import JoinOptions
-from drift.consumers.options import WorkerOptions
+from drift.consumers.options import ServiceOptions, WorkerOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "PREFIX",
     "TABLES",
     "ConsumeOptions",
+    "ServeOptions",
     "Settings",
     "load",
     "load_kafka",
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 TABLES = (
-    *("model", "models", "worker", "labels", "promote"),
+    *("model", "models", "worker", "labels", "promote", "serve"),
     *("codec", "kafka", "consumer", "producer"),
 )
 
@@ -64,6 +65,15 @@ class ConsumeOptions(Retention, WorkerOptions):
     def __post_init__(self) -> None:
         """Refuse what cannot be, of these as well."""
         WorkerOptions.__post_init__(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(ServiceOptions, ConsumeOptions):
+    """What `drift serve` is told: the same, and by ``[serve]`` how it answers."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        ConsumeOptions.__post_init__(self)
 
 
 class Settings(NamedTuple):
@@ -101,6 +111,7 @@ def read(  # noqa: PLR0913, PLR0917
     model: Mapping[str, Any],
     bootstrap: str | None,
     secrets: Secrets,
+    kind: type[ConsumeOptions] = ConsumeOptions,
 ) -> Settings:
     """Read the file and the environment, and put the options over them.
 
@@ -118,6 +129,8 @@ def read(  # noqa: PLR0913, PLR0917
         The broker's ``host:port``.
     secrets
         What must not be shown is added to it.
+    kind
+        What has the options of the worker.
 
     Raises
     ------
@@ -126,7 +139,7 @@ def read(  # noqa: PLR0913, PLR0917
     """
     tables = load(config, TABLES)
     options, (kafka, consumer, producer) = _at_once(
-        lambda: _worker(tables, worker),
+        lambda: _worker(tables, worker, kind),
         lambda: kafka_options(tables, environ, bootstrap, secrets),
     )
     codec = _codec(tables["codec"])
@@ -149,10 +162,12 @@ def _at_once(*steps: Callable[[], Any]) -> list[Any]:
     return found
 
 
-def _worker(tables: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> ConsumeOptions:
+def _worker(
+    tables: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any], kind: type[ConsumeOptions]
+) -> ConsumeOptions:
     """Return the options of a worker."""
-    of_worker = {name: tables[name] for name in ("worker", "labels", "promote")}
-    options = from_tables(ConsumeOptions, "worker", of_worker, given)
+    wanted = {"worker", *(one.table for one in declared(kind) if one.table)}
+    options = from_tables(kind, "worker", {name: tables[name] for name in wanted}, given)
     if options.labels is None and tables["labels"]:
         names = ", ".join(tables["labels"])
         raise ParameterError(f"[labels] has {names} and no topic: write the topic of the labels")

@@ -71,7 +71,7 @@ class Consume(Learning):
             _named.build(settings.model),
             self.folder(settings),
             settings.kafka,
-            options,
+            settings.worker,
             codec=settings.codec,
             consumer=settings.consumer,
             producer=settings.producer,

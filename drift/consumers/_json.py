@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LONGEST",
     "check_kind",
+    "count_keys",
     "diagnosis",
     "found_at",
     "is_deeper",
@@ -34,6 +36,7 @@ __all__ = [
     "plain",
     "put_at",
     "quoted",
+    "repeated",
     "stated",
 ]
 
@@ -119,6 +122,35 @@ def is_deeper(value: bytes, limit: int) -> bool:
         return False
     brackets = _NO_BRACKETS.sub(b"", value)
     return max(accumulate(1 if one in b"[{" else -1 for one in brackets), default=0) > limit
+
+
+def count_keys(tree: Any) -> int:
+    """Return the number of keys of all objects in a tree, which is no deeper than was checked.
+
+    >>> count_keys([{"a": {"b": 1}}, 2])
+    2
+    """
+    if type(tree) is dict:
+        inner = sum(count_keys(one) for one in tree.values() if type(one) in {dict, list})
+        return len(tree) + inner
+    return sum(map(count_keys, tree)) if type(tree) is list else 0
+
+
+def repeated(value: bytes) -> str | None:
+    """Return a key that comes twice in an object of valid JSON; None without.
+
+    >>> repeated(b'{"a": {"b": 1, "c": 2, "b": 3}}'), repeated(b'[{"a": 1}, {"a": "a:a"}]')
+    ('b', None)
+    """
+    found: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        names = Counter(name for name, _ in pairs)
+        if len(names) < len(pairs):
+            found.append(names.most_common(1)[0][0])
+
+    json.loads(value, object_pairs_hook=note, parse_int=len)
+    return found[0] if found else None
 
 
 def plain(value: Any) -> Any:

@@ -48,6 +48,7 @@ from drift._options import check_options, from_table, option
 from drift.consumers._json import (
     LONGEST,
     check_kind,
+    count_keys,
     diagnosis,
     found_at,
     is_deeper,
@@ -59,6 +60,7 @@ from drift.consumers._json import (
     plain,
     put_at,
     quoted,
+    repeated,
     stated,
 )
 from drift.errors import MessageError, ParameterError
@@ -280,6 +282,48 @@ class JsonCodec:
             raise MessageError(path, what)
         return example
 
+    def decode_questions(self, value: bytes) -> tuple[list[Example], bool]:
+        """Return the examples of a request, which asks what their labels are, and if it is a list.
+
+        One is JSON as `decode` takes it, whatever codec of drift's this is; its label, weight and
+        timestamp are not looked at. Here a key that comes twice in an object is refused.
+
+        Raises
+        ------
+        MessageError
+            Where one cannot be predicted; of a list its number is in the field.
+
+        Examples
+        --------
+        >>> examples, is_list = JsonCodec().decode_questions(b'[{"features": {"age": 31.5}}]')
+        >>> examples[0].features, is_list
+        ({'age': 31.5}, True)
+        >>> JsonCodec().decode_questions(b'[{"features": {"age": "31.5"}}]')
+        Traceback (most recent call last):
+        drift.errors.MessageError: [0].features['age'] is a string: send numbers without quotes; ...
+        """
+        self._refuse_size(len(value))
+        tree = JsonCodec._parse(self, value)
+        if value.count(b":") != count_keys(tree) and (name := repeated(value)) is not None:
+            raise MessageError("value", f"has {quoted(name)} twice in an object: send it once")
+        if type(tree) is not list:
+            return [self._question(tree)], False
+        examples = []
+        for number, one in enumerate(tree):
+            try:
+                examples.append(self._question(one))
+            except MessageError as problem:
+                raise MessageError(f"[{number}].{problem.field}", problem.problem) from None
+        return examples, True
+
+    def _question(self, tree: Any) -> Example:
+        if type(tree) is not dict:
+            raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
+        name = self._found(tree, self._at["id"])
+        if name is not None:
+            check_kind(name, self._at["id"], (str, int), "a string or an integer")
+        return Example(self._features(tree), id=name)
+
     @property
     def id_paths(self) -> tuple[str | None, str | None]:
         """Where the id is in a message, and where in one of the labels' topic.
@@ -382,17 +426,20 @@ class JsonCodec:
                 "examples, not one that is compacted by key"
             )  # fmt: skip
         self._refuse_size(len(value))
+        tree = self._parse(value)
+        if type(tree) is not dict:
+            raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
+        return tree
+
+    def _parse(self, value: bytes) -> Any:
         # The libraries stop at depths of their own. Each bracket is a byte.
         if len(value) > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
             raise MessageError("value", f"is nested deeper than {MAX_DEPTH}: {self._shape()}")
         try:
-            tree = self._loads(value)
+            return self._loads(value)
         except ValueError as problem:
             what = f"is no JSON ({diagnosis(value, problem)}): {self._shape()}"
             raise MessageError("value", what) from None
-        if type(tree) is not dict:
-            raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
-        return tree
 
     def _refuse_size(self, size: int) -> None:
         if not size:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Source
     from drift.types import Features, Label
 
-__all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "attempt", "decoded"]
+__all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -85,11 +85,16 @@ def _as_label(predicted: Any) -> Label | None:
     return predicted
 
 
-def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
-    """Return label, score and probabilities; None for what a model does not know."""
+def answer_of(
+    model: Any, features: Features, *, notes: bool = True
+) -> tuple[Any, Any, dict[Any, float] | None]:
+    """Return label, score and probabilities; None for what a model does not know.
+
+    `notes` is as of `drift.models.Tracker.answer_one`: without, a model is as before.
+    """
     at_once = getattr(model, "answer_one", None)
     if at_once is not None:
-        return at_once(features)  # type: ignore[no-any-return]
+        return at_once(features, notes)  # type: ignore[no-any-return]
     predicted = model.predict_one(features)
     score = getattr(model, "decision_function_one", lambda _: None)(features)
     try:
@@ -99,7 +104,13 @@ def answer_of(model: Any, features: Features) -> tuple[Any, Any, dict[Any, float
     return predicted, score, chances
 
 
-def _encoded(body: dict[str, Any]) -> bytes:
+def by_text(chances: Mapping[Any, float] | None) -> dict[str, float] | None:
+    """Return probabilities as JSON has them, by the text of the label."""
+    return None if chances is None else {text_of(one): share for one, share in chances.items()}
+
+
+def as_json(body: dict[str, Any]) -> bytes:
+    """Return the JSON of what is said of an example."""
     try:
         return _dumps(body)
     except TypeError:  # a label that JSON does not know, as numpy's
@@ -380,8 +391,7 @@ class Learner:
             "timestamp": example.timestamp,
             "predicted": predicted,
             "score": score,
-            "probabilities": chances
-            and {text_of(label): share for label, share in chances.items()},
+            "probabilities": by_text(chances),
             "label": example.label,
             "topic": topic,
             "partition": partition,
@@ -389,7 +399,7 @@ class Learner:
             "checkpoint": self.checkpoint,
         }
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        return answer, [Outgoing(self.options.predictions, key, _encoded(body), [], partition)]
+        return answer, [Outgoing(self.options.predictions, key, as_json(body), [], partition)]
 
     def _alarm(self, message: Message) -> list[Outgoing]:
         """Say which measures have risen by a message, and return that for the topic of events."""
@@ -420,7 +430,7 @@ class Learner:
                     "timestamp": message.timestamp,
                 }
                 key = f"alarm:{alarm.measure}:{message.position}".encode()
-                sent.append(Outgoing(self.options.events, key, _encoded(body), [], partition))
+                sent.append(Outgoing(self.options.events, key, as_json(body), [], partition))
         return sent
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from drift._options import option
+from drift._options import check_options, option
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
 
 __all__ = [
+    "ServiceOptions",
     "WorkerOptions",
     "check_codec",
     "check_model",
@@ -184,6 +185,58 @@ def final_step(model: Any) -> Any:
     while isinstance(steps := getattr(model, "steps", None), dict):
         *_, model = steps.values()
     return model
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """How predictions are served over HTTP, and what is refused: see `drift.consumers.service`.
+
+    Parameters
+    ----------
+    host, port
+        Where it listens.
+    max_staleness
+        Seconds by which a model may be behind the logs; beyond, it is not asked. None for any.
+    max_examples
+        Examples of a request.
+    max_features
+        Features of an example.
+    timeout
+        Seconds for which the body of a request may take to come.
+
+    Raises
+    ------
+    ParameterError
+        If one of them cannot be.
+    """
+
+    host: str = option("Address to listen at.", "127.0.0.1", table="serve")
+    port: int = option("Port to listen at.", 8000, least=1, most=65535, table="serve")
+    max_staleness: float | None = option(
+        "Answer 503 once the model is so many seconds behind; default: never.",
+        None,
+        least=0,
+        duration=True,
+        table="serve",
+    )
+    max_examples: int = option(
+        "Largest number of examples in a request.", 100, least=1, table="serve"
+    )
+    max_features: int = option(
+        "Largest number of features in an example.", 10_000, least=1, table="serve"
+    )
+    timeout: float = option(
+        "Seconds in which the body of a request has to come.",
+        5.0,
+        least=0,
+        above=True,
+        duration=True,
+        table="serve",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        check_options(self)
 
 
 def check_model(model: Any, codec: Codec) -> None:

@@ -84,7 +84,8 @@ class Tracker(OnlineClassifier):
     else it is 0, as in texts. A feature whose values jump, or grow or shrink for good, is
     standardised anew within some fifty examples.
 
-    With ``late=True`` predictions are noted, and so change the model; without, they never do. An
+    With ``late=True`` predictions are noted, and so change the model, but for those that
+    `answer_one` is asked for with ``notes=False``; without, they never do. An
     example that is asked for several times in a row has one ticket, the same example later another,
     and the first is taken first. Where tickets reach their bound, every second one goes, and every
     second new one is kept from then on; an example without one teaches the members, and not the
@@ -249,6 +250,9 @@ class Tracker(OnlineClassifier):
     def _score(self) -> tuple[int, list[float]]:
         score: tuple[int, list[float]] = self._core.score()
         return score
+
+    def _score_of(self, x: Features, notes: bool) -> Any:  # noqa: FBT001
+        return super()._score_of(x, notes) if notes else self._core.peek(x)
 
     def _pass_over(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from drift.cli import _settings
+from drift.cli import _settings, app
 from drift.cli._log import Secrets
 from drift.consumers.exporter import Exporter
 from drift.consumers.metrics import Metrics, WorkerMetrics
@@ -55,8 +55,9 @@ def test_the_kubernetes_objects_are_some():
     command = [sys.executable, "-m", "kubernetes_validate", "--strict"]
     run(*command, DEPLOY / "kubernetes.yaml")
     objects = load("kubernetes.yaml")
-    kinds = ["StatefulSet", "Service", "PodDisruptionBudget", "PersistentVolumeClaim"]
-    assert [one["kind"] for one in objects] == kinds
+    workers = ["StatefulSet", "Service", "PodDisruptionBudget"]
+    serving = ["Deployment", "Service"]
+    assert [one["kind"] for one in objects] == [*workers, *serving, "PersistentVolumeClaim"]
 
 
 @needs("systemd-analyze", "apt-get install systemd")
@@ -101,7 +102,10 @@ def test_dashboard_and_settings_find_each_other():
     mounts = dict(volume.split(":")[:2] for volume in compose["services"]["grafana"]["volumes"])
     folder = provider["providers"][0]["options"]["path"]
     assert mounts["./grafana/dashboard.json"].startswith(f"{folder}/")
-    (target,) = load("prometheus.yml")["scrape_configs"][0]["static_configs"]
+    (target,), (serving,) = (
+        job["static_configs"] for job in load("prometheus.yml")["scrape_configs"]
+    )
+    assert serving["targets"] == ["serve:8000"]
     workers = [name for name in compose["services"] if name.startswith("worker-")]
     assert target["targets"] == [f"{name}:{WORKER['metrics_port']}" for name in workers]
     assert load("grafana/datasource.yaml")["datasources"][0]["url"] == "http://prometheus:9090"
@@ -115,8 +119,45 @@ def test_everything_that_is_mounted_is_there():
             assert target.startswith("/")
     (made,) = load("kustomization.yaml")["configMapGenerator"]
     assert all((DEPLOY / name).is_file() for name in made["files"])
-    volumes = load("kubernetes.yaml")[0]["spec"]["template"]["spec"]["volumes"]
-    assert {"name": "settings", "configMap": {"name": made["name"]}} in volumes
+    (claim,) = [one for one in load("kubernetes.yaml") if one["kind"] == "PersistentVolumeClaim"]
+    for kind in ("StatefulSet", "Deployment"):
+        volumes = pod(kind)["volumes"]
+        assert {"name": "settings", "configMap": {"name": made["name"]}} in volumes
+        shared = {"claimName": claim["metadata"]["name"]}
+        assert {"name": "checkpoints", "persistentVolumeClaim": shared} in volumes
+
+
+def pod(kind):
+    """What a pod of the first object of a kind is."""
+    objects = (one for one in load("kubernetes.yaml") if one["kind"] == kind)
+    return next(objects)["spec"]["template"]["spec"]
+
+
+def test_what_serves_is_told_what_it_understands():
+    pytest.importorskip("kafka")
+    (container,) = pod("Deployment")["containers"]
+    service = load("compose.yaml")["services"]["serve"]
+    assert service["command"] == container["args"]
+    arguments = app.get_command(None, container["args"][0]).make_context(
+        "serve", service["command"][1:]
+    )
+    assert arguments.params["config"] == "/etc/drift/worker.toml"
+    environments = [service["environment"], {one["name"]: one["value"] for one in container["env"]}]
+    for environment in environments:
+        read = _settings.read(
+            DEPLOY / "worker.toml", environment, {}, {}, None, Secrets(), _settings.ServeOptions
+        )
+        assert read.kafka["bootstrap_servers"] == "kafka:9092"
+        assert (read.worker.host, read.worker.max_staleness) == ("0.0.0.0", 300)  # noqa: S104
+        assert service["ports"] == [f"127.0.0.1:{read.worker.port}:{read.worker.port}"]
+        assert container["ports"] == [{"name": "http", "containerPort": read.worker.port}]
+    # It writes nothing.
+    assert "checkpoints:/var/lib/drift:ro" in service["volumes"]
+    (mount,) = [one for one in container["volumeMounts"] if one["name"] == "checkpoints"]
+    assert mount["readOnly"]
+    for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+        assert container[probe]["httpGet"] == {"path": path, "port": "http"}
+    assert ":8000/healthz" in service["healthcheck"]["test"][-1]
 
 
 def worker_environments():

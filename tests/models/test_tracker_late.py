@@ -120,6 +120,54 @@ def test_what_is_asked_for_in_a_row_is_one_ticket_and_later_another():
     assert not len(model._core.tickets)
 
 
+def examples(rng, *, sparse):
+    """An example of few values, so that some come again; at times with a name that is new."""
+    if sparse:
+        return {f"n{rng.randrange(400)}": 1.0 for _ in range(5)}
+    x = {name: rng.choice([0.0, 1.0, 2.5]) for name in "ab"}
+    if rng.random() < 0.1:
+        x[f"new{rng.randrange(9)}"] = rng.random()
+    return x
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("seed", range(6))
+def test_who_only_looks_changes_nothing_of_what_comes(seed):
+    rng = random.Random(seed)
+    sparse = seed % 2 == 1
+    model, looked_at = Tracker(8, late=True), Tracker(8, late=True)
+    waiting = []
+    for _ in range(90):
+        again = waiting and rng.random() < 0.5
+        x = waiting[-1] if again else examples(rng, sparse=sparse)
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            asked = examples(rng, sparse=sparse)
+            before = encode(looked_at) if rng.random() < 0.1 else None
+            said = looked_at.answer_one(asked, notes=False)
+            assert said == looked_at.answer_one(dict(asked), notes=False)
+            if before is not None:
+                assert encode(looked_at) == before
+                encode(model)  # what is stored ends the row
+            with pytest.raises(TypeError):
+                looked_at.answer_one({"a": "text"}, notes=False)
+        if rng.random() < 0.6 or not waiting:
+            assert model.answer_one(x) == looked_at.answer_one(x)
+            waiting.append(x)
+        else:
+            x, y = waiting.pop(rng.choice([0, -1])), rng.random() < 0.5
+            model.learn_one(dict(x), y)
+            looked_at.learn_one(dict(x), y)
+    assert encode(model) == encode(looked_at)
+
+
+@pytest.mark.usefixtures("core")
+def test_who_only_looks_is_told_what_is_noted_otherwise():
+    model = learnt()
+    x = {"f1": 0.5, "f7": 0.1}
+    assert model.answer_one(x, notes=False) == model.answer_one(x)
+    assert len(model._core.tickets) == 1
+
+
 @pytest.mark.usefixtures("core")
 def test_an_example_without_a_ticket_teaches_the_members_alone():
     model, x = learnt(), {"f1": 0.5, "f7": 0.1}

@@ -184,6 +184,17 @@ class CheckpointFolder:
                 self.warn(damage)
         return checkpoint
 
+    def newest_id(self, partition: Partition) -> str | None:
+        """Return the identifier of a partition's newest file, which is not read; None without.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder cannot be read.
+        """
+        checkpoints = self._files(partition).listing().checkpoints
+        return "{}-{}".format(*checkpoints[-1]) if checkpoints else None
+
     def _look(
         self, partition: Partition, identity: Mapping[str, str] | None
     ) -> tuple[Checkpoint | None, list[str]]:

@@ -57,7 +57,7 @@ def order_line(
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
+def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> list[Run]:
     """Return in which order everything was learnt that a checkpoint's model knows.
 
     Parameters
@@ -66,22 +66,26 @@ def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
         The folder of the checkpoints of a topic, as `CheckpointFolder.folder` has it.
     checkpoint
         Its identifier.
+    since
+        That of a checkpoint which its model comes from: what that knows is left out. None for all.
 
     Raises
     ------
     CheckpointError
-        If lines are missing, or the model has left out what it was rolled back over.
+        If lines are missing, the model does not come from that one, or it has left out what it was
+        rolled back over.
     """
-    lines = {line["checkpoint"]: line for line in _lines(folder)}
     found: list[list[Run]] = []
     at: str | None = checkpoint
-    while at is not None:
-        if at not in lines:
+    lines = _lines(folder)
+    while at != since:
+        # A line was written after that of the checkpoint which it comes from.
+        line = next((line for line in lines if line["checkpoint"] == at), None)
+        if line is None:
             raise CheckpointError(
                 f"{folder} has no order of what checkpoint {at} learnt: its files were deleted, or "
                 "the model comes from elsewhere"
             )
-        line = lines[at]
         if "offsets_of" in line:
             raise CheckpointError(
                 f"{folder}: checkpoint {at} has the model of {line['previous']} and the offsets of "
@@ -95,7 +99,9 @@ def read_order(folder: AnyPath, checkpoint: str) -> list[Run]:
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:
-    for file in sorted(path for path in folder.iterdir() if path.name.startswith("order-")):
-        for line in file.read_bytes().splitlines():
+    """Yield the lines, the newest first: of two of a checkpoint that one counts."""
+    files = [path for path in folder.iterdir() if path.name.startswith("order-")]
+    for file in sorted(files, reverse=True):
+        for line in reversed(file.read_bytes().splitlines()):
             with suppress(ValueError):  # the last one, where its worker was killed
                 yield json.loads(line)

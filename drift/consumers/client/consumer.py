@@ -22,6 +22,7 @@ from kafka.protocol.consumer.metadata import (
 )
 from kafka.structs import OffsetAndMetadata
 
+from drift.consumers.assignment import Assignment
 from drift.consumers.client import workarounds
 from drift.consumers.client.errors import GONE, UNREADABLE, KafkaError, asking, making_clients
 from drift.consumers.records import Gap
@@ -30,10 +31,9 @@ from drift.errors import ConsumerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from drift.consumers.assignment import Assignment
     from drift.consumers.records import Message
 
-__all__ = ["GroupConsumer", "LeadAssignor", "connect", "identity", "read"]
+__all__ = ["GroupConsumer", "LeadAssignor", "LoneConsumer", "connect", "identity", "read"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -399,3 +399,38 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                 consumer.close(timeout_ms=5000)
             except KafkaError as error:
                 log.warning("close: %s", error)
+
+
+class LoneConsumer(GroupConsumer):
+    """A consumer of no group, which reads the partitions that it is told, as a replica does.
+
+    Parameters
+    ----------
+    topics
+        The topic, and that of the labels where they have their own.
+    options
+        Options of kafka-python.
+    largest
+        Bytes of the largest record that is read out of a compressed batch.
+    """
+
+    def __init__(self, topics: Sequence[str], options: Mapping[str, Any], *, largest: int) -> None:
+        alone = {k: v for k, v in options.items() if k != "group_instance_id"}
+        super().__init__(
+            topics,
+            # Records come a few at a time, and each fetch takes the processor for a millisecond.
+            {"fetch_min_bytes": 64 << 10, "fetch_max_wait_ms": 20, **alone, "group_id": None},
+            Assignment(),
+            leave=lambda: None,
+            lose=lambda _: None,
+            largest=largest,
+        )
+
+    def knows_topics(self) -> bool:
+        """Say whether the broker has the topics, which then have an identity."""
+        return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
+
+    def assign(self, places: Iterable[tuple[str, int]]) -> None:
+        """Read these partitions, each from where it is begun."""
+        self.consumer.assign([kafka.TopicPartition(*place) for place in places])
+        self._subscribed = True

@@ -172,6 +172,7 @@ def _decoded(payload: bytes) -> Any:
     if decoder.used != len(blobs):
         raise kinds.refusal("more numbers than it has")
     kinds.check_model(model, decoder.objects)
+    vars(decoder).clear()  # it holds itself, and with it the model until a garbage collection
     return model
 
 

@@ -203,6 +203,18 @@ cdef class TrackerCore:
         finally:
             self.leave()
 
+    def peek(self, x):
+        """Return what `score` does, and note nothing: what is learnt or noted later is the same without it."""
+        cdef DriftTracker *t = &self.memory.t
+        cdef int c
+        self.enter()
+        try:
+            self.take(x)
+            self.predict_point()
+            return t.prediction, [drift_probability(t, c) for c in range(t.known)]
+        finally:
+            self.leave()
+
     @property
     def sparse(self):
         """Whether rows are sparse."""

@@ -104,6 +104,11 @@ class TrackerCore:
         self._note()
         return self._found.prediction, self._found.chances.tolist()
 
+    def peek(self, x: Features) -> tuple[int, list[float]]:
+        """Return what `score` does, and note nothing."""
+        found: Reading = self.guard.run(self._read, x)
+        return found.prediction, found.chances.tolist()
+
     def predict(self, x: Features, notes: bool = True) -> int:  # noqa: FBT001, FBT002
         """Return the number of the class that is predicted; -1 before anything was learnt."""
         prediction: int = self.guard.run(self._predict, x, notes)

@@ -1,0 +1,355 @@
+"""How long predictions over HTTP take while the model learns, on a real broker.
+
+A producer writes examples at a rate; a worker learns them and writes checkpoints; `drift serve`
+follows it and learns them, too. A generator in a process of its own asks at fixed times, whether
+or not the answers before have come: a time counts from when a request was due.
+
+    python -m benchmarks.serve --output results/serve.json
+    python -m benchmarks.serve --hostile 10000
+
+`--late` has labels on a topic of their own, which come 5 s later. With `--hostile` the requests are
+what no client should send, and what counts is the statuses and the memory of the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter, deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import numpy as np
+from kafka import KafkaAdminClient
+from rich.console import Console
+
+from benchmarks.machine import load_average, machine, write_json
+from benchmarks.report import table_of
+from tools.kafka.broker import Broker, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Seconds by which labels come later; for which a service may take to be ready.
+DELAY, PATIENCE = 5.0, 120
+#: Connections of the generator.
+CONNECTIONS = 64
+NAMES = [f"x{k}" for k in range(8)]
+
+
+def example(rng: random.Random, number: int) -> tuple[dict[str, Any], bool]:
+    """Return the features of an example, and its label, by a plane that turns."""
+    x = {name: round(rng.gauss(0, 1), 6) for name in NAMES}
+    plane = np.cos(number / 40_000 + np.arange(len(NAMES)))
+    return x, bool(float(plane @ np.array([*x.values()])) > 0)
+
+
+def produce(address: str, topic: str, rate: float, *, late: bool) -> None:
+    """Write examples at a rate, a few every five milliseconds, until it is ended."""
+    from confluent_kafka import Producer  # noqa: PLC0415
+
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 5})
+    rng, begun, number = random.Random(0), time.monotonic(), 0
+    waiting: deque[tuple[float, bytes]] = deque()
+    while True:
+        now = time.monotonic()
+        for _ in range(int((now - begun) * rate) - number):
+            x, y = example(rng, number)
+            message = {"id": number, "features": x} | ({} if late else {"label": y})
+            producer.produce(topic, json.dumps(message).encode())
+            if late:
+                waiting.append((now + DELAY, json.dumps({"id": number, "label": y}).encode()))
+            number += 1
+        while waiting and waiting[0][0] < now:
+            producer.produce(f"{topic}.labels", waiting.popleft()[1])
+        producer.poll(0)
+        time.sleep(0.005)
+
+
+# --- the generator -------------------------------------------------------------------------------
+
+
+class Connection(asyncio.Protocol):
+    """A connection that is kept, with one request at a time."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[int] | None = None
+        self._data = b""
+
+    def connection_made(self, transport: Any) -> None:
+        """Keep what writes."""
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Note the status once an answer is there."""
+        self._data += data
+        head, found, body = self._data.partition(b"\r\n\r\n")
+        if not found:
+            return
+        size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
+        if len(body) >= size and self.answer is not None and not self.answer.done():
+            self._data = b""
+            self.answer.set_result(int(head[9:12]))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Note that there will be none."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(0)
+
+    async def ask(self, body: bytes) -> int:
+        """Return the status of the answer; 0 where the connection is gone."""
+        if self.transport.is_closing():
+            return 0
+        self.answer = asyncio.get_running_loop().create_future()
+        head = f"POST /predict HTTP/1.1\r\nHost: l\r\nContent-Length: {len(body)}\r\n\r\n"
+        self.transport.write(head.encode() + body)
+        return await asyncio.wait_for(self.answer, 30)
+
+
+async def ask(port: int, rate: float, seconds: float) -> dict[str, Any]:
+    """Ask at a rate; return times in milliseconds and statuses."""
+    loop, rng = asyncio.get_running_loop(), random.Random(1)
+    bodies = [json.dumps({"features": example(rng, k)[0]}).encode() for k in range(1000)]
+    idle: asyncio.LifoQueue[Connection] = asyncio.LifoQueue()
+    times: list[float] = []
+    statuses: Counter[int] = Counter()
+    lateness: list[float] = []
+
+    async def connect() -> None:
+        idle.put_nowait((await loop.create_connection(Connection, "127.0.0.1", port))[1])
+
+    async def one(number: int, due: float) -> None:
+        lateness.append(1000 * (time.monotonic() - due))
+        connection = await idle.get()
+        status = await connection.ask(bodies[number % len(bodies)])
+        times.append(1000 * (time.monotonic() - due))
+        statuses[status] += 1
+        if status:
+            idle.put_nowait(connection)
+        else:
+            await connect()
+
+    for _ in range(CONNECTIONS):
+        await connect()
+    begun, tasks = time.monotonic(), set()
+    for number in range(int(rate * seconds)):
+        due = begun + number / rate
+        if (wait := due - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+        task = asyncio.ensure_future(one(number, due))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+    await asyncio.gather(*tasks)
+    return {"times": times, "statuses": dict(statuses), "lateness": lateness}
+
+
+def generate(port: int, rate: float, seconds: float, results: Any) -> None:
+    """Be the generator; in a process of its own."""
+    results.put(asyncio.run(ask(port, rate, seconds)))
+
+
+def hostile(rng: random.Random) -> bytes:
+    """Return a body that no client should send."""
+    good = json.dumps({"features": example(rng, 0)[0], "id": "a"}).encode()
+    return rng.choice(
+        [
+            lambda: b"",
+            lambda: rng.randbytes(rng.randrange(300)),
+            lambda: b"[" * rng.randrange(1, 100_000),
+            lambda: b'{"features":' * rng.randrange(1, 5_000) + b"1" + b"}" * 9,
+            lambda: b'{"features": {"a": NaN, "b": -Infinity}}',
+            lambda: b'{"features": {"a": 1' + b"0" * rng.randrange(10_000) + b"}}",
+            lambda: b'{"features": {"a": 1e999}}',
+            lambda: b'{"features": {"a": 1, "a": 2}}',
+            lambda: b'{"features": {"a": "\\ud800"}, "id": "\\udfff"}',
+            lambda: b'\xff\xfe{"features": {}}',
+            lambda: json.dumps({"features": rng.choice([None, 1, "a", [], [[]]])}).encode(),
+            lambda: json.dumps([{"features": {"a": [1]}}] * rng.randrange(300)).encode(),
+            lambda: json.dumps({"features": {f"f{k}": 1 for k in range(20_000)}}).encode(),
+            lambda: json.dumps({"features": {"x" * 100_000: 1e308, "y": -1e308}}).encode(),
+            lambda: good[: rng.randrange(len(good))],
+            lambda: good.replace(rng.choice(good).to_bytes(), rng.randbytes(1)),
+            lambda: b" " * (2 << 20),
+            lambda: json.dumps({"features": {rng.random().hex(): 1.0 for _ in range(50)}}).encode(),
+        ]
+    )()
+
+
+async def ask_badly(port: int, count: int) -> Counter[int]:
+    """Send what no client should, over a few connections; return the statuses."""
+    loop, rng, statuses = asyncio.get_running_loop(), random.Random(2), Counter[int]()
+
+    async def some(number: int) -> None:
+        connection = None
+        for _ in range(number):
+            if connection is None or connection.transport.is_closing():
+                connection = (await loop.create_connection(Connection, "127.0.0.1", port))[1]
+            statuses[await connection.ask(hostile(rng))] += 1
+        if connection is not None:
+            connection.transport.close()
+
+    await asyncio.gather(*(some(count // 8) for _ in range(8)))
+    await asyncio.sleep(0.1)  # until they are closed
+    return statuses
+
+
+# --- what is measured ----------------------------------------------------------------------------
+
+
+def seconds_of(pid: int) -> float:
+    """Return the seconds of the processor that a process took."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def megabytes_of(pid: int) -> float:
+    """Return the memory that a process holds."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def asked(port: int, path: str) -> str:
+    """Return a page of the service; the text of an error where there is none."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return answer.read().decode()
+    except OSError as problem:
+        return str(problem)
+
+
+def metric(port: int, name: str) -> float:
+    """Return a metric of the service."""
+    page = asked(port, "/metrics")
+    for line in page.splitlines():
+        if line.startswith(f"{name} "):
+            return float(line.rpartition(" ")[2])
+    raise RuntimeError(f"no {name} in {page}")
+
+
+@contextlib.contextmanager
+def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any]]:
+    """Run a producer, a worker and a service; wait until the service has caught up."""
+    topic = f"serve-{uuid.uuid4().hex[:8]}"
+    names = [topic, f"{topic}.labels"] if options.late else [topic]
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    wanted = {"num_partitions": options.partitions, "replication_factor": 1}
+    configs = {"configs": {"message.timestamp.type": "LogAppendTime"}}
+    admin.create_topics(dict.fromkeys(names, wanted | configs), wait_for_metadata=True)
+    admin.close()
+    (port,) = free_ports(1)
+    with tempfile.TemporaryDirectory() as folder:
+        shared = [topic, "--bootstrap", address, "--group", topic, "--from", "earliest"]
+        shared += ["--checkpoints", folder, "--model", "Tracker"]
+        shared += ["--labels", f"{topic}.labels"] if options.late else []
+        command = [sys.executable, "-m", "drift"]
+        commands = {"worker": ["consume", *shared], "service": ["serve", *shared, f"--port={port}"]}
+        processes = {
+            name: subprocess.Popen([*command, *one])  # noqa: S603 - drift's own
+            for name, one in commands.items()
+        }
+        given = address, topic, options.examples
+        feed = multiprocessing.Process(target=produce, args=given, kwargs={"late": options.late})
+        feed.start()
+        try:
+            end = time.monotonic() + PATIENCE
+            while asked(port, "/readyz") != "ok\n":
+                assert time.monotonic() < end, asked(port, "/readyz")
+                time.sleep(0.5)
+            time.sleep(options.warm)
+            pids = {name: one.pid for name, one in processes.items()} | {"producer": feed.pid}
+            yield {"port": port, "pids": pids}
+        finally:
+            feed.terminate()
+            for one in processes.values():
+                one.terminate()
+                one.wait(60)
+
+
+def measure(options: argparse.Namespace, address: str, broker: int | None) -> dict[str, Any]:
+    """Return a row of the table."""
+    with running(options, address) as run:
+        pids = run["pids"] | ({"broker": broker} if broker else {})
+        results: Any = multiprocessing.Queue()
+        before = {name: seconds_of(pid) for name, pid in pids.items()}
+        given = run["port"], options.rate, options.seconds, results
+        generator = multiprocessing.Process(target=generate, args=given)
+        began = time.monotonic()
+        generator.start()
+        stale = []
+        while results.empty():
+            stale.append(metric(run["port"], "drift_staleness_seconds"))
+            time.sleep(1.0)
+        found = results.get()
+        took = time.monotonic() - began
+        cpu = {name: (seconds_of(pid) - before[name]) / took for name, pid in pids.items()}
+        begun = metric(run["port"], "drift_serve_checkpoints_total")
+        memory = megabytes_of(pids["service"])
+    p50, p99, p999 = np.percentile(found["times"], [50, 99, 99.9])
+    return {
+        "requests": len(found["times"]),
+        "p50 ms": float(p50),
+        "p99 ms": float(p99),
+        "p99.9 ms": float(p999),
+        "sent late p99 ms": float(np.percentile(found["lateness"], 99)),
+        "failed": len(found["times"]) - found["statuses"].get(200, 0),
+        "stale s": max(stale),
+        "learnt from": int(begun),
+        "MB": memory,
+        **{f"CPU {name}": share for name, share in cpu.items()},
+        "load": load_average()[0],
+    }
+
+
+def measure_hostile(options: argparse.Namespace, address: str) -> dict[str, Any]:
+    """Return a row of the table of bad requests."""
+    with running(options, address) as run:
+        port, pid = run["port"], run["pids"]["service"]
+        asyncio.run(ask_badly(port, 2_000))
+        before = megabytes_of(pid)
+        statuses = asyncio.run(ask_badly(port, options.hostile))
+        row = {"requests": options.hostile, "MB before": before, "MB after": megabytes_of(pid)}
+        assert asked(port, "/healthz") == "ok\n"
+    return row | {str(status): statuses[status] for status in sorted(statuses)}
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rate", type=float, default=500, help="requests a second")
+    parser.add_argument("--examples", type=float, default=5_000, help="examples a second")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--warm", type=float, default=10, help="seconds before")
+    parser.add_argument("--partitions", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--late", action="store_true", help="labels have a topic of their own")
+    parser.add_argument("--hostile", type=int, help="send so many bad requests instead")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    address = os.environ.get("DRIFT_KAFKA")
+    with contextlib.ExitStack() as stack:
+        broker = None
+        if address is None:
+            started = Broker(stack.enter_context(tempfile.TemporaryDirectory()))
+            address, broker = stack.enter_context(started).address, started.pid
+        if options.hostile:
+            rows = [measure_hostile(options, address)]
+        else:
+            rows = [measure(options, address, broker) for _ in range(options.rounds)]
+    Console(width=200).print(table_of("serve", rows))
+    if options.output:
+        write_json(options.output, {"machine": machine(), "rows": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,471 @@
+"""A replica of a worker's model, which answers where the decision is made.
+
+It follows the checkpoints of a group and reads the logs behind them, in the order of
+`drift.consumers.order`, with the worker's own learner: so it has the worker's model, and not that
+of the last checkpoint. It is in no group, writes nothing and sends nothing.
+
+At the live edge the order depends on what arrived first, and may be another one here than there.
+Beside each checkpoint is written in which order its records were learnt. Where they were learnt in
+that order here, the replica goes on as it is; where not, it learns again from the checkpoint on,
+and answers by the model that it has until the new one is as far.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from array import array
+from bisect import bisect_right
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from drift.consumers.checkpoints.journal import read_order
+from drift.consumers.client.consumer import LoneConsumer
+from drift.consumers.client.workarounds import LARGEST
+from drift.consumers.codec import JsonCodec
+from drift.consumers.late import LateLearner
+from drift.consumers.learner import Learner, answer_of
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import check_codec
+from drift.consumers.order import Clock, Order, sort_key
+from drift.consumers.records import Gap
+from drift.errors import CheckpointError, ConsumerError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.folder import CheckpointFolder
+    from drift.consumers.codec import Codec
+    from drift.consumers.options import WorkerOptions
+    from drift.consumers.order import Place, Run
+    from drift.consumers.records import Message
+    from drift.types import Features
+
+__all__ = ["Replica"]
+
+log = logging.getLogger("drift.consumers")
+
+#: Seconds between two looks for a newer checkpoint.
+_EVERY = 1.0
+#: Seconds between two times that its own order is put right: to load a checkpoint costs answers.
+_APART = 30.0
+#: Seconds for which records are waited for that a newer checkpoint knows, before it is taken.
+_PATIENCE = 5.0
+#: Seconds of a poll while records wait for those of other partitions.
+_SHORT = 0.02
+#: Records of a partition that are read ahead of their turn; fetching goes on below the second.
+_AHEAD, _AGAIN = 4_000, 1_000
+#: Records whose order is kept until there is a checkpoint of them; 20 bytes each.
+_KEPT = 1_000_000
+
+
+class Taken:
+    """Records in the order in which they were taken, since a checkpoint.
+
+    Examples
+    --------
+    >>> taken = Taken(labels=None)
+    >>> for time, place, offset in [(5, ("a", 0), 0), (7, ("a", 1), 0), (9, ("a", 1), 1)]:
+    ...     taken.note(time, place, offset)
+    >>> taken.begin_with([{("a", 0): 1, ("a", 1): 1}])
+    (2, False)
+    >>> taken.begin_with([{("a", 0): 1, ("a", 1): 3}])
+    (3, True)
+    >>> print(taken.begin_with([{("a", 1): 1}, {("a", 0): 1}]))
+    None
+    """
+
+    def __init__(self, labels: str | None) -> None:
+        self._labels = labels
+        self._numbers: dict[Place, int] = {}
+        self._times, self._offsets, self._places = array("q"), array("q"), array("i")
+        self._are_all = True
+
+    def note(self, time: int, place: Place, offset: int) -> None:
+        """Note that a record was taken."""
+        if len(self._times) == _KEPT:
+            self.forget(_KEPT)
+            self._are_all = False
+        self._times.append(time)
+        self._offsets.append(offset)
+        self._places.append(self._numbers.setdefault(place, len(self._numbers)))
+
+    def forget(self, count: int) -> None:
+        """Forget the first ones."""
+        for one in (self._times, self._offsets, self._places):
+            del one[:count]
+
+    def begin_with(self, runs: Iterable[Run]) -> tuple[int, bool] | None:
+        """Say how many records of these runs were taken, and whether some of them are still to be.
+
+        None where they were not taken in that order, or others before them.
+        """
+        ends: dict[Place, list[int]] = {}  # by run
+        numbers: dict[Place, list[int]] = {}  # of those runs
+        for number, run in enumerate(runs):
+            for place, end in run.items():
+                ends.setdefault(place, []).append(end)
+                numbers.setdefault(place, []).append(number)
+        left = {place: own[-1] for place, own in ends.items()}
+        places = [*self._numbers]
+        before: tuple[Any, ...] = (-1,)
+        count = 0
+        for stamp, which, offset in zip(self._times, self._places, self._offsets, strict=True):
+            place = places[which]
+            k = bisect_right(ends.get(place, ()), offset)
+            if k == len(ends.get(place, ())):  # it is of no run
+                if left:
+                    return None
+                continue
+            now = numbers[place][k], sort_key(stamp, place, self._labels)
+            if now < before:
+                return None
+            before = now
+            if offset + 1 == left[place]:
+                del left[place]
+            count += 1
+        return (count, bool(left)) if self._are_all else None
+
+
+class _Course:
+    """A learner on its way from a checkpoint, and how far it is known to be."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+        self.taken = Taken(learner.options.labels)
+        self.begun = dict(learner.offsets)  # those of the checkpoint
+        self.ends: dict[Place, float] = dict.fromkeys(learner.offsets, -math.inf)
+
+    def take(self, message: Message) -> None:
+        """Learn a message."""
+        self.learner.take(message)
+        topic, partition, offset = message.position
+        place = topic, partition
+        self.taken.note(self.learner.clocks[place].time, place, offset)
+
+    def fresh(self) -> float:
+        """Return when all that there was had been learnt, as `time.monotonic` has it; or -inf."""
+        return min(self.ends.values(), default=-math.inf)
+
+    def is_behind(self, other: _Course) -> bool:
+        """Whether it has not learnt all that another one has."""
+        offsets = self.learner.offsets
+        return any(offsets.get(place, 0) < end for place, end in other.learner.offsets.items())
+
+
+class Replica:
+    """A model that learns what a worker learns, to be asked for predictions.
+
+    `fetch` waits for what comes, on any thread; `learn` takes it, and `answer` predicts, both on
+    one thread. No call of `fetch` and `learn` begins before the one before has ended.
+
+    Parameters
+    ----------
+    folder
+        The checkpoints of the group.
+    kafka
+        Options of kafka-python: ``bootstrap_servers``, security, ...
+    options
+        The worker's.
+    codec
+        The worker's; None for `JsonCodec`.
+    consumer
+        More options of kafka-python.
+
+    Attributes
+    ----------
+    begun : int
+        Checkpoints from which it has learnt: the first, and those of another order than its own.
+    trouble : str or None
+        Why the newest checkpoint is not followed, or nothing more is learnt.
+
+    Raises
+    ------
+    ParameterError
+        If kafka-python refuses its options, or the codec cannot read labels.
+
+    Examples
+    --------
+    ::
+
+        options = WorkerOptions(topic="news", group="readers")
+        kafka = {"bootstrap_servers": "localhost:9092"}
+        with Replica(CheckpointFolder("checkpoints"), kafka, options) as replica:
+            while replica.staleness > 1:
+                replica.step()
+            print(replica.answer({"rain": 1.0}), replica.version)
+    """
+
+    def __init__(
+        self,
+        folder: CheckpointFolder,
+        kafka: Mapping[str, Any],
+        options: WorkerOptions,
+        *,
+        codec: Codec | None = None,
+        consumer: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.codec = JsonCodec() if codec is None else codec
+        if options.labels:
+            check_codec(self.codec)
+            folder.configuration = {**(folder.configuration or {}), **options.settings()}
+        self.folder = folder
+        self.options = replace(options, predictions=None, orphans=None)
+        self.key = options.topic, options.partition
+        self.begun = 0
+        self.trouble: str | None = None
+        self._order = Order(options.labels, options.max_jump, options.max_idle)
+        self._paused: set[Place] = set()
+        self._course: _Course | None = None  # which learns
+        self._serving: _Course | None = None  # which answers: the same, or the one before
+        self._seen: str | None = None  # the newest checkpoint
+        self._again = math.inf  # when it is to be looked at once more
+        self._looked = self._loaded = -math.inf
+        self._behind = math.inf  # since when a newer checkpoint knows more
+        self._consumer = LoneConsumer(
+            [*filter(None, (options.topic, options.labels))],
+            {**kafka, **(consumer or {})},
+            largest=getattr(self.codec, "max_bytes", LARGEST) + (1 << 20),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the client."""
+        self._consumer.close()
+
+    # --- what it is asked ----------------------------------------------------------------------
+
+    def answer(self, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
+        """Return label, score and probabilities; None for what the model does not know.
+
+        Nothing of the model changes.
+
+        Raises
+        ------
+        UnavailableError
+            If there is no model yet.
+        """
+        if self._serving is None:
+            raise UnavailableError(
+                f"{self.folder.folder(self.key)} has no checkpoint yet: start a worker"
+            )
+        return answer_of(self._serving.learner.model, features, notes=False)
+
+    @property
+    def version(self) -> dict[str, Any]:
+        """Which model answers: the checkpoint that it comes from, and the next offsets to learn."""
+        if self._serving is None:
+            return {"checkpoint": None, "offsets": {}}
+        learner = self._serving.learner
+        offsets: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in learner.offsets.items():
+            offsets.setdefault(topic, {})[str(partition)] = offset
+        return {"checkpoint": learner.checkpoint, "offsets": offsets}
+
+    @property
+    def staleness(self) -> float:
+        """Seconds since the model that answers had learnt all that the logs had; inf before."""
+        if self._serving is None:
+            return math.inf
+        return time.monotonic() - self._serving.fresh()
+
+    # --- what comes ----------------------------------------------------------------------------
+
+    def step(self, seconds: float = 1.0) -> None:
+        """Wait for what comes for so long, and learn it."""
+        self.fetch(seconds)
+        while self.learn():
+            pass
+
+    def fetch(self, seconds: float = 1.0) -> None:
+        """Wait for records up to so many seconds, and for newer checkpoints; learn nothing.
+
+        Raises
+        ------
+        ConsumerError
+            If the logs are not those of the checkpoint, or a message cannot be read.
+        CheckpointError
+            If the first checkpoint cannot be used.
+        """
+        self._look()
+        if self._course is None:
+            time.sleep(seconds)
+            return
+        started = time.monotonic()
+        try:
+            batches = list(self._consumer.poll(min(seconds, _SHORT) if self._order else seconds))
+        except Gap as gap:
+            places = ", ".join(f"{topic}:{number}" for topic, number in gap.offsets)
+            self._complain(
+                f"the broker has not what comes next of {places}: waiting for a newer checkpoint"
+            )
+            self._behind = self._loaded = -math.inf
+            time.sleep(seconds)
+            return
+        for place, messages in batches:
+            self._course.learner.check(messages)
+            self._order.add(place, messages, self._consumer.read_at(place))
+            if len(self._order.buffered(place)) > _AHEAD:
+                self._consumer.pause(place)
+                self._paused.add(place)
+        self._order.idle(time.monotonic() - started)
+
+    def learn(self, seconds: float = math.inf) -> bool:
+        """Learn what has come, for about so many seconds; return whether there is more."""
+        course = self._course
+        if course is None:
+            return False
+        until = time.monotonic() + seconds
+        for message in self._order.take(self._consumer.ended_at):
+            course.take(message)
+            if time.monotonic() > until:
+                return True
+        self._note_ends(course)
+        if course is not self._serving:
+            self._switch(course)
+        return False
+
+    def _switch(self, course: _Course) -> None:
+        """Answer by a course once it has learnt all that the one has that answers now."""
+        before = self._serving
+        if before is not None:
+            if course.is_behind(before):
+                return
+            for place, end in course.ends.items():
+                course.ends[place] = max(end, before.ends.get(place, -math.inf))
+        self._serving = course
+
+    def _note_ends(self, course: _Course) -> None:
+        """Note until when all of each partition was learnt, and fetch on what was too far ahead."""
+        for place in course.learner.offsets:
+            waiting = self._order.buffered(place)
+            if place in self._paused and len(waiting) < _AGAIN:
+                self._paused.remove(place)
+                self._read_on(course.learner, place)
+            position = self._consumer.position(place)
+            if waiting or position is None:
+                continue
+            if position[0] > course.learner.offsets[place]:  # behind the mark of a transaction
+                course.learner.pass_over(place, *position)
+            course.ends[place] = max(course.ends[place], self._consumer.ended_at(place))
+
+    def _read_on(self, learner: Learner, place: Place) -> None:
+        """Fetch a partition behind what was read of it."""
+        if waiting := self._order.buffered(place):
+            last, _ = waiting[-1]
+            self._consumer.begin(place, last.position.offset + 1, last.leader_epoch)
+        else:
+            epoch = learner.leader_epochs.get(place, -1)
+            self._consumer.begin(place, learner.offsets[place], epoch)
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Follow a checkpoint that is newer; one that cannot be used is left, but for the first."""
+        now = time.monotonic()
+        if now < self._looked + _EVERY:
+            return
+        self._looked = now
+        course = self._course
+        if course is not None:
+            identity = course.learner.identity
+            self.folder.check_identity(self.key, identity, self._identity())
+        try:
+            found = self.folder.newest_id(self.key)
+            is_new = found != self._seen or now >= self._again
+            if found is not None and is_new and self._consumer.knows_topics():
+                self._seen, self._again = found, math.inf
+                self._follow(found)
+        except (CheckpointError, ConsumerError, UnavailableError) as problem:
+            passes = isinstance(problem, UnavailableError) or isinstance(problem.__cause__, OSError)
+            if passes:
+                self._again = now
+            elif course is None:
+                raise
+            self._complain(str(problem))
+
+    def _identity(self) -> dict[str, str]:
+        return {**self._consumer.identity(), "group": self.options.group}
+
+    def _complain(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            log.warning("%s", trouble)
+        self.trouble = trouble
+
+    def _follow(self, found: str) -> None:
+        """Go on as it is, where a checkpoint says what was learnt here; else from there."""
+        course = self._course
+        if course is not None and self._is_left(course, found):
+            return
+        self._again = math.inf
+        checkpoint = self.folder.newest(self.key, self._identity())
+        if checkpoint is None or (course and course.learner.checkpoint == checkpoint.id):
+            return
+        self._begin(checkpoint)
+        self._behind, self.trouble = math.inf, None
+
+    def _is_left(self, course: _Course, found: str) -> bool:
+        """Whether a checkpoint is not loaded: as it is what was learnt here, or not yet."""
+        try:
+            runs = read_order(self.folder.folder(self.key), found, course.learner.checkpoint)
+        except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
+            return False
+        ends = {place: end for run in runs for place, end in run.items()}
+        if ends.keys() - course.ends.keys():  # a partition that was added
+            return False
+        taken, now = course.taken.begin_with(runs), time.monotonic()
+        if taken is None:
+            self._again = self._loaded + _APART
+            return now < self._again
+        count, is_behind = taken
+        if is_behind:
+            self._again, self._behind = now, min(self._behind, now)
+            return now < self._behind + _PATIENCE
+        course.taken.forget(count)
+        course.begun.update(ends)
+        course.learner.checkpoint = found
+        self._behind, self.trouble = math.inf, None
+        return True
+
+    def _begin(self, checkpoint: Checkpoint) -> None:
+        """Learn what comes after a checkpoint."""
+        kind = LateLearner if self.options.labels else Learner
+        learner = kind(None, self.codec, Metrics(*self.key), self.options)
+        learner.restore(checkpoint)
+        _check_served(learner.model)
+        learner.read_again(self._consumer, self.folder.path)
+        before, course = self._course, _Course(learner)
+        self._order.clear()
+        self._paused.clear()
+        self._consumer.assign(learner.offsets)
+        for place in learner.offsets:
+            self._order.begin(place, learner.clocks.get(place, Clock()))
+            self._read_on(learner, place)
+        self._course, self._loaded = course, time.monotonic()
+        self.begun += 1
+        if before is not None and any(
+            course.begun.get(place, 0) < offset for place, offset in before.begun.items()
+        ):
+            # Somebody went back to it, and wants no answers of what came after.
+            self._serving = course
+        log.info("%s: from checkpoint %s, offsets %s", self.key, checkpoint.id, learner.offsets)
+
+
+def _check_served(model: Any) -> None:
+    """Refuse a model that each prediction would change."""
+    final, parts = model, getattr(model, "steps", None)
+    while parts:
+        *_, final = parts.values()
+        parts = getattr(final, "steps", None)
+    if final is not model and getattr(final, "late", False):
+        raise ConsumerError(
+            f"{type(final).__name__} with late=True notes what it predicts, and the "
+            f"{type(model).__name__} around it cannot ask without that: learn with late=False"
+        )

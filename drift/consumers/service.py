@@ -1,0 +1,376 @@
+"""Predictions of a replica over HTTP; the only module that imports starlette and uvicorn.
+
+=====================  ============================================================================
+``POST /predict``      predictions of one example, or of a list
+``GET /healthz``       200 while the process works; else it is to be started again
+``GET /readyz``        200 once the model has caught up with the logs, and is not too far behind
+``GET /metrics``       the metrics below
+``GET /openapi.json``  the same as OpenAPI has it
+=====================  ============================================================================
+
+=====================================  =========  =================================================
+metric                                 type       what it is
+=====================================  =========  =================================================
+``drift_staleness_seconds``            gauge      since the model had learnt all that the logs had;
+                                                  +Inf before
+``drift_serve_ready``                  gauge      1 where ``/readyz`` says ok
+``drift_serve_predictions_total``      counter    examples predicted
+``drift_serve_requests_total``         counter    requests for predictions, by the ``code`` of the
+                                                  answer
+``drift_serve_seconds``                histogram  from such a request to its answer
+``drift_serve_checkpoints_total``      counter    checkpoints from which the model was learnt: the
+                                                  first, and those that put its order right
+=====================================  =========  =================================================
+
+Records are learnt and requests answered on one thread, in turns: no request waits for more than a
+slice of learning, and no two threads meet in a model. Another thread waits for the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import math
+import signal
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily as Count
+from prometheus_client.core import GaugeMetricFamily as Gauge
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from drift.consumers._json import library
+from drift.consumers.learner import as_json, by_text
+from drift.consumers.openapi import openapi
+from drift.errors import DriftError, MessageError, ParameterError, UnavailableError, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client import Metric
+
+    from drift.consumers.codec import Example
+    from drift.consumers.options import ServiceOptions
+    from drift.consumers.replica import Replica
+
+__all__ = ["Service"]
+
+log = logging.getLogger("drift.consumers")
+
+_, _dumps = library()
+
+#: Seconds of learning between two looks at the requests, and of one wait for the broker.
+_SLICE, _WAIT = 0.0005, 0.25
+#: Seconds after which a thread that wants to run gets its turn: see `sys.setswitchinterval`.
+_SWITCH = 0.0005
+#: As of `gc.set_threshold`: a checkpoint brings 100,000 objects, and none of them is garbage.
+_COLLECT = 20_000, 20, 20
+#: Seconds without a turn of the follower after which the process is taken for stuck.
+_STUCK = 300.0
+#: Connections that are held; more are told 503. Bytes of a request's head.
+_CONNECTIONS, _HEAD = 1_000, 16 << 10
+#: Seconds for which a connection is kept between requests, and an answer waited for at the end.
+_KEEP_ALIVE, _LAST = 65, 5
+#: Seconds between which times of answers are counted.
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 5.0)
+
+
+class _Refusal(Exception):  # noqa: N818 - it is an answer
+    def __init__(self, status: int, error: str) -> None:
+        super().__init__(error)
+        self.status, self.error = status, error
+
+
+class Service:
+    """Answers requests by a replica, and has it learn between them.
+
+    Parameters
+    ----------
+    replica
+        The replica, which `run` closes.
+    options
+        Where it listens, and what it refuses.
+
+    Attributes
+    ----------
+    app : starlette.applications.Starlette
+        The application, for a server of your own: it needs `follow` beside it.
+
+    Examples
+    --------
+    ::
+
+        Service(replica, ServiceOptions(port=8080, max_staleness=30)).run()
+    """
+
+    def __init__(self, replica: Replica, options: ServiceOptions) -> None:
+        self.replica = replica
+        self.options = options
+        codec = replica.codec
+        self._decode = getattr(
+            codec, "decode_questions", lambda body: ([codec.decode(body)], False)
+        )
+        self._max_bytes: int = getattr(codec, "max_bytes", 1 << 20)
+        self._api = _dumps(openapi(replica.options.topic, options))
+        self._stopping = False
+        self._turned = time.monotonic()  # when the follower last waited for records
+        self._server: uvicorn.Server | None = None
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        self._predictions = Counter(
+            "drift_serve_predictions", "Examples predicted", registry=self.registry
+        )
+        self._requests = Counter(
+            "drift_serve_requests", "Requests for predictions", ["code"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "drift_serve_seconds",
+            "Time from a request to its answer",
+            registry=self.registry,
+            buckets=_BUCKETS,
+        )
+        self.app = Starlette(
+            routes=[
+                Route("/predict", self._predict, methods=["POST"]),
+                Route("/healthz", self._healthz),
+                Route("/readyz", self._readyz),
+                Route("/metrics", self._metrics),
+                Route("/openapi.json", self._openapi),
+            ]
+        )
+
+    # --- life ----------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until `stop`, SIGTERM or SIGINT.
+
+        Raises
+        ------
+        ParameterError
+            If the port is taken, or the address none of this machine's.
+        DriftError
+            As `Replica.fetch` does.
+        """
+        try:
+            with self._listening() as listener, _at_once():
+                if threading.current_thread() is threading.main_thread():
+                    for number in (signal.SIGTERM, signal.SIGINT):
+                        signal.signal(number, self.stop)
+                asyncio.run(self._serve(listener))
+        finally:
+            self.replica.close()
+
+    def stop(self, *_signal: object) -> None:
+        """Answer what was asked, and end; from any thread."""
+        self._stopping = True
+        if self._server is not None:
+            self._server.should_exit = True
+
+    def _listening(self) -> socket.socket:
+        host, port = self.options.host, self.options.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        # With the protocol, by which asyncio knows that answers are not to be held back.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+        except OSError as problem:
+            listener.close()
+            raise ParameterError(
+                f"{host}:{port} cannot be listened at ({problem}): give a free port and an address "
+                "of this machine"
+            ) from None
+        return listener
+
+    async def _serve(self, listener: socket.socket) -> None:
+        config = uvicorn.Config(
+            self.app,
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            ws="none",
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            backlog=_CONNECTIONS,
+            limit_concurrency=_CONNECTIONS,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_LAST,
+            h11_max_incomplete_event_size=_HEAD,
+        )
+        self._server = uvicorn.Server(config)
+        self._server.should_exit = self._stopping
+        serving = asyncio.create_task(self._server.serve([listener]))
+        following = asyncio.create_task(self.follow())
+        await asyncio.wait({serving, following}, return_when=asyncio.FIRST_COMPLETED)
+        self.stop()
+        await serving
+        await following
+
+    async def follow(self) -> None:
+        """Have the replica learn, until `stop`: a slice at a time, requests in between."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, "drift-fetch") as pool:
+            while not self._stopping:
+                await loop.run_in_executor(pool, self.replica.fetch, _WAIT)
+                self._turned = time.monotonic()
+                while self.replica.learn(_SLICE):  # noqa: ASYNC110 - what was asked is answered
+                    await asyncio.sleep(0)
+
+    # --- predictions ---------------------------------------------------------------------------
+
+    async def _predict(self, request: Request) -> Response:
+        started = time.perf_counter()
+        headers = {}
+        try:
+            self._check_freshness()
+            status, body = 200, self._answers(await self._body(request))
+        except _Refusal as refusal:
+            status, body = refusal.status, as_json({"error": refusal.error, **self._model()})
+            headers = {"Retry-After": "1"} if status == 503 else {}
+        self._requests.labels(status).inc()
+        self._seconds.observe(time.perf_counter() - started)
+        return Response(body, status, headers, "application/json")
+
+    def _check_freshness(self) -> None:
+        if problems := self._problems(is_ready=False):
+            raise _Refusal(503, "; ".join(problems))
+
+    async def _body(self, request: Request) -> bytes:
+        """Return the body of a request, or refuse one that is too long or too slow."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.options.timeout):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > self._max_bytes:
+                        raise _Refusal(
+                            413, f"the body has more than {self._max_bytes} bytes: send less"
+                        )
+        except TimeoutError:
+            raise _Refusal(
+                408, f"the body took longer than {self.options.timeout:g} s: send it at once"
+            ) from None
+        except ClientDisconnect:
+            raise _Refusal(400, "the body ends before its end") from None
+        return bytes(body)
+
+    def _answers(self, body: bytes) -> bytes:
+        examples, is_list = self._examples(body)
+        answers = [self._answer(one, f"[{i}]." * is_list) for i, one in enumerate(examples)]
+        self._predictions.inc(len(answers))
+        said = {"predictions": answers} if is_list else answers[0]
+        return as_json(said | self._model())
+
+    def _examples(self, body: bytes) -> tuple[list[Example], bool]:
+        try:
+            examples, is_list = self._decode(body)
+        except Exception as problem:  # noqa: BLE001 - a codec of the user's may raise anything
+            raise _refusal(problem) from None
+        if len(examples) > self.options.max_examples:
+            raise _Refusal(
+                413,
+                f"value has {len(examples)} examples, more than the {self.options.max_examples} "
+                "that are answered at once: send several requests",
+            )
+        return examples, is_list
+
+    def _answer(self, example: Example, where: str) -> dict[str, Any]:
+        count = len(example.features)
+        if count > self.options.max_features:
+            raise _Refusal(
+                400,
+                f"{where}features has {count} entries, more than the {self.options.max_features} "
+                "that are read: send less, or raise max_features",
+            )
+        try:
+            predicted, score, chances = self.replica.answer(example.features)
+        except Exception as problem:  # noqa: BLE001 - models of the user's may raise anything
+            raise _refusal(problem, where) from None
+        return {
+            "id": example.id,
+            "predicted": predicted,
+            "score": score,
+            "probabilities": by_text(chances),
+        }
+
+    def _model(self) -> dict[str, Any]:
+        """Say which model answers."""
+        stale = self.replica.staleness
+        shown = round(stale, 3) if math.isfinite(stale) else None
+        return {"model": {**self.replica.version, "staleness_seconds": shown}}
+
+    # --- what it says of itself ----------------------------------------------------------------
+
+    def _problems(self, *, is_ready: bool) -> list[str]:
+        """Return why there are no predictions, or none by a model that has caught up."""
+        stale, most = self.replica.staleness, self.options.max_staleness
+        found = []
+        if self.replica.version["checkpoint"] is None:
+            found = [f"there is no checkpoint of {self.replica.options.topic} yet: start a worker"]
+        elif most is not None and stale > most:
+            found = [f"the model is {stale:.3g} s behind the logs, more than {most:g}"]
+        elif is_ready and math.isinf(stale):
+            found = ["the model has not caught up with the logs yet"]
+        if found and self.replica.trouble:
+            found.append(self.replica.trouble)
+        return found
+
+    async def _readyz(self, _: Request) -> Response:
+        problems = self._problems(is_ready=True)
+        return Response("; ".join(problems or ["ok"]) + "\n", 503 if problems else 200)
+
+    async def _healthz(self, _: Request) -> Response:
+        silent = time.monotonic() - self._turned
+        if silent > _STUCK:
+            return Response(f"nothing was read for {silent:.0f} s\n", 503)
+        return Response("ok\n")
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(self._api, media_type="application/json")
+
+    async def _metrics(self, _: Request) -> Response:
+        return Response(generate_latest(self.registry), media_type="text/plain; version=0.0.4")
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what prometheus-client asks for and does not count itself."""
+        ready = not self._problems(is_ready=True)
+        yield Gauge("drift_staleness_seconds", "Since all was learnt", value=self.replica.staleness)
+        yield Gauge("drift_serve_ready", "What /readyz says", value=ready)
+        yield Count("drift_serve_checkpoints", "Checkpoints learnt from", value=self.replica.begun)
+
+
+@contextmanager
+def _at_once() -> Iterator[None]:
+    """Have the interpreter do nothing for long that answers would wait for."""
+    before = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(_SWITCH)
+    gc.set_threshold(*_COLLECT)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before[0])
+        gc.set_threshold(*before[1])
+
+
+def _refusal(problem: Exception, where: str = "") -> _Refusal:
+    """Return the answer to what cannot be predicted."""
+    if isinstance(problem, UnavailableError):
+        return _Refusal(503, one_line(str(problem)))
+    if isinstance(problem, MessageError):
+        return _Refusal(400, str(problem))
+    if isinstance(problem, DriftError):
+        return _Refusal(400, one_line(f"{where}features: {problem}"))
+    log.warning("a request is refused: %s", one_line(repr(problem)))
+    return _Refusal(400, one_line(f"{where}features: {type(problem).__name__}: {problem}"))

@@ -1,0 +1,600 @@
+"""A replica has its worker's model, in whatever order records come here and there."""
+
+import json
+import math
+import random
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import compose, preprocessing
+
+from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers import join as join_module
+from drift.consumers.codec import JsonCodec
+from drift.consumers.late import LateLearner
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.order import Order, Runs
+from drift.consumers.records import Gap, Message, Position
+from drift.errors import (
+    CheckpointError,
+    ConfigurationError,
+    ConsumerError,
+    ParameterError,
+    UnavailableError,
+)
+from drift.models import LBP, Tracker
+from drift.models._state.codec import encode
+from tests.consumers.late_logs import JOIN, logs, messages
+from tests.consumers.stepping import close, until
+
+pytest.importorskip("kafka")
+
+from drift.consumers import replica as module
+from drift.consumers.replica import Replica, Taken
+
+KEY = ("f", None)
+LATE = {"labels": "l", "timestamps": "create"} | JOIN
+
+
+class Source:
+    """The logs as a consumer has them: as many messages a poll as `few` says, up to `ends`."""
+
+    def __init__(self, given_logs, few=lambda: 100):
+        self.logs, self.few = given_logs, few
+        self.ends = {place: len(log) for place, log in given_logs.items()}
+        self.first = 0
+        self.now = 1.0
+        self.ids = {"topic_id": "7"}
+        self.positions, self.read, self.paused = {}, {}, set()
+
+    def poll(self, seconds):
+        if any(offset < self.first for offset in self.positions.values()):
+            raise Gap({p: o for p, o in self.positions.items() if o < self.first})
+        self.now += 1
+        for place, position in self.positions.items():
+            if place in self.paused:
+                continue
+            found = self.logs[place][position : min(position + self.few(), self.ends[place])]
+            self.read[place] = self.now
+            self.positions[place] += len(found)
+            if found:
+                yield place, found
+
+    def read_at(self, place):
+        return self.read.get(place, -math.inf)
+
+    def ended_at(self, place):
+        return self.read_at(place) if self.positions[place] == self.ends[place] else -math.inf
+
+    def position(self, place):
+        return self.positions[place], -1
+
+    def assign(self, places):
+        self.positions = dict.fromkeys(places, 0)
+        self.read, self.paused = {}, set()
+
+    def begin(self, place, offset, leader_epoch=-1):
+        self.positions[place] = offset
+        self.paused.discard(place)
+
+    def pause(self, place):
+        self.paused.add(place)
+
+    def again(self, place, offset):
+        found = self.logs[place][offset : offset + 5]
+        return found, offset + len(found)
+
+    def bound(self, place, start):
+        return self.first if start == "earliest" else len(self.logs[place])
+
+    def identity(self):
+        return self.ids
+
+    def knows_topics(self):
+        return True
+
+    def close(self):
+        self.positions = None
+
+
+class Worker:
+    """What a worker does, without Kafka: takes messages in an order, and writes checkpoints."""
+
+    def __init__(self, folder, model, options, learnt_from=None):
+        self.folder, self.options = folder, options
+        kind = LateLearner if options.labels else Learner
+        self.learner = kind(model, JsonCodec(), Metrics(*KEY), options)
+        self.epoch, checkpoint = folder.claim(KEY)
+        if checkpoint is not None:
+            self.learner.restore(checkpoint)
+            self.learner.read_again(learnt_from, folder.path)
+
+    def take(self, taken):
+        for message in taken:
+            self.learner.take(message)
+
+    def save(self, *, previous=None):
+        one = self.learner
+        written = self.folder.save(
+            KEY,
+            self.epoch,
+            one.model,
+            one.offsets,
+            one.metrics.state(),
+            identity={"topic_id": "7", "group": "g"},
+            clocks=one.clocks,
+            join=one.join_state(),
+            runs=one.runs.all(),
+            previous=one.checkpoint,
+        )
+        one.checkpoint, one.runs = written.id, Runs()
+        return written.id
+
+
+@pytest.fixture(autouse=True)
+def no_waits(monkeypatch):
+    monkeypatch.setattr(module, "_EVERY", 0.0)
+    monkeypatch.setattr(module, "_APART", 0.0)
+
+
+def worker_options(**more):
+    return WorkerOptions(topic="f", group="g", predictions="out", dead_letters="dead", **more)
+
+
+def replica(folder, source, options, **more):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LoneConsumer", lambda *_, **__: source)
+        return Replica(folder, {}, options, **more)
+
+
+def plain_logs(n=40, partitions=2):
+    """Labelled messages, whose times alternate between the partitions."""
+    rng = random.Random(0)
+    made = {}
+    for p in range(partitions):
+        for i in range(n):
+            x = {name: rng.gauss(0, 1) for name in "abc"}
+            value = json.dumps({"features": x, "label": sum(x.values()) > 0}).encode()
+            at = Position("f", p, i)
+            made.setdefault(("f", p), []).append(Message(at, None, value, (), 100 * i + p))
+    return made
+
+
+def in_time(given_logs):
+    """All messages in the order of a catch-up."""
+    order = Order("l", 3600, math.inf)
+    for place in given_logs:
+        order.begin(place, module.Clock())
+    for place, log in given_logs.items():
+        order.add(place, log, 0.0)
+    return list(order.take(lambda _: 1.0))
+
+
+def same(one, worker):
+    """Whether a replica answers by the worker's model, to the last bit."""
+    served = one._serving.learner
+    assert served.offsets == worker.learner.offsets
+    return encode(served.model) == encode(worker.learner.model)
+
+
+def settle(one):
+    """Have a replica look and read until nothing more comes."""
+    for _ in range(100):
+        before = one.version
+        one.step(0)
+        if one.version == before and not one._order and one._serving is one._course:
+            return
+    raise AssertionError(one.version)
+
+
+# --- the same model ------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10**6), st.booleans(), st.sampled_from([0, 4 << 20]), st.sampled_from([0, 60])
+)
+def test_whatever_comes_when_a_replica_has_the_model_of_the_newest_checkpoint(
+    tmp_path_factory, seed, by_time, stored, patience
+):
+    rng = random.Random(seed)
+    given_logs = messages(logs(30, seed))
+    options = worker_options(**LATE)
+    folder = CheckpointFolder(tmp_path_factory.mktemp("c"), options.settings())
+    source = Source(given_logs, lambda: rng.randrange(6))
+    source.ends = dict.fromkeys(given_logs, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(join_module, "STORED", stored)
+        patch.setattr(module, "_PATIENCE", patience)
+        worker = Worker(folder, Tracker(6, late=True), options)
+        worker.learner.start(dict.fromkeys(given_logs, 0))
+        worker.save()
+        taken = in_time(given_logs)
+        if not by_time:
+            sizes = {place: iter(log) for place, log in given_logs.items()}
+            places = [m.position[:2] for m in taken]
+            rng.shuffle(places)
+            taken = [next(sizes[place]) for place in places]
+        one = replica(folder, source, options)
+        for message in taken:
+            place, offset = message.position[:2], message.position.offset
+            source.ends[place] = max(source.ends[place], offset + 1)
+            worker.take([message])
+            if rng.random() < 0.1:
+                worker.save()
+            if rng.random() < 0.05:  # it is killed, and another one takes over
+                worker = Worker(folder, Tracker(6, late=True), options, source)
+                worker.take(m for m in taken[: taken.index(message) + 1])
+            if rng.random() < 0.5:
+                one.fetch(0)
+                one.learn(rng.choice([0, math.inf]))
+            if one.version["checkpoint"]:
+                for _ in range(rng.randrange(3)):
+                    one.answer({"w1": rng.choice([1.0, 2.0]), "w3": 1.0})
+        worker.save()
+        settle(one)
+    assert one.version["checkpoint"] == worker.learner.checkpoint
+    assert same(one, worker)
+    assert one.staleness < math.inf
+
+
+def begun(tmp_path, given_logs=None, model=None, **more):
+    """A worker with a first checkpoint, and a replica of it."""
+    given_logs = given_logs or plain_logs()
+    options = worker_options(**more)
+    folder = CheckpointFolder(tmp_path, options.settings() if options.labels else None)
+    worker = Worker(folder, model or LBP(9), options)
+    worker.learner.start(dict.fromkeys(given_logs, 0))
+    worker.save()
+    source = Source(given_logs)
+    return worker, source, replica(folder, source, options)
+
+
+def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
+    worker, _, one = begun(tmp_path)
+    taken = in_time(plain_logs())
+    settle(one)
+    for part in (taken[:30], taken[30:50], taken[50:]):
+        worker.take(part)
+        worker.save()
+        one.step(0)
+        assert one.version["checkpoint"] == worker.learner.checkpoint
+    assert one.begun == 1
+    assert same(one, worker)
+
+
+def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_path):
+    worker, source, one = begun(tmp_path)
+    settle(one)
+    before = one.version["offsets"], encode(one._serving.learner.model)
+    worker.take(source.logs["f", 1][:20])
+    worker.take(source.logs["f", 0])
+    worker.save()
+    source.few = lambda: 1
+    one.fetch(0)
+    while one.learn():
+        pass
+    assert one._course is not one._serving  # that is behind
+    assert (one.version["offsets"], encode(one._serving.learner.model)) == before
+    source.few = lambda: 100
+    settle(one)
+    assert one.begun == 2
+    worker.take(source.logs["f", 1][20:])
+    assert same(one, worker)
+
+
+def test_its_order_is_put_right_now_and_then(tmp_path, monkeypatch):
+    worker, source, one = begun(tmp_path)
+    settle(one)
+    monkeypatch.setattr(module, "_APART", 60.0)
+    for part in (slice(0, 20), slice(20, 40)):
+        worker.take(source.logs["f", 1][part])
+        worker.take(source.logs["f", 0][part])
+        worker.save()
+        settle(one)
+        assert (one.begun, one.version["checkpoint"]) == (1, "1-1")
+    monkeypatch.setattr(module, "_APART", 0.0)
+    one._again = 0.0  # as time goes on
+    settle(one)
+    assert (one.begun, one.version["checkpoint"]) == (2, "1-3")
+    assert same(one, worker)
+
+
+def test_a_replica_that_is_behind_for_long_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
+    worker, source, one = begun(tmp_path)
+    source.ends = dict.fromkeys(source.ends, 3)
+    settle(one)
+    worker.take(in_time(plain_logs()))
+    worker.save()
+    one.step(0)
+    assert (one.begun, one.version["checkpoint"]) == (1, "1-1")
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    one.step(0)
+    assert (one.begun, one.version["checkpoint"]) == (2, "1-2")
+    assert one.staleness < math.inf  # it knows what was known before
+    assert same(one, worker)
+
+
+def test_a_replica_that_is_behind_for_a_moment_goes_on_as_it_is(tmp_path):
+    worker, source, one = begun(tmp_path)
+    source.ends = dict.fromkeys(source.ends, 3)
+    settle(one)
+    worker.take(in_time(plain_logs()))
+    worker.save()
+    one.step(0)
+    source.ends = dict.fromkeys(source.ends, 40)
+    settle(one)
+    assert (one.begun, one.version["checkpoint"]) == (1, "1-2")
+    assert same(one, worker)
+
+
+def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
+    worker, source, one = begun(tmp_path)
+    taken = in_time(plain_logs())
+    worker.take(taken[:40])
+    worker.save()
+    old = worker.folder.newest(KEY)
+    worker.take(taken[40:])
+    worker.save()
+    settle(one)
+    again = Worker(worker.folder, LBP(9), worker.options)
+    again.learner.restore(old)
+    again.save()
+    source.few = lambda: 0
+    one.step(0)
+    assert one.version == {"checkpoint": "2-1", "offsets": {"f": {"0": 20, "1": 20}}}
+    assert one.staleness == math.inf
+    assert same(one, again)
+
+
+def test_a_damaged_checkpoint_is_passed_over(tmp_path):
+    worker, _, one = begun(tmp_path)
+    taken = in_time(plain_logs())
+    settle(one)
+    worker.take(taken[:40])
+    name = worker.save()
+    (file,) = worker.folder.folder(KEY).glob(f"*-{int(name[2:]):010d}.drift")
+    file.write_bytes(file.read_bytes()[:-9])
+    for journal in worker.folder.folder(KEY).glob("order-*"):
+        journal.unlink()
+    one.step(0)
+    assert one.version["checkpoint"] == "1-1"
+    assert (one.begun, one.trouble) == (1, None)
+
+
+def test_without_the_order_it_learns_again(tmp_path):
+    worker, _, one = begun(tmp_path)
+    settle(one)
+    worker.take(in_time(plain_logs()))
+    worker.save()
+    for file in worker.folder.folder(KEY).glob("order-*"):
+        file.unlink()
+    settle(one)
+    assert one.begun == 2
+    assert same(one, worker)
+
+
+def test_a_partition_that_was_added_is_read_from_the_next_checkpoint_on(tmp_path):
+    worker, source, one = begun(tmp_path, plain_logs(partitions=1))
+    settle(one)
+    more = plain_logs(partitions=2)
+    source.logs, source.ends = more, {place: len(log) for place, log in more.items()}
+    worker.take(more["f", 0])
+    worker.learner.start({("f", 1): 0})
+    worker.save()
+    settle(one)
+    assert one.version["offsets"] == {"f": {"0": 40}}
+    worker.take(more["f", 1][:20])
+    worker.save()
+    source.few = lambda: 20
+    one.step(0)
+    worker.take(more["f", 1][20:])
+    settle(one)
+    assert same(one, worker)
+
+
+# --- what is not there ---------------------------------------------------------------------------
+
+
+def test_before_the_first_checkpoint_there_is_no_answer(tmp_path):
+    one = replica(CheckpointFolder(tmp_path), Source(plain_logs()), worker_options())
+    one.step(0)
+    assert one.staleness == math.inf
+    assert one.version == {"checkpoint": None, "offsets": {}}
+    with pytest.raises(UnavailableError, match="has no checkpoint yet: start a worker"):
+        one.answer({"a": 1.0})
+
+
+def test_it_is_stale_since_it_knew_all_that_there_was(tmp_path, monkeypatch):
+    _, source, one = begun(tmp_path)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: source.now))
+    settle(one)
+    knew = source.now
+    assert one.staleness == 0
+    source.now += 30
+    assert one.staleness == 30
+    source.logs["f", 1].append(source.logs["f", 1][-1]._replace(position=Position("f", 1, 40)))
+    source.ends["f", 1] += 2
+    one.step(0)  # one of two
+    assert one.staleness == source.now - knew > 30
+    source.ends["f", 1] -= 1
+    one.step(0)
+    assert one.staleness == 0
+
+
+def test_messages_that_are_gone_are_waited_for_in_a_checkpoint(tmp_path, caplog):
+    worker, source, one = begun(tmp_path)
+    source.first = 10
+    one.step(0)
+    one.step(0)
+    assert "the broker has not what comes next of f:0, f:1" in one.trouble
+    assert len([r for r in caplog.records if "waiting for a newer" in r.message]) == 1
+    assert one.staleness == math.inf
+    worker.take(in_time(plain_logs()))
+    worker.save()
+    settle(one)
+    assert one.trouble is None
+    assert same(one, worker)
+
+
+def test_too_many_that_wait_are_not_fetched(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_AHEAD", 5)
+    monkeypatch.setattr(module, "_AGAIN", 3)
+    worker, source, one = begun(tmp_path)
+    source.ends["f", 1] = 0
+    source.few = lambda: 8 if source.now % 2 else 0
+    one.fetch(0)
+    for place in [("f", 0)] * bool(one._order.buffered(("f", 0))):
+        assert place in source.paused
+    source.ends["f", 1] = 40
+    settle(one)
+    worker.take(in_time(plain_logs()))
+    assert same(one, worker)
+
+
+def test_a_topic_that_was_made_anew_ends_it(tmp_path):
+    _, source, one = begun(tmp_path)
+    settle(one)
+    source.ids = {"topic_id": "8"}
+    with pytest.raises(CheckpointError, match="learnt from another f"):
+        one.step(0)
+
+
+def test_a_first_checkpoint_of_another_configuration_is_refused(tmp_path):
+    options = worker_options(**LATE)
+    folder = CheckpointFolder(tmp_path, options.settings())
+    Worker(folder, LBP(9), options).save()
+    other = worker_options(**LATE | {"grace": 9})
+    one = replica(CheckpointFolder(tmp_path), Source(plain_logs()), other)
+    with pytest.raises(ConfigurationError, match=r"labels\.grace: 2 in the checkpoint, 9 now"):
+        one.step(0)
+
+
+def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):
+    worker, _, one = begun(tmp_path)
+    settle(one)
+    worker.folder.configuration = {"budget": 5}
+    one.folder = CheckpointFolder(tmp_path, {"budget": 4})
+    worker.take(in_time(plain_logs())[::-1][:0])
+    worker.learner.checkpoint = None
+    worker.save()
+    one.step(0)
+    one.step(0)
+    assert "budget: 5 in the checkpoint, 4 now" in one.trouble
+    assert len(caplog.records) == 1
+    assert one.answer({"a": 1.0})[0] is not None
+
+
+def test_a_folder_that_is_away_for_a_moment_is_looked_at_again(tmp_path, monkeypatch):
+    _, _, one = begun(tmp_path)
+
+    def away(*_):
+        raise CheckpointError("away") from OSError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointFolder, "newest", away)
+        one.step(0)
+        assert (one.trouble, one.begun) == ("away", 0)
+    one.step(0)
+    assert (one.trouble, one.begun) == (None, 1)
+
+
+def test_models_that_note_what_others_ask_of_them_are_refused():
+    pipeline = compose.Pipeline(preprocessing.StandardScaler(), Tracker(9, late=True))
+    with pytest.raises(ConsumerError, match="learn with late=False"):
+        module._check_served(pipeline)
+    module._check_served(Tracker(9, late=True))
+    module._check_served(compose.Pipeline(preprocessing.StandardScaler(), Tracker(9)))
+
+
+def test_a_codec_without_labels_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="has no decode_label"):
+        replica(CheckpointFolder(tmp_path), None, worker_options(**LATE), codec=object())
+
+
+def test_it_closes_its_client(tmp_path):
+    source = Source(plain_logs())
+    with replica(CheckpointFolder(tmp_path), source, worker_options()):
+        pass
+    assert source.positions is None
+
+
+# --- the order in which records were taken -------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=12), st.data())
+def test_an_order_is_that_of_runs_where_the_same_records_gave_the_same_runs(steps, data):
+    """Against runs that are written down of the records alone."""
+    ends, records, time = {}, [], dict.fromkeys(range(3), 0)
+    for number, later in steps:
+        place = ("ft"[number == 2], number)
+        time[number] += later
+        records.append((time[number], place, ends.get(place, 0)))
+        ends[place] = ends.get(place, 0) + 1
+    others = data.draw(st.permutations(records))
+    latest = {}
+    for _, place, offset in others:  # each partition in its own order
+        if offset != latest.get(place, 0):
+            others = records
+            break
+        latest[place] = offset + 1
+    cut = data.draw(st.integers(0, len(others)))
+    breaks = data.draw(st.integers(0, cut))
+    more = data.draw(st.integers(0, len(records)))  # are not taken yet
+    runs = noted(others[:breaks]) + noted(others[breaks:cut])
+    taken = Taken("t")
+    for record in records[:more]:
+        taken.note(*record)
+    both = min(cut, more)
+    same = records[:both] == others[:both]
+    assert taken.begin_with(runs.all()) == ((both, both < cut) if same else None)
+
+
+def noted(records):
+    runs = Runs()
+    for time, place, offset in records:
+        runs.note(module.sort_key(time, place, "t"), place, offset)
+    return runs
+
+
+def test_of_too_many_records_the_order_is_not_known(monkeypatch):
+    monkeypatch.setattr(module, "_KEPT", 3)
+    taken = Taken(None)
+    for offset in range(4):
+        taken.note(offset, ("f", 0), offset)
+    assert taken.begin_with([{("f", 0): 4}]) is None
+
+
+# --- with a broker -------------------------------------------------------------------------------
+
+
+def test_beside_a_worker_on_a_broker_it_learns_the_same(broker, tmp_path):
+    from drift.consumers.worker import Worker as RealWorker  # noqa: PLC0415
+    from drift.testing import produce  # noqa: PLC0415
+
+    broker.create_topic("f", 2)
+    broker.create_topic("out")
+    broker.create_topic("dead")
+    values = [[m.value for m in log] for log in plain_logs().values()]
+    options = worker_options(start="earliest")
+    consumer = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 200}
+    given_worker = LBP(9), CheckpointFolder(tmp_path), broker.client_args, options
+    worker = RealWorker(*given_worker, consumer=consumer)
+    one = Replica(CheckpointFolder(tmp_path), broker.client_args, options)
+    for part in (slice(15), slice(15, 40)):
+        for number in range(2):
+            produce(broker, "f", values[number][part], partition=number)
+        end = {("f", 0): part.stop, ("f", 1): part.stop}
+        until(worker, lambda end=end: worker._learner and worker._learner.offsets == end)
+        worker._save_new()
+        while one._serving is None or one._serving.learner.offsets != end:
+            one.step(0.2)
+        one.step(0.2)
+        assert one.version["checkpoint"] == worker._learner.checkpoint
+        assert encode(one._serving.learner.model) == encode(worker._learner.model)
+        assert one.staleness < 60
+    close(worker)
+    one.close()

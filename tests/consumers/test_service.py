@@ -1,0 +1,535 @@
+"""Predictions over HTTP: what is answered, what is refused, and what nobody should send."""
+
+import asyncio
+import json
+import math
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+from urllib.request import urlopen
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from drift.consumers import JsonCodec, WorkerOptions
+from drift.consumers._json import library
+from drift.consumers.learner import answer_of
+from drift.consumers.openapi import openapi
+from drift.consumers.options import ServiceOptions
+from drift.errors import MessageError, ParameterError, UnavailableError
+from drift.models import LBP, Tracker
+
+pytest.importorskip("uvicorn")
+pytest.importorskip("httpx")
+
+import httpx
+
+from drift.consumers import service as module
+from drift.consumers.service import Service
+
+OPTIONS = ServiceOptions(max_examples=3, max_features=5)
+GOOD = b'{"features": {"a": 1.5}, "id": "a7"}'
+
+
+class Replica:
+    """A replica that has learnt all there is, of a model that does not change."""
+
+    def __init__(self, model=None, codec=None):
+        self.codec = codec or JsonCodec(max_bytes=300)
+        self.options = WorkerOptions(topic="orders", group="g")
+        self.model = model or LBP(9)
+        if model is None:
+            self.model.learn_one({"a": 1.0}, True)
+        self.version = {"checkpoint": "3-17", "offsets": {"orders": {"0": 1200}}}
+        self.staleness, self.trouble, self.begun = 0.25, None, 1
+        self.fetched, self.closed, self.problem = 0, False, None
+
+    def answer(self, features):
+        return answer_of(self.model, features, notes=False)
+
+    def fetch(self, seconds):
+        self.fetched += 1
+        if self.problem is not None:
+            raise self.problem
+        time.sleep(0.01)
+
+    def learn(self, seconds):
+        return False
+
+    def close(self):
+        self.closed = True
+
+
+class Client:
+    """Asks an application without a socket; what it raises is raised here."""
+
+    def __init__(self, app):
+        self.app = app
+
+    def _ask(self, method, path, **more):
+        async def ask():
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://l") as one:
+                return await one.request(method, path, **more)
+
+        return asyncio.run(ask())
+
+    def get(self, path):
+        return self._ask("GET", path)
+
+    def post(self, path, **more):
+        return self._ask("POST", path, **more)
+
+
+def client(replica=None, options=OPTIONS):
+    return Client(Service(replica or Replica(), options).app)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """A client that is shared by what leaves nothing behind."""
+    return client()
+
+
+def refused(answer, status=400):
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["model"]["checkpoint"] == "3-17"
+    return answer.json()["error"]
+
+
+# --- what is answered ----------------------------------------------------------------------------
+
+
+def test_an_example_is_answered_with_the_version_of_the_model(asked):
+    answer = asked.post("/predict", content=GOOD)
+    assert answer.status_code == 200
+    said = answer.json()
+    chances, score = said.pop("probabilities"), said.pop("score")
+    assert said == {
+        "id": "a7",
+        "predicted": True,
+        "model": {
+            "checkpoint": "3-17",
+            "offsets": {"orders": {"0": 1200}},
+            "staleness_seconds": 0.25,
+        },
+    }
+    assert chances.keys() == {"true", "false"}
+    assert sum(chances.values()) == pytest.approx(1)
+    assert score > 0
+
+
+def test_a_list_is_answered_by_a_list(asked):
+    body = json.dumps([json.loads(GOOD), {"features": {"a": -1}}])
+    said = asked.post("/predict", content=body).json()
+    assert [(one["id"], one["predicted"]) for one in said["predictions"]] == [
+        ("a7", True),
+        (None, False),
+    ]
+    assert said["model"]["checkpoint"] == "3-17"
+    assert asked.post("/predict", content=b"[]").json()["predictions"] == []
+
+
+def test_a_body_is_what_a_message_is_and_its_label_is_not_looked_at():
+    codec = JsonCodec(label="fraud", id="order.id", one_hot=True, require_label=True, drop=["note"])
+    asked = client(Replica(Tracker(9), codec))
+    body = {"order": {"id": 7, "sum": 3.5}, "card": "visa", "fraud": [], "note": [1]}
+    assert asked.post("/predict", json=body).json()["id"] == 7
+    assert codec.decode_questions(json.dumps(body).encode())[0][0].features == {
+        "order.sum": 3.5,
+        "card=visa": 1,
+    }
+
+
+def test_labels_and_probabilities_of_several_classes_and_of_none():
+    model = Tracker(9, late=True)
+    asked = client(Replica(model))
+    said = asked.post("/predict", content=GOOD).json()
+    assert (said["predicted"], said["probabilities"]) == (None, {})
+    for label in ("new", "old", 3):
+        model.learn_one({"a": 1.0}, label)
+    said = asked.post("/predict", content=GOOD).json()
+    assert set(said["probabilities"]) == {"new", "old", "3"}
+    assert not len(model._core.tickets)
+
+
+def test_a_codec_of_another_kind_reads_the_body_as_a_message():
+    class Csv:
+        def decode(self, value, headers=()):
+            if b"?" in value:
+                raise UnavailableError("the registry is away")
+            return JsonCodec().decode(b'{"features": {"a": %s}}' % value)
+
+    asked = client(Replica(codec=Csv()))
+    assert asked.post("/predict", content=b"2.5").json()["predicted"] is True
+    assert "value is no JSON" in refused(asked.post("/predict", content=b"x"))
+    assert refused(asked.post("/predict", content=b"?"), 503) == "the registry is away"
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+REFUSED = {
+    b"": "value is empty",
+    b"{": "value is no JSON",
+    b"\xff\xfe": "value is no JSON ('utf-8' codec",
+    b"1": "value is the number 1, not an object",
+    b"null": "value is null, not an object",
+    b"[" * 70: "value is nested deeper than 64",
+    b'{"features":' * 20: "value is no JSON",
+    b"{}": "features is absent, not an object",
+    b'{"features": []}': "features is an array",
+    b'{"features": {"a": "1"}}': "features['a'] is a string: send numbers without quotes",
+    b'{"features": {"a": [1]}}': "features['a'] is an array",
+    b'{"features": {"a": NaN}}': "value is no JSON",
+    b'{"features": {"a": -Infinity}}': "value is no JSON",
+    b'{"features": {"a": 1e999}}': "value is no JSON",
+    b'{"features": {"a": 1, "b": 2, "a": 3}}': "value has 'a' twice in an object: send it once",
+    b'{"features": {}, "features": {}}': "value has 'features' twice",
+    b'{"features": {"a": "\\ud800"}}': "value is no JSON",
+    b'{"features": {}, "id": [1]}': "id is an array: send a string or an integer",
+    b'{"features": {}, "id": true}': "id is a bool",
+    b'[{"features": {}}, 7]': "[1].value is the number 7, not an object",
+    b'[{"features": {}}, {"features": {"a": null, "b": "x"}}]': "[1].features['b'] is a string",
+    b'{"features": {"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}}': "features has 6 entries, more than 5",
+    b'{"features": {"a": 1e308}}': "features: ",
+    b'[{"features": {}}, {"features": {"a": 1e308}}]': "[1].features: ",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED, ids=[repr(body)[:40] for body in REFUSED])
+def test_what_cannot_be_predicted_is_refused_by_its_culprit(asked, body):
+    said = refused(asked.post("/predict", content=body))
+    assert said.replace("the 5", "5").startswith(REFUSED[body])
+
+
+def test_numbers_beyond_64_bits_are_floats_as_in_messages(asked):
+    body = b'{"features": {"a": 1%s}}' % (b"0" * 30)
+    assert asked.post("/predict", content=body).status_code == 200
+
+
+def test_bodies_and_lists_that_are_too_long_are_refused(asked):
+    assert "more than 300 bytes" in refused(asked.post("/predict", content=b" " * 301), 413)
+    body = json.dumps([{"features": {}}] * 4)
+    assert "4 examples, more than the 3" in refused(asked.post("/predict", content=body), 413)
+
+
+def test_what_a_model_of_the_users_raises_is_the_fault_of_what_it_was_given(caplog):
+    class Odd:
+        def predict_one(self, features):
+            return features["needed"]
+
+    asked = client(Replica(Odd()))
+    assert refused(asked.post("/predict", content=GOOD)) == "features: KeyError: 'needed'"
+    assert "a request is refused: KeyError('needed')" in caplog.text
+
+
+def test_other_pages_and_methods_are_not_there(asked):
+    assert asked.get("/predict").status_code == 405
+    assert asked.post("/metrics").status_code == 405
+    assert asked.get("/").status_code == 404
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["features", "id", "a", "label"]) | st.text(), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=40) | JSON.map(lambda tree: json.dumps(tree).encode()), st.data())
+@example(b'{"features": {"a": 1}}', None)
+def test_no_body_makes_a_fault_of_the_service(asked, body, data):
+    if data is not None and body:
+        at = data.draw(st.integers(0, len(body) - 1))
+        body = data.draw(st.sampled_from([body, body[:at], body[:at] + b"\x00" + body[at + 1 :]]))
+    answer = asked.post("/predict", content=body)
+    assert answer.status_code in {200, 400, 413}, (body, answer.text)
+    assert ("error" in answer.json()) == (answer.status_code != 200)
+
+
+@given(JSON)
+def test_a_key_that_comes_twice_is_seen_wherever_it_is(tree):
+    """Against an oracle that has the pairs of each object."""
+    codec = JsonCodec()
+
+    def write(tree):
+        if isinstance(tree, dict):
+            return f"{{{','.join(f'{json.dumps(k)}:{write(v)}' for k, v in tree.items())}}}"
+        return json.dumps(tree)
+
+    once = [{"features": {"a:": 1, "b": 2}, "other": tree}]
+    twice = write(once[0]).replace('"b"', '"a:"')
+    if is_strict(tree):
+        codec.decode_questions(json.dumps(once).encode())
+    with pytest.raises(MessageError, match=r"'a:' twice|no JSON|deeper"):
+        codec.decode_questions(twice.encode())
+
+
+def is_strict(tree):
+    """Whether JSON's own numbers and texts say a tree."""
+    try:
+        library()[0](json.dumps(tree).encode())
+    except ValueError:
+        return False
+    return True
+
+
+# --- a model that is not there, or behind --------------------------------------------------------
+
+
+def test_without_a_checkpoint_there_is_no_answer():
+    replica = Replica()
+    replica.version = {"checkpoint": None, "offsets": {}}
+    replica.staleness, replica.trouble = math.inf, "the folder is away"
+    asked = client(replica)
+    answer = asked.post("/predict", content=GOOD)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+    assert answer.json() == {
+        "error": "there is no checkpoint of orders yet: start a worker; the folder is away",
+        "model": {"checkpoint": None, "offsets": {}, "staleness_seconds": None},
+    }
+    ready = asked.get("/readyz")
+    assert (ready.status_code, ready.text[:22]) == (503, "there is no checkpoint")
+
+
+def test_a_stale_model_says_so_and_answers_up_to_the_bound():
+    replica = Replica()
+    replica.staleness = 31.25
+    answer = client(replica).post("/predict", content=GOOD)
+    assert (answer.status_code, answer.json()["model"]["staleness_seconds"]) == (200, 31.25)
+    asked = client(replica, ServiceOptions(max_staleness=30))
+    said = refused(asked.post("/predict", content=GOOD), 503)
+    assert said == "the model is 31.2 s behind the logs, more than 30"
+    assert asked.get("/readyz").status_code == 503
+    replica.staleness = 30
+    assert asked.post("/predict", content=GOOD).status_code == 200
+    assert (asked.get("/readyz").status_code, asked.get("/readyz").text) == (200, "ok\n")
+
+
+def test_a_model_that_has_not_caught_up_answers_and_is_not_ready():
+    replica = Replica()
+    replica.staleness = math.inf
+    asked = client(replica)
+    answer = asked.post("/predict", content=GOOD)
+    assert (answer.status_code, answer.json()["model"]["staleness_seconds"]) == (200, None)
+    assert asked.get("/readyz").text == "the model has not caught up with the logs yet\n"
+
+
+def test_a_follower_that_is_stuck_is_to_be_started_again(monkeypatch):
+    asked = client()
+    assert (asked.get("/healthz").status_code, asked.get("/healthz").text) == (200, "ok\n")
+    later = time.monotonic() + 301
+    monkeypatch.setattr(
+        module, "time", SimpleNamespace(monotonic=lambda: later, perf_counter=time.perf_counter)
+    )
+    assert asked.get("/healthz").status_code == 503
+
+
+# --- what it says of itself ----------------------------------------------------------------------
+
+
+def test_metrics_count_requests_by_their_answers():
+    asked = client()
+    asked.post("/predict", content=GOOD)
+    asked.post("/predict", content=b"[%s, %s]" % (GOOD, GOOD))
+    asked.post("/predict", content=b"{")
+    text = asked.get("/metrics").text
+    shown = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert shown["drift_staleness_seconds",] == 0.25
+    assert shown["drift_serve_ready",] == 1
+    assert shown["drift_serve_checkpoints_total",] == 1
+    assert shown["drift_serve_predictions_total",] == 3
+    assert shown["drift_serve_requests_total", "200"] == 2
+    assert shown["drift_serve_requests_total", "400"] == 1
+    assert shown["drift_serve_seconds_count",] == 3
+    families = {name for name, *_ in shown if "bucket" not in name and "created" not in name}
+    said = module.__doc__.replace("``drift_serve_seconds``", "_count _sum")
+    assert {name for name in families if name not in said} <= {
+        "drift_serve_seconds_count",
+        "drift_serve_seconds_sum",
+    }
+
+
+def test_the_document_describes_what_is_answered():
+    jsonschema = pytest.importorskip("jsonschema")
+    asked = client()
+    api = asked.get("/openapi.json").json()
+    assert api == openapi("orders", OPTIONS)
+    assert set(api["paths"]) == {route.path for route in asked.app.routes}
+
+    def check(name, value):
+        schema = {"$ref": f"#/components/schemas/{name}", "components": api["components"]}
+        jsonschema.validate(value, schema, cls=jsonschema.Draft202012Validator)
+
+    check("Question", json.loads(GOOD))
+    for body in (GOOD, b"[%s]" % GOOD, b"{"):
+        answer = asked.post("/predict", content=body)
+        assert str(answer.status_code) in api["paths"]["/predict"]["post"]["responses"]
+        check("Answer" if answer.status_code == 200 else "Refusal", answer.json())
+    with pytest.raises(jsonschema.ValidationError):
+        check("Answer", {"predicted": True})
+
+
+# --- the process ---------------------------------------------------------------------------------
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@contextmanager
+def running(replica, **more):
+    """A service that runs on a thread, with the errors that end it."""
+    options = ServiceOptions(**{"port": free_port(), "timeout": 0.3} | more)
+    service, ended = Service(replica, options), []
+
+    def run():
+        try:
+            service.run()
+        except Exception as problem:  # noqa: BLE001 - it is looked at
+            ended.append(problem)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        end = time.monotonic() + 30
+        while not ended and time.monotonic() < end:
+            try:
+                urlopen(f"http://127.0.0.1:{options.port}/healthz", timeout=5).close()
+            except OSError:
+                time.sleep(0.01)
+            else:
+                break
+        yield options.port, ended
+    finally:
+        service.stop()
+        thread.join(30)
+    assert not thread.is_alive()
+
+
+def exchange(port, *parts, wait=0.0):
+    """Send bytes, in parts with pauses between them; return all that is answered."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as one:
+        for part in parts:
+            one.sendall(part)
+            time.sleep(wait)
+        one.shutdown(socket.SHUT_WR)
+        found = b""
+        while chunk := one.recv(65536):
+            found += chunk
+        return found
+
+
+def request(body, length=None):
+    size = len(body) if length is None else length
+    return b"POST /predict HTTP/1.1\r\nHost: l\r\nContent-Length: %d\r\n\r\n%s" % (size, body)
+
+
+def test_it_answers_learns_and_ends():
+    replica = Replica()
+    with running(replica) as (port, ended):
+        answer = exchange(port, request(GOOD))
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["predicted"] is True
+    assert replica.fetched
+    assert replica.closed
+    assert not ended
+
+
+def test_a_body_that_does_not_come_is_not_waited_for():
+    with running(Replica()) as (port, _):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as one:
+            one.sendall(request(GOOD[:5], len(GOOD)))
+            assert one.recv(1000).startswith(b"HTTP/1.1 408 ")
+        assert b"400" in exchange(port, b"nonsense\r\n\r\n")
+        assert b"400" in exchange(port, b"GET / HTTP/1.1\r\n" + b"X: %s\r\n" % (b"x" * 40_000))
+        assert exchange(port, request(GOOD)).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("count", [80, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_hostile_requests_get_no_fault_and_no_memory(count):
+    from benchmarks.machine import resident  # noqa: PLC0415
+    from benchmarks.serve import ask_badly  # noqa: PLC0415
+
+    with running(Replica(codec=JsonCodec()), timeout=30) as (port, ended):
+        asyncio.run(ask_badly(port, count // 4))
+        before = resident()
+        statuses = asyncio.run(ask_badly(port, count))
+        assert set(statuses) <= {200, 400, 413}
+        assert sum(statuses.values()) == count
+        assert exchange(port, request(GOOD)).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert resident() < before + 20
+    assert not ended
+
+
+def test_a_client_that_goes_amid_its_body_does_no_harm(caplog):
+    with running(Replica(), timeout=5) as (port, ended):
+        exchange(port, request(GOOD[:5], len(GOOD)))
+        assert exchange(port, request(GOOD)).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert not ended
+    assert "Exception" not in caplog.text
+
+
+def test_what_ends_the_replica_ends_the_service():
+    replica = Replica()
+    replica.problem = ParameterError("the topic is another one")
+    with running(replica) as (_, ended):
+        pass
+    assert [str(problem) for problem in ended] == ["the topic is another one"]
+    assert replica.closed
+
+
+def test_a_port_that_is_taken_is_refused():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        replica = Replica()
+        with pytest.raises(ParameterError, match=f"127.0.0.1:{port} cannot be listened at"):
+            Service(replica, ServiceOptions(port=port)).run()
+    assert replica.closed
+
+
+def test_options_that_cannot_be_are_refused():
+    with pytest.raises(ParameterError, match="max_examples must be at least 1, not 0"):
+        ServiceOptions(max_examples=0)
+
+
+def test_requests_are_answered_between_slices_of_learning():
+    """Of a replica that always has more to learn."""
+
+    class Busy(Replica):
+        slices = 0
+
+        def learn(self, seconds):
+            assert seconds <= 0.001
+            self.slices += 1
+            return not service._stopping
+
+    replica = Busy()
+    service = Service(replica, OPTIONS)
+
+    async def both():
+        following = asyncio.create_task(service.follow())
+        await asyncio.sleep(0.1)
+        before = replica.slices
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert before < replica.slices <= before + 10
+        service.stop()
+        await following
+
+    asyncio.run(both())
