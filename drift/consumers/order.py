@@ -38,6 +38,12 @@ Place: TypeAlias = tuple[str, int]
 #: How far each partition was when the order next fell back in time; those that moved.
 Run: TypeAlias = dict[Place, int]
 
+#: Records of a partition that are read ahead of their turn; fetching goes on below the second
+#: number. With more, one partition's fetches would keep others from theirs.
+_AHEAD, _AGAIN = 4_000, 1_000
+#: Bytes of them, likewise.
+_AHEAD_BYTES, _AGAIN_BYTES = 16 << 20, 4 << 20
+
 
 class Clock(NamedTuple):
     """The time of a partition, and a far one that its last record claimed, in milliseconds.
@@ -155,6 +161,18 @@ class Order:
     def buffered(self, place: Place) -> deque[tuple[Message, float]]:
         """Return what was read of a partition and not taken, with the times of the fetches."""
         return self._buffers[place]
+
+    def is_ahead(self, place: Place) -> bool:
+        """Whether so much waits of a partition that no more is to be fetched."""
+        return self._has_more(place, _AHEAD, _AHEAD_BYTES)
+
+    def is_near(self, place: Place) -> bool:
+        """Whether so little waits of a partition that fetching is to go on."""
+        return not self._has_more(place, _AGAIN, _AGAIN_BYTES)
+
+    def _has_more(self, place: Place, count: int, size: int) -> bool:
+        read = self._buffers[place]
+        return len(read) > count or sum(len(message.value or b"") for message, _ in read) > size
 
     def __bool__(self) -> bool:
         """Whether any record waits to be taken."""

@@ -55,8 +55,6 @@ _APART = 30.0
 _PATIENCE = 5.0
 #: Seconds of a poll while records wait for those of other partitions.
 _SHORT = 0.02
-#: Records of a partition that are read ahead of their turn; fetching goes on below the second.
-_AHEAD, _AGAIN = 4_000, 1_000
 #: Records whose order is kept until there is a checkpoint of them; 20 bytes each.
 _KEPT = 1_000_000
 
@@ -312,7 +310,7 @@ class Replica:
         for place, messages in batches:
             self._course.learner.check(messages)
             self._order.add(place, messages, self._consumer.read_at(place))
-            if len(self._order.buffered(place)) > _AHEAD:
+            if self._order.is_ahead(place):
                 self._consumer.pause(place)
                 self._paused.add(place)
         self._order.idle(time.monotonic() - started)
@@ -346,7 +344,7 @@ class Replica:
         """Note until when all of each partition was learnt, and fetch on what was too far ahead."""
         for place in course.learner.offsets:
             waiting = self._order.buffered(place)
-            if place in self._paused and len(waiting) < _AGAIN:
+            if place in self._paused and self._order.is_near(place):
                 self._paused.remove(place)
                 self._read_on(course.learner, place)
             position = self._consumer.position(place)

@@ -28,7 +28,7 @@ from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder
@@ -48,16 +48,6 @@ _PATIENCE = 30.0
 _LONG = 10.0
 #: Seconds of a poll while records wait for those of other partitions.
 _SHORT = 0.05
-#: Records of a partition that are read ahead of their turn; fetching goes on below the second
-#: number. With more, one partition's fetches would keep others from theirs.
-_AHEAD, _AGAIN = 4_000, 1_000
-#: Bytes of them, likewise.
-_AHEAD_BYTES, _AGAIN_BYTES = 16 << 20, 4 << 20
-
-
-def _are_more(read: Collection[tuple[Message, float]], count: int, size: int) -> bool:
-    """Whether messages are more than so many, or their values more than so many bytes."""
-    return len(read) > count or sum(len(message.value or b"") for message, _ in read) > size
 
 
 class _Saving(NamedTuple):
@@ -289,7 +279,7 @@ class Worker:
                 continue  # it went while these were on their way
             learner.check(messages)
             order.add(place, messages, self._consumer.read_at(place))
-            if _are_more(order.buffered(place), _AHEAD, _AHEAD_BYTES):
+            if order.is_ahead(place):
                 self._consumer.pause(place)
                 self._paused.add(place)
         order.idle(seconds)
@@ -310,7 +300,7 @@ class Worker:
                     self._in_time = False
                     break
         for place in list(self._paused):
-            if not _are_more(self._order.buffered(place), _AGAIN, _AGAIN_BYTES):
+            if self._order.is_near(place):
                 self._paused.remove(place)
                 self._read_on(place)
         self._note_positions(learner)
