@@ -5,8 +5,8 @@
 
 A model that errs in so many percent of the examples, with calibrated probabilities; from an example
 on, right answers turn wrong so that the error rises by so many points, and the probabilities know
-nothing of it. Each stream ends 100,000 examples behind the rise. Of streams without a rise there
-are as many as asked for, of the others a twentieth.
+nothing of it. Each stream ends 20,000 examples behind the rise. Of streams without a rise there
+are as many as asked for, of the others a fiftieth.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LEVEL = 0.01
 ERRORS = (2, 10, 30)
 POINTS = (1, 2, 5, 10)
 BEFORE = (10_000, 100_000)
-BEHIND = 100_000
+BEHIND = 20_000
 #: Examples of a stream without a rise.
-WITHOUT = 50_000
+WITHOUT = 10_000
 
 
 def groups(
@@ -66,10 +66,12 @@ def main() -> None:
     """Print the two tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--streams", type=int, default=1000)
-    count = parser.parse_args().streams
+    parser.add_argument("--errors", type=int, nargs="+", default=ERRORS, help="in percent")
+    given = parser.parse_args()
+    count = given.streams
     print(f"Level {LEVEL:.0%}, {count:,} streams of {WITHOUT:,} examples without a rise:\n")
     print("| error | streams with an alarm of the error | of the log loss |\n|---|---|---|")
-    for error in ERRORS:
+    for error in given.errors:
         shares = [
             sum(
                 first_alarm(groups(name, error, 0, (WITHOUT, 0), seed)) is not None
@@ -82,8 +84,8 @@ def main() -> None:
     print("\nExamples from the rise to the alarm, median of streams, and the share that has one:\n")
     print("| error | points more | examples before | by the error | by the log loss |")
     print("|---|---|---|---|---|")
-    seeds = range(count, count + max(1, count // 20))
-    for error, points, before in product(ERRORS, POINTS, BEFORE):
+    seeds = range(count, count + max(1, count // 50))
+    for error, points, before in product(given.errors, POINTS, BEFORE):
         cells = " | ".join(delays(error, points, before, seeds))
         print(f"| {error} % | {points} | {before:,} | {cells} |", flush=True)
 

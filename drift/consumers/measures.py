@@ -160,7 +160,7 @@ class Measures:
             means["hit"].update(is_so and said_so)
             if chances:
                 chance, confidence = chances.get(label, 0.0), chances.get(predicted, 0.0)
-                loss = -math.log(max(LEAST, chance))
+                loss = -math.log(min(1.0, max(LEAST, chance)))  # models round
                 seen["log_loss"] += 1
                 means["log_loss"].update(loss)
         if delay is None:

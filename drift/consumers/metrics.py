@@ -152,7 +152,7 @@ class Metrics:
             Seconds from the features to the label; None where they came together.
         """
         self.examples += 1
-        wrong = answer.predicted != label
+        wrong = bool(answer.predicted != label)  # not numpy's
         self.mistakes += wrong
         loss = self.measures.learnt(label, answer, delay)
         if self._alarms is not None and (raised := self._alarms.learnt(wrong, loss, features)):

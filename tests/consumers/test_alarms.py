@@ -5,6 +5,7 @@ import math
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from drift.consumers import JsonCodec
 from drift.consumers import alarms as module
 from drift.consumers.alarms import Alarms, Detector, Histograms
+from drift.consumers.answers import Answer
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions
@@ -350,6 +352,17 @@ def test_without_a_topic_or_a_level_nothing_is_sent(given_options, caplog):
     assert [out for message in log() for out in one.take(message)] == []
     assert len(caplog.messages) == one.metrics.alarmed["error"] == (not given_options)
     assert one.metrics.raised == []
+
+
+def test_numbers_of_numpy_and_probabilities_that_are_rounded_up_go_into_a_checkpoint():
+    metrics = Metrics("t", alarm_level=0.01)
+    for i in range(2000):
+        answer = Answer(np.int64(i % 2), {np.int64(i % 2): np.float64(1.0000000000000002)})
+        metrics.learnt(i % 2, answer, {"a": np.float64(i)})
+    other = Metrics("t", alarm_level=0.01)
+    other.restore(json.loads(json.dumps(metrics.state())))
+    assert other.state() == json.loads(json.dumps(metrics.state()))
+    assert (other.mistakes, other.measures.windowed()["log_loss"]) == (0, pytest.approx(0))
 
 
 def test_a_checkpoint_without_references_begins_them():
