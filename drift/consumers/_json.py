@@ -114,6 +114,8 @@ def is_deeper(value: bytes, limit: int) -> bool:
 
     >>> is_deeper(b'{"[[[[": [1, {}]}', limit=3), is_deeper(b"[[[[", limit=3)
     (False, True)
+    >>> is_deeper(b"{{{", limit=2)
+    True
     """
     second = value.find(b"{", value.find(b"{") + 1)
     if value.find(b"{", second + 1) < 0 and b"[" not in value:

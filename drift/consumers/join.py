@@ -42,7 +42,7 @@ from drift.consumers.records import (
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.order import Place
     from drift.consumers.records import Headers
@@ -385,7 +385,6 @@ class Join:
         """
         join = cls(options)
         _check_state(state, values)
-        _check_positions(state, offsets)
         join._time = state["time"]
         join.counts.update(state["counts"])
         join.classes = Classes(state["classes"])
@@ -393,7 +392,11 @@ class Join:
             join._done.add(name, time)
         for name, label, weight, time, message in state["early"]:
             join._early[name] = Early(message_from_json(message), label, weight, time)
+        at = [one.message.position for one in join._early.values()]
+        number = {place: i for i, place in enumerate(dict.fromkeys(one[:2] for one in at))}
+        _check_positions([*number], ((number[one[:2]], one.offset) for one in at), offsets)
         places = [(topic, number) for topic, number in state["places"]]
+        _check_positions(places, zip(state["place"], state["offsets"], strict=True), offsets)
         end, stored = 0, zip(state["lengths"], state["headers"], strict=True)
         chances, width = b64decode(state["chances"]), 4 * len(state["classes"])
         columns = ("ids", "place", "offsets", "times", "predicted", "sizes")
@@ -480,7 +483,8 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
     times = [state["time"], *state["times"], *done, *early]
     counts = [*state["counts"].values(), state["silent"], *state["lengths"]]
     columns = [number for name in ("place", "offsets", "sizes") for number in state[name]]
-    columns += [offset for *_, ((_, _, offset), *_) in state["early"]]
+    columns += [number for _, number in state["places"]]
+    columns += chain.from_iterable(position for *_, ((_, *position), *_) in state["early"])
     if {*map(type, [*times, *counts, *columns])} - {int}:
         raise ValueError("a number is none")
     if min([0, *counts, *columns]) < 0 or min(times) < -1:
@@ -499,17 +503,21 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
         raise ValueError("an id is there twice")
 
 
-def _check_positions(state: Mapping[str, Any], offsets: Mapping[Place, int]) -> None:
-    """Raise ValueError where something waits that was not read, or twice."""
-    places = [(topic, number) for topic, number in state["places"]]
-    early = [((topic, number), offset) for *_, ((topic, number, offset), *_) in state["early"]]
-    for place in (*places, *(place for place, _ in early)):
-        if [*map(type, place)] != [str, int] or place not in offsets:
-            raise ValueError(f"a partition that it has not learnt: {place!r}")
-    rows = zip(map(places.__getitem__, state["place"]), state["offsets"], strict=True)
-    positions = [*rows, *early]
-    if len({*positions}) < len(positions):
-        raise ValueError("an offset is there twice")
-    for place, offset in positions:
-        if offset >= offsets[place]:
-            raise ValueError(f"an offset that it has not learnt: {place!r}, {offset}")
+def _check_positions(
+    places: list[Place], positions: Iterable[tuple[int, int]], offsets: Mapping[Place, int]
+) -> None:
+    """Raise ValueError where something waits that was not read, or not in this order.
+
+    Positions are the number of a partition, as a hundred thousand are compared sooner, and offset.
+    """
+    if unknown := [place for place in places if place not in offsets]:
+        raise ValueError(f"a partition that it has not learnt: {unknown[0]!r}")
+    if len({*places}) < len(places):
+        raise ValueError("a partition is there twice")
+    last, ends = [-1] * len(places), [offsets[place] for place in places]
+    for number, offset in positions:
+        if offset >= ends[number]:
+            raise ValueError(f"an offset that it has not learnt: {places[number]!r}, {offset}")
+        if offset <= last[number]:
+            raise ValueError(f"an offset twice, or before another: {places[number]!r}, {offset}")
+        last[number] = offset

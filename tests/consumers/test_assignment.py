@@ -46,12 +46,14 @@ def test_a_partition_that_is_lost_is_no_more_the_workers():
     assert assignment.states == {("t", 1): State.BEGUN}
 
 
-def test_where_a_partition_begins():
+def test_where_a_partition_begins(caplog):
     bounds = {"earliest": 3, "latest": 9}
     broker = SimpleNamespace(committed=lambda _: None, bound=lambda _, start: bounds[start])
     given = broker, ("t", 0)
-    assert first_offset(*given, "latest", "folder", added=False) == 9
     assert first_offset(*given, "earliest", "folder", added=False) == 3
+    assert caplog.text == ""
+    assert first_offset(*given, "latest", "folder", added=False) == 9
+    assert "t:0 begins at its end, 9, as was asked for: 6 messages before it are" in caplog.text
     for start in ("latest", None):
         assert first_offset(*given, start, "folder", added=True) == 3
     with pytest.raises(ConsumerError, match="t:0 has no checkpoint: say where to start"):

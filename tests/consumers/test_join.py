@@ -314,7 +314,9 @@ def test_a_state_that_none_has_written_is_refused(part):
     ("part", "forged", "message"),
     [
         ("offsets", [0, 1, 1000], r"an offset that it has not learnt: \('f', 0\), 1000"),
-        ("offsets", [0, 1, 1], "an offset is there twice"),
+        ("offsets", [0, 1, 1], r"an offset twice, or before another: \('f', 0\), 1"),
+        ("offsets", [0, 3, 1], r"an offset twice, or before another: \('f', 0\), 1"),
+        ("places", [["f", 0], ["f", 0]], "a partition is there twice"),
         ("places", [["f", 7]], r"a partition that it has not learnt: \('f', 7\)"),
         ("done", [[2, 3], [1, 1]], "an id is there twice"),
         ("ids", [0, None, 3], "an id is neither a string nor an integer"),
