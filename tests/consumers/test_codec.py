@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from drift.consumers import _json
 from drift.consumers.codec import Codec, Example, JsonCodec
 from drift.consumers.records import Message, Position
 from drift.errors import DriftError, MessageError, ParameterError
@@ -268,6 +269,11 @@ def test_numbers_of_numpy_become_numbers(make):
     assert repr(make().decode(make().encode(sent))) == repr(
         Example({"a": 0.5, "b": 3, "c": True, "d": 0.1}, 1, 7, 2.5)
     )
+
+
+def test_pythons_library_writes_no_number_that_is_none():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        _json._dumps({"score": math.nan})
 
 
 def test_what_is_absent_is_left_out(make):

@@ -29,6 +29,13 @@ class Noting(base.Classifier):
         return None
 
 
+class NotingAll(Noting):
+    """Takes weights, and what else it may be told."""
+
+    def learn_one(self, x, y, **told):
+        self.told.append((x, y, told))
+
+
 def pipeline(last):
     return compose.Pipeline(preprocessing.StandardScaler(), last)
 
@@ -64,7 +71,7 @@ def test_what_is_no_classifier_is_refused(model):
 
 def test_weights_are_refused_where_they_would_not_count():
     weighted = JsonCodec(weight="w")
-    for model in (LBP(3), Tracker(300), pipeline(LBP(3)), Noting()):
+    for model in (LBP(3), Tracker(300), pipeline(LBP(3)), Noting(), NotingAll()):
         check_model(model, weighted)
     for model in (naive_bayes.GaussianNB(), pipeline(naive_bayes.GaussianNB())):
         with pytest.raises(ParameterError, match="learns without weights: leave weight out"):

@@ -192,6 +192,18 @@ def test_the_commands_look_into_a_store(bucket):
     assert [h["offsets"] for _, h in adoption.newest(place(bucket))] == [[["news", 0, 3]]]
 
 
+def test_partitions_of_a_store_come_in_the_order_of_their_names(bucket):
+    folder = CheckpointFolder(bucket)
+    for key in (("b", 0), ("a", 1), ("a", 0)):
+        epoch, _ = folder.claim(key)
+        folder.save(key, epoch, LBP(2), {key: 1})
+    found = [partition.path.name for partition, _ in adoption.newest(place(bucket))]
+    assert found == ["a-0", "a-1", "b-0"]
+    assert sorted(map(place, ["s3://b/2", "s3://b/1", "s3://a/3"])) == [
+        *map(place, ["s3://a/3", "s3://b/1", "s3://b/2"])
+    ]
+
+
 def test_a_url_has_a_bucket():
     with pytest.raises(ParameterError, match="s3:// names no bucket"):
         place("s3://")
