@@ -30,7 +30,7 @@ from drift.models import (
     ProjectronPlusPlus,
     Tracker,
 )
-from drift.models._state import kinds
+from drift.models._state import codec, kinds
 from drift.models._state.codec import decode, encode
 from drift.models._store import plain, supports
 
@@ -262,6 +262,18 @@ def test_matrices_that_mirror_themselves_take_half():
     taken = len(encode(model))
     model.extra = None
     assert 4 * n * (n + 1) < taken - len(encode(model)) < 4 * n * (n + 1) + n * n + 100
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "size"),
+    [
+        *(("d", [1.0, 0.5], 4), ("d", [0.1, 0.5], 8), ("f", [1.0, 0.1], 4), ("e", [1.0, 2.0], 2)),
+        *(("q", [0, 255], 1), ("q", [-1, 255], 2), ("q", [0, 65_536], 4), ("q", [0, 2**32], 8)),
+    ],
+)
+def test_numbers_take_no_more_bytes_than_they_need(kind, numbers, size):
+    narrow = codec._narrowest(np.array(numbers, dtype=kind))
+    assert (narrow.dtype.itemsize, narrow.tolist()) == (size, np.array(numbers, kind).tolist())
 
 
 def test_random_generators_go_on():
