@@ -172,6 +172,7 @@ def rewrite(
         before = f"{old.header['epoch']}-{old.header['sequence']}"
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", before, []))
     header |= {"epoch": epoch, "sequence": 1}
+    header.pop("restores", None)
     partition.write(epoch, 1, seal(header, payload, key))
     partition.clean(epoch)
     return header
