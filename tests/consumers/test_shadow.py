@@ -11,16 +11,18 @@ from prometheus_client import generate_latest
 from river import base
 
 from drift.cli import app
-from drift.consumers import CheckpointFolder, relearn
+from drift.consumers import CheckpointFolder, Example, relearn
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.agreement import agree
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.promotion import promote
+from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 from drift.consumers.exporter import Exporter
+from drift.consumers.join import Join
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
@@ -28,6 +30,7 @@ from drift.consumers.options import WorkerOptions
 from drift.consumers.order import Runs
 from drift.consumers.records import Message, Position
 from drift.consumers.shadow import PairedTest, Shadow
+from drift.consumers.warm import warm
 from drift.errors import CheckpointError, ConfigurationError
 from drift.models import LBP
 from drift.models._state.codec import encode
@@ -168,7 +171,8 @@ def loop(log, at=None, by_hand=(), model=None, shadow=None):
 
 def all_of(one):
     """What a promoted and a plain one must have in common, to the last bit."""
-    return encode(one.model), encode(one.shadow.model), one.shadow.state(), one.metrics.state()
+    states = one.shadow.state(), one.metrics.state()
+    return encode(one.model), encode(one.shadow.model), *map(json.dumps, states)
 
 
 def assert_is(one, sent, expected):
@@ -249,7 +253,7 @@ def test_prometheus_shows_both():
     worker.models = [one.metrics]
     with Exporter(worker) as exporter:
         page = generate_latest(exporter.registry).decode()
-    labels = '{group="",model="LBP",topic="t"}'
+    labels = '{group="g",model="LBP",topic="t"}'
     assert f"drift_promotions{labels} {float(one.promotions[-1]['number'])}" in page
     assert f"drift_shadow_mistakes{labels} {float(one.shadow.metrics.mistakes)}" in page
     assert f"drift_shadow_e_value{labels} {one.shadow.test.second_is_better}" in page
@@ -353,6 +357,56 @@ def test_a_shadow_is_not_compared_on_features_that_came_before_it():
         one.take(Message(Position("l", 0, t), None, value, timestamp=10 + t))
     assert (one.metrics.examples, one.shadow.metrics.examples) == (3, 1)
     assert encode(one.shadow.model) != encode(LBP(30))  # it has learnt all of them
+
+
+def test_a_forged_prediction_of_a_shadow_is_refused():
+    one = late()
+    one.take(Message(Position("f", 0, 0), None, b'{"id": 1, "features": {"a": 1}}', timestamp=0))
+    state, values = one.join_state()()
+    state |= {"shadowed": [True]}
+    restored = Join.restore(state, values, one.options, one.offsets)
+    assert restored._waiting[1].shadowed is True
+    for forged in ([], [True, True], [[True]], [{}]):
+        with pytest.raises(ValueError, match=r"label|argument"):
+            Join.restore(state | {"shadowed": forged}, values, one.options, one.offsets)
+
+
+# --- a history, and back -------------------------------------------------------------------------
+
+
+def test_a_shadow_learns_a_history_too(tmp_path):
+    examples = [json.loads(one.value) for one in messages() if b"label" in one.value]
+    history = [Example(one["features"], one["label"]) for one in examples]
+    folder = CheckpointFolder(tmp_path, CONFIGURATION)
+    warm(LBP(2), folder, options(promote=AT), history, {("t", 0): 7}, shadow=LBP(30))
+    made = folder.newest(KEY)
+    one = learner(promote=AT)
+    one.restore(made)
+    log = [Message(Position("t", 0, i), None, json.dumps(x)) for i, x in enumerate(examples)]
+    assert_is(one, [], ([], *loop(log, AT)[1:]))
+    assert one.promotions
+    assert made.configuration["model.budget"] == 30
+
+
+def test_who_goes_back_but_keeps_offsets_has_predicted_nothing_that_waits(tmp_path):
+    folder, one = CheckpointFolder(tmp_path, CONFIGURATION), learner()
+    epoch, _ = folder.claim(KEY)
+    log = list(messages())
+    for n, message in enumerate(log[:40]):
+        one.take(message)
+        if n in {19, 39}:
+            save(folder, one, epoch)
+    [(partition, _)] = newest(tmp_path)
+    before = folder.newest(KEY)
+    plan(partition, "1-1", keep_offsets=True).write(None)
+    back = learner()
+    back.restore(folder.newest(KEY))
+    again = learner()
+    for message in log[:20]:
+        again.take(message)
+    assert (back.offsets, back.shadow.since) == (before.offsets, {("t", 0): 40})
+    assert encode(back.shadow.model) == encode(again.shadow.model)
+    assert back.shadow.test.state() == again.shadow.test.state()
 
 
 # --- crashes -------------------------------------------------------------------------------------
