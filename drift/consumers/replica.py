@@ -8,6 +8,10 @@ At the live edge the order depends on what arrived first, and may be another one
 Beside each checkpoint is written in which order its records were learnt. Where they were learnt in
 that order here, the replica goes on as it is; where not, it learns again from the checkpoint on,
 and answers by the model that it has until the new one is as far.
+
+A worker's Tracker of late labels begins another row of tickets with each checkpoint. A replica that
+goes on does not: where messages of equal features stand before and behind a checkpoint, with no
+label between them, it has a ticket less, until it learns from a checkpoint again.
 """
 
 from __future__ import annotations
