@@ -106,6 +106,8 @@ def test_an_adopted_checkpoint_has_an_order_as_long_as_it_goes_on_where_it_was(f
     adoption.adopt(partition, offset, None)
     found = folder.newest(KEY)
     assert (before, found.id, found.offsets) == ("1-1", "2-1", {("f", 0): offset or 1})
+    own = [file.name for file in order_files(folder)]
+    assert own == [f"order-{n:08d}-{1:010d}.jsonl" for n in ((1, 2) if offset is None else (1,))]
     epoch, _ = folder.claim(KEY)
     later = saved(folder, epoch, [{("f", 0): 9}], found.id)
     if offset is None:

@@ -450,6 +450,16 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
     assert_exact(tmp_path, {("t", 0): many, ("t", 1): few})
 
 
+def test_a_partition_is_read_on_behind_what_waits_or_was_learnt():
+    place, last = ("t", 0), log(0, 8)[-1]._replace(leader_epoch=3)
+    for waiting, expected in (([(last, 0.0)], (place, 8, 3)), ([], (place, 5, 2))):
+        one = Mock()
+        one._learner.offsets, one._learner.leader_epochs = {place: 5}, {place: 2}
+        one._order.buffered.return_value = waiting
+        Worker._read_on(one, place)
+        one._consumer.begin.assert_called_once_with(*expected)
+
+
 @pytest.mark.parametrize("on_gap", ["stop", "skip"])
 def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
     broker, tmp_path, monkeypatch, on_gap, caplog
