@@ -226,3 +226,17 @@ def test_an_outage_while_closing_is_no_error(broker, caplog):
     assert "close: KafkaTimeoutError: silence" in caplog.text
     assert not sender.is_alive()
     assert outputs.producer._closed
+
+
+def test_a_topic_is_missing_only_where_the_broker_has_said_so_since(monkeypatch):
+    """An answer from just before the question is none."""
+    for answered_at, error in ((99.95, producer.UnsentError), (100.05, ConsumerError)):
+        clock = count(100.0, 50.0)
+        monkeypatch.setattr(producer.time, "monotonic", lambda clock=clock: next(clock))
+        one = Mock()
+        one.producer._wait_on_metadata.side_effect = KafkaTimeoutError
+        one.producer._metadata._last_successful_refresh_ms = 1000 * answered_at
+        one._patience.return_value = 30.0
+        with pytest.raises(error):
+            producer.Producer._count(one, "nosuch")
+        monkeypatch.undo()
