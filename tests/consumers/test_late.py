@@ -143,8 +143,8 @@ def test_labels_of_a_second_topic_are_learnt_as_by_a_loop_over_lists(topics, tmp
 ALL, FEW = 4 << 20, 300
 #: The others are between the same two steps of the worker, and test_worker.py has each.
 SHORTLY = {
-    *(("message.taken", 3, FEW), ("message.taken", 80, ALL), ("outputs.flushed", 3, FEW)),
-    *(("checkpoint.half-written", 3, ALL), ("checkpoint.renamed", 3, FEW)),
+    *(("message.taken", 80, ALL), ("outputs.flushed", 3, FEW)),
+    ("checkpoint.renamed", 3, FEW),
 }
 CRASHES = [
     pytest.param((point, count, stored), id=f"{point}-{count}-{stored}", marks=marks)
