@@ -116,7 +116,7 @@ class Detector:
         self.is_rising = False
         self._block = [0, 0.0, 0.0]  # count, sum and squares
         self._number = 0  # of blocks that are full
-        self._guess = 0.5, 0.25  # mean and mean square deviation of the last one
+        self._guess = [0.5, 0.25]  # mean and mean square deviation of the last one
         self._spread = 0.25  # of the first one
         self._all = [0, 0.0]
         self._bounding = [0, 0.0, 0.0]  # count, sum and deviations of all blocks but the first
@@ -169,7 +169,7 @@ class Detector:
         """Bound the mean by a block, and by all of them."""
         guess, spread = self._guess
         mean = total / n
-        self._guess = mean, max(squares / n - mean * mean, 1 / n)
+        self._guess = [mean, max(squares / n - mean * mean, 1 / n)]
         if self._number:
             deviations = max(0.0, squares - 2 * guess * total + n * guess * guess)
             every = self._bounding
