@@ -412,12 +412,12 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
     """The one has thousands of records before the first of the other: it is paused, and sought."""
     ahead, again = 300, 100
     if by == "count":
-        monkeypatch.setattr("drift.consumers.worker._AHEAD", ahead)
-        monkeypatch.setattr("drift.consumers.worker._AGAIN", again)
+        monkeypatch.setattr("drift.consumers.order._AHEAD", ahead)
+        monkeypatch.setattr("drift.consumers.order._AGAIN", again)
     else:
         size = len(log(0, 1)[0].value)
-        monkeypatch.setattr("drift.consumers.worker._AHEAD_BYTES", ahead * size)
-        monkeypatch.setattr("drift.consumers.worker._AGAIN_BYTES", again * size)
+        monkeypatch.setattr("drift.consumers.order._AHEAD_BYTES", ahead * size)
+        monkeypatch.setattr("drift.consumers.order._AGAIN_BYTES", again * size)
     broker.create_topic("t", partitions=2)
     many = [message._replace(timestamp=message.position.offset) for message in log(0, 3000)]
     few = [message._replace(timestamp=200 * n) for n, message in enumerate(log(1, 16))]
