@@ -142,6 +142,7 @@ cdef class State:
         cdef size_t bytes_after[BLOCKS]
         cdef char *first[BLOCKS]
         cdef bint grows = False
+        cdef size_t size = 0
         cdef bint anew[BLOCKS]
         cdef list blocks = list(self.blocks)
         for i, name in enumerate(DIMENSIONS):
@@ -153,7 +154,9 @@ cdef class State:
         place(sizes, starts, bytes_after)
         for i in range(BLOCKS):
             anew[i] = blocks[i] is None or bytes_after[i] > bytes_before[i]  # no dimension shrinks
-        check_room(sum([bytes_after[i] + bytes_before[i] for i in range(BLOCKS) if anew[i]]))
+            # No list of them: where there is no memory for one, Cython 3.3 lets go of its last number twice.
+            size += bytes_after[i] + bytes_before[i] if anew[i] else 0
+        check_room(size)
         for i in range(BLOCKS):
             if anew[i]:
                 blocks[i] = np.zeros(bytes_after[i] + LINE, np.uint8)
