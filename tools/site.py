@@ -93,7 +93,8 @@ def reference(package: str) -> str:
     if package == "models":
         parts.append(SHARED)
     for name in sorted(module.__all__, key=lambda name: (name != "Tracker", name.lower())):
-        home = getattr(getattr(module, name), "__module__", "")  # constants have none
+        value = getattr(module, name)
+        home = value.__module__ if callable(value) else ""  # of a constant it is its class's
         if home.startswith("drift"):
             whole = package != "models" or name in WHOLE
             parts.append(f"::: {home}.{name}" + ("" if whole else OWN))
