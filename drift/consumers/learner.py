@@ -279,7 +279,7 @@ class Learner:
         self._note()
 
     def _note(self, **late: float) -> None:
-        shadow = {} if self.shadow is None else self.shadow.values()
+        shadow = {} if self.shadow is None else {"promotions": 0, **self.shadow.values()}
         if self.promotions:
             shadow["promotions"] = self.promotions[-1]["number"]
         self.metrics.shadow = shadow

@@ -79,7 +79,7 @@ class Prometheus:
 
     def __init__(self, folder, targets):
         settings = (DEPLOY / "prometheus.yml").read_text("utf-8")
-        settings = re.sub(r"targets: .*", f"targets: {targets}", settings)
+        settings = re.sub(r"targets: .*", f"targets: {targets}", settings, count=1)  # workers
         (folder / "prometheus.yml").write_text(hastened(settings), encoding="utf-8")
         rules = (DEPLOY / "alerts.yml").read_text("utf-8")
         (folder / "alerts.yml").write_text(hastened(rules), encoding="utf-8")
@@ -124,7 +124,8 @@ class Workers:
         codec = f'[codec]\nclass = "tests.deploy.slow:SlowCodec"\nfile = "{self.slow}"\n'
         self.config = folder / "worker.toml"
         text = (DEPLOY / "worker.toml").read_text("utf-8")
-        self.config.write_text(text + codec, encoding="utf-8")
+        shadow = '[models.shadow]\nclass = "LBP"\nbudget = 20\n'
+        self.config.write_text(text + codec + shadow, encoding="utf-8")
         self.address, self.folder = address, folder
         self.ports = tool.free_ports(3)
         self.processes = [self.start(0), self.start(1), self.start(2, "clicks", **LATE)]

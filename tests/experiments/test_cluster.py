@@ -98,7 +98,7 @@ def test_dask_without_an_address_is_a_cluster_of_this_machine(tmp_path):
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0, shown.stderr
     alone = track(rows=160, shifts=[1], models=["LBP"], budgets=[10], jobs=1)
-    (row,) = alone.table()
+    (row,) = alone.rows("table")
     assert f"{row['error']:.2f} ± {row['error_std']:.2f}" in shown.stdout
 
 

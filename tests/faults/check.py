@@ -38,18 +38,27 @@ class Findings:
         self.blunt: list[str] = []
 
 
-def _consumer(address: str, topics: list[str]) -> tuple[Any, dict[Any, int]]:
+def _consumer(address: str, topics: list[str], timeout: float = 60) -> tuple[Any, dict[Any, int]]:
+    """Return a consumer and the ends; a broker that has just been started knows nobody at first."""
     from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415 - an extra
+    from kafka.errors import KafkaError  # noqa: PLC0415
 
-    consumer = KafkaConsumer(
-        bootstrap_servers=address, enable_auto_commit=False, isolation_level="read_committed"
-    )
-    places = [
-        TopicPartition(topic, number)
-        for topic in topics
-        for number in consumer.partitions_for_topic(topic) or ()
-    ]
-    return consumer, consumer.end_offsets(places)
+    limit = time.monotonic() + timeout
+    while True:
+        consumer = KafkaConsumer(
+            bootstrap_servers=address, enable_auto_commit=False, isolation_level="read_committed"
+        )
+        try:
+            places = [
+                TopicPartition(topic, number)
+                for topic in topics
+                for number in consumer.partitions_for_topic(topic) or ()
+            ]
+            return consumer, consumer.end_offsets(places)
+        except KafkaError as problem:
+            consumer.close(timeout_ms=1000)
+            if not problem.retriable or time.monotonic() > limit:
+                raise
 
 
 def ends(address: str, topics: list[str]) -> dict[tuple[str, int], int]:
