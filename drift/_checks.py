@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from numbers import Real
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from drift.errors import ParameterError
 
@@ -88,8 +89,6 @@ def check_address(name: str, address: str, more: str = "") -> None:
     Traceback (most recent call last):
     drift.errors.ParameterError: registry must be http://host:port or https://host:port
     """
-    from urllib.parse import urlsplit  # noqa: PLC0415 - a first prediction does without
-
     try:
         parts = urlsplit(address)
         good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0

@@ -21,6 +21,7 @@ from river import base
 
 from drift._checks import check_number, check_numbers
 from drift.errors import DriftError, FeatureError, ParameterError
+from drift.models import _template
 from drift.models._store.features import LARGEST, as_dict
 from drift.models._tracker.tables import HORIZONS
 
@@ -204,9 +205,7 @@ class RecentDeviation(base.MiniBatchTransformer):
         ParameterError
             If two columns have the same name.
         """
-        from drift.models._template.batches import frame_of  # noqa: PLC0415 - imports numpy
-
-        frame = frame_of(X)
+        frame = _template.batches.frame_of(X)
         columns = [(name, frame.get_column(name).to_list()) for name in frame.columns]
         found = {name: self._walked(name, values)[1] for name, values in columns}
         self._means.update({name: means for name, means in found.items() if means})
@@ -230,15 +229,13 @@ class RecentDeviation(base.MiniBatchTransformer):
         FeatureError, FeatureTypeError, ParameterError
             As `learn_many` and `transform_one` do.
         """
-        from drift.models._template.batches import frame_of, widened  # noqa: PLC0415
-
-        frame, back = frame_of(X), dict[Hashable, Sequence[float]]()
+        frame, back = _template.batches.frame_of(X), dict[Hashable, Sequence[float]]()
         for name in frame.columns:
             rows, means = self._walked(name, frame.get_column(name).to_list())
             if means:
                 back.update(zip(self._names(name), zip(*rows, strict=True), strict=True))
         _check_names(back, frame.columns)
-        return widened(frame, back)
+        return _template.batches.widened(frame, back)
 
     # --- means ----------------------------------------------------------------------------------
 

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from drift.models._state import kinds
-from drift.models._store.supports import column_type
 from drift.models.registry import ENTRIES
 
 # For type checkers, which do not run what is below: an import a family.
 if TYPE_CHECKING:
     # ruff: isort: off
     from drift.models._state.codec import from_bytes as from_bytes
+    from drift.models._store.supports import column_type as column_type
     from drift.models._template.binary import KernelClassifier as KernelClassifier
     from drift.models._template.multiclass import (
         MulticlassKernelClassifier as MulticlassKernelClassifier,
@@ -60,13 +60,15 @@ _HOMES |= {
     "MODELS": "registry",
     "MulticlassKernelClassifier": "_template.multiclass",
     "StructuredProjectron": "structured",
-    "compiled": "_tracker.built",  # which imports numpy
+    "column_type": "_store.supports",
+    "compiled": "_tracker.built",
     "from_bytes": "_state.codec",
 }
 
 __all__ = [  # noqa: PLE0604 - all are strings
     *sorted(
-        _HOMES.keys() - {"compiled", "from_bytes"}, key=lambda name: (not name.isupper(), name)
+        _HOMES.keys() - {"column_type", "compiled", "from_bytes"},
+        key=lambda name: (not name.isupper(), name),
     ),
     "column_type",
     "compiled",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._template.binary import KernelClassifier
@@ -162,8 +164,6 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def _follow(self) -> None:
         """Bring the sums into the form of the model's new hypothesis."""
-        import numpy as np  # noqa: PLC0415
-
         before, now = self._serials, list(self.model._supports.serials)
         self._held = self.model._expansion()
         sums = self._sums
@@ -181,8 +181,6 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self.model._read(x)
 
     def _score(self) -> Any:
-        import numpy as np  # noqa: PLC0415
-
         supports = self.model._supports
         if self._weights is None:
             weights = np.zeros((len(self._held), supports.capacity))

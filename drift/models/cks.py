@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift._checks import check_integer, check_number
 from drift.models._template.redundant import LeaveOneOut
 
@@ -39,8 +41,6 @@ class _CachePerceptron(LeaveOneOut):
         self._insert(self._supports.add(x, coefficient), row, coefficient)
 
     def _margins(self) -> Any:
-        import numpy as np  # noqa: PLC0415
-
         return (np.sign(self._rest.coefficients) * self._rest.values)[:, 0]
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift._checks import check_choice, check_integer, check_number
 from drift.errors import ParameterError
+from drift.models._linalg.leave_one_out import largest_by_row
 from drift.models._template.multiclass import MulticlassKernelClassifier
 from drift.models._template.redundant import LeaveOneOut
 
@@ -130,8 +133,6 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         return below and self._supports.self_kernel() > 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        import numpy as np  # noqa: PLC0415
-
         own = self._supports.self_kernel()
         known = scores if rival >= 0 else np.append(scores, 0.0)
         tau = smallest_change(k, known, self.margin, own, self._weight)
@@ -155,10 +156,6 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
 
     def _margins(self) -> Array:
         """Score of each support's own class above the best other, without its share, by slot."""
-        import numpy as np  # noqa: PLC0415
-
-        from drift.models._linalg.leave_one_out import largest_by_row  # noqa: PLC0415
-
         others = self._rest.values.copy()
         own = np.arange(len(others)), self._class_of
         margins: Array = others[own]
@@ -196,8 +193,6 @@ def smallest_change(k: int, scores: Array, margin: float, own: float, weight: fl
     >>> smallest_change(0, np.array([0.0, 1.0, -9.0]), margin=0.0, own=1.0)
     array([ 0.5, -0.5,  0. ])
     """
-    import numpy as np  # noqa: PLC0415
-
     # tau_r = w [r = k] - max(0, v_r - theta), with theta such that they sum up to 0.
     own_class = np.zeros(len(scores))
     own_class[k] = 1.0

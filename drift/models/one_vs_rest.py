@@ -6,10 +6,13 @@ import math
 from array import array
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._store.class_labels import check_class, check_classes
 from drift.models._store.rows import Classes
+from drift.models._store.shared_supports import SharedStore, SharedSupports
 from drift.models._template.multiclass import softmax
 from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
 from drift.models.perceptron import Perceptron
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from drift.models._store.rows import Rows
-    from drift.models._store.shared_supports import SharedStore
     from drift.models._template.binary import KernelClassifier
     from drift.types import Features, Label
 
@@ -106,8 +108,6 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             model._read(x)
 
     def _score(self) -> Any:
-        import numpy as np  # noqa: PLC0415
-
         if self._shared is not None and self.model._sums_up:
             return self._shared.example_scores()[0] * self._factors()
         return np.array([one._shown(one._score()) for one in self.models.values()])
@@ -170,8 +170,6 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         model._share_guard(self._guard)
         if not model._shares_supports:
             return model
-        from drift.models._store.shared_supports import SharedStore, SharedSupports  # noqa: PLC0415
-
         own = model._supports
         if self._shared is None:
             self._shared = SharedStore(own.kernel, wide=model._wide)

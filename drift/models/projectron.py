@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from drift._checks import check_number
 from drift.models._linalg.span import ClassProjector, Projector, margin_step, within
 from drift.models._template.binary import KernelClassifier
@@ -225,8 +227,6 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     def _project(self, k: int, rival: int) -> dict[int, Projection]:
         """Project the point onto the spans of its class and of the best other."""
-        import numpy as np  # noqa: PLC0415
-
         row, own = np.zeros(self._supports.capacity), self._supports.self_kernel()
         self._supports.fill_row(row)
         return {c: self._spans[c].project(row, own) for c in (k, rival) if c >= 0}

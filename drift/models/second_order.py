@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift._checks import check_integer, check_number, check_seed
 from drift.errors import ParameterError
+from drift.models._linalg.gram import InverseGram
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.draws import Drawing
 
@@ -31,7 +34,7 @@ class _SecondOrder(KernelClassifier):
         super().__init__(kernel, budget)
         self.ridge = ridge
         self._supports.store.most = float(_LARGEST * ridge)
-        self._inverse: Any = None  # an InverseGram, with the first support: it imports scipy
+        self._inverse: Any = None  # an InverseGram, from the first support on
         self._signs: Any = None  # y by slot, as long as the inverse's rows
 
     def _shown(self, score: float) -> float:
@@ -47,18 +50,12 @@ class _SecondOrder(KernelClassifier):
 
     def _row(self) -> tuple[Any, Any]:
         """Kernel between the point and each slot, and ``A`` times that."""
-        import numpy as np  # noqa: PLC0415
-
         row = np.zeros(self._inverse.capacity)
         self._supports.fill_row(row)
         return row, self._inverse.times(row)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        import numpy as np  # noqa: PLC0415
-
         if self._inverse is None:
-            from drift.models._linalg.gram import InverseGram  # noqa: PLC0415
-
             self._inverse = InverseGram(self.ridge)
             self._signs = np.zeros(0)
         inverse, supports, w = self._inverse, self._supports, self._weight

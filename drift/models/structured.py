@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from river import base
 
 from drift._checks import check_number, weight_of
@@ -134,8 +135,6 @@ class StructuredProjectron(Guarded, base.Estimator):
             if not callable(function):
                 raise ParameterError(f"{name} must be a function, not {function!r:.80}")
         check_number("tolerance", tolerance)
-        import numpy as np  # noqa: PLC0415
-
         super().__init__()
         self.joint_kernel = joint_kernel
         self.argmax = argmax
@@ -234,8 +233,6 @@ class StructuredProjectron(Guarded, base.Estimator):
 
         `shared` is the kernel between the two. A pair that the supports span makes no support.
         """
-        import numpy as np  # noqa: PLC0415
-
         for y, row, own, sign in parts:
             if len(row) < len(self._pairs):  # the first has become a support
                 row = np.append(row, shared)  # noqa: PLW2901

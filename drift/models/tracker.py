@@ -11,6 +11,7 @@ from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.built import TrackerCore
+from drift.models._tracker.experts import experts_of
 from drift.models._tracker.plan import Plan
 from drift.models._tracker.tables import MOST, SLOWLY, SOON
 
@@ -302,8 +303,6 @@ class Tracker(OnlineClassifier):
         context, slow splines        -           -   -0.031        55.6     1.157
         context, fast splines        -           -   -0.030        55.6     1.159
         """
-        from drift.models._tracker.experts import experts_of  # noqa: PLC0415
-
         return experts_of(self._plan(), self._core.record())
 
     # --- the supports --------------------------------------------------------------------------

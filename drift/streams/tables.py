@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 from narwhals.exceptions import DuplicateError
+from scipy.io import arff
 
 from drift._checks import counted, suggest
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
@@ -231,8 +232,6 @@ def _read_parquet(path: Path) -> _Columns:
 
 
 def _read_arff(path: Path) -> _Columns:
-    from scipy.io import arff  # noqa: PLC0415 - scipy.io takes a while to import
-
     _, text = read_text(path)
     data, about = arff.loadarff(StringIO(text.decode()))
     columns = {name: data[name].tolist() for name in about.names()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from drift.errors import ParameterError
 from drift.models._store.features import TIE
 
@@ -32,8 +34,6 @@ class Argmax(Protocol):
 
 def kernel_row(joint_kernel: JointKernel, pair: Pair, others: Sequence[Pair]) -> Array:
     """Kernel between a pair and others, or ParameterError where that is no finite number."""
-    import numpy as np  # noqa: PLC0415
-
     values = [joint_kernel(pair, other) for other in others]
     try:
         row = np.array(values, dtype=np.float64)

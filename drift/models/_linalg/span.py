@@ -1,7 +1,4 @@
-"""Projection of an example onto the span of the supports, for models that never evict one.
-
-The factor of the Gram matrix is made with the first projection, because it imports scipy.
-"""
+"""Projection of an example onto the span of the supports, for models that never evict one."""
 
 from __future__ import annotations
 
@@ -9,6 +6,9 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from drift.models._linalg.gram import GramFactor
 from drift.models._store.features import TIE, sums_of
 from drift.models._store.undo import Part
 
@@ -55,15 +55,11 @@ class Projector(Part):
     """
 
     def __init__(self) -> None:
-        self._factor: Any = None  # a GramFactor
+        self._factor: Any = None  # a GramFactor, from the first projection on
 
     def project(self, supports: SupportSet) -> Projection:
         """Project the point that the supports have read; changes nothing that shows."""
-        import numpy as np  # noqa: PLC0415
-
         if self._factor is None:
-            from drift.models._linalg.gram import GramFactor  # noqa: PLC0415
-
             self._factor = GramFactor()
         row = np.zeros(self._factor.capacity)
         if len(supports):
@@ -102,15 +98,11 @@ class ClassProjector(Part):
     """
 
     def __init__(self, factor: Any = None, slots: Iterable[int] = ()) -> None:
-        from drift.models._linalg.gram import GramFactor  # noqa: PLC0415
-
         self._factor = GramFactor() if factor is None else factor
         self._slots = list(slots)
 
     def project(self, row: NDArray[Any], own: float) -> Projection:
         """Project a point, given the kernel between it and every slot, and with itself."""
-        import numpy as np  # noqa: PLC0415
-
         by_age = np.zeros(self._factor.capacity)
         by_age[: len(self._slots)] = row[self._slots]
         return _projection(self._factor, by_age, own)

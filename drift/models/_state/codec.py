@@ -44,13 +44,18 @@ from array import array
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift import _format
 from drift._checks import is_text
 from drift.errors import CheckpointError
 from drift.models._state import kinds
+from drift.models._store.check import check_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from drift.models._store.shared_supports import SharedSupports
 
 __all__ = ["decode", "encode", "from_bytes", "to_bytes"]
 
@@ -171,7 +176,7 @@ def _decoded(payload: bytes) -> Any:
     model = decoder.node(tree)
     if decoder.used != len(blobs):
         raise kinds.refusal("more numbers than it has")
-    kinds.check_model(model, decoder.objects)
+    _check_model(model, decoder.objects)
     vars(decoder).clear()  # it holds itself, and with it the model until a garbage collection
     return model
 
@@ -313,8 +318,6 @@ class _Encoder:
 
 def _narrowest(values: Any) -> Any:
     """Numbers in the smallest type that holds them, little-endian."""
-    import numpy as np  # noqa: PLC0415
-
     given = np.asarray(values)
     if given.dtype.kind == "f":
         with np.errstate(all="ignore"):
@@ -337,8 +340,6 @@ def _narrowest(values: Any) -> Any:
 
 def _without_zeros(values: Any) -> bytes | None:
     """Return a bit for each number, whether it is not 0, and those that are not; None if more."""
-    import numpy as np  # noqa: PLC0415
-
     flat = values.ravel()
     others = flat.view(f"u{flat.itemsize}") != 0  # -0.0 is another number
     zeros = flat.size - np.count_nonzero(others)
@@ -349,8 +350,6 @@ def _without_zeros(values: Any) -> bytes | None:
 
 def _halves(matrices: Any) -> tuple[Any, Any]:
     """Return what is up to the diagonal, and how many last places the rest is above its image."""
-    import numpy as np  # noqa: PLC0415
-
     upper = np.triu(np.ones(matrices.shape[-2:], bool))
     images = np.ascontiguousarray(matrices.swapaxes(-1, -2)).view(np.int64)
     apart = np.ascontiguousarray(matrices).view(np.int64) - images
@@ -411,8 +410,6 @@ class _Decoder:
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
     def _numbers(self, stored: str, offset: int, count: int) -> Any:
-        import numpy as np  # noqa: PLC0415
-
         kind = stored.removeprefix("z")
         if kind not in kinds.DTYPES or offset != self.used:
             raise kinds.refusal("an array out of place")
@@ -445,16 +442,12 @@ class _Decoder:
         if kind not in kinds.DTYPES:
             raise kinds.refusal(f"type {kind!r:.20}")
         count = math.prod(map(kinds.whole, shape))
-        import numpy as np  # noqa: PLC0415
-
         values = self._numbers(stored, offset, count).astype(np.dtype(kind).newbyteorder("="))
         return values.reshape(shape, order=order)
 
     def _mirrored(
         self, shape: list[int], stored: str, offset: int, apart_stored: str, apart_offset: int
     ) -> Any:
-        import numpy as np  # noqa: PLC0415
-
         *stack, n, same = map(kinds.whole, shape)
         if n != same or 0 in stack:  # a matrix of no number may have any size
             raise kinds.refusal("no matrices that mirror themselves")
@@ -469,8 +462,6 @@ class _Decoder:
         return values
 
     def _scalar(self, kind: str, text: str) -> Any:
-        import numpy as np  # noqa: PLC0415
-
         dtype = np.dtype(kind)
         if dtype.kind not in kinds.SCALAR_KINDS:
             raise kinds.refusal(f"type {kind!r:.20}")
@@ -512,3 +503,30 @@ def _plain(values: list[Any]) -> list[Any]:
     if type(values) is not list or not set(map(type, values)) <= _SCALARS:
         raise kinds.refusal("no list of scalars")
     return values
+
+
+def _check_model(model: Any, parts: list[Any]) -> None:
+    """Refuse, with ValueError, what is no whole model.
+
+    Parameters
+    ----------
+    model
+        What was built.
+    parts
+        All objects in it.
+    """
+    from river.base import Classifier  # noqa: PLC0415 - what decodes no model does without River
+
+    if not isinstance(model, Classifier):
+        raise ValueError(f"{type(model).__name__} is no model")  # noqa: TRY004
+    for part in parts:
+        if isinstance(part, Classifier):
+            missing = [name for name in vars(part.clone()) if not hasattr(part, name)]
+            if missing:
+                raise ValueError(f"a {type(part).__name__} without {', '.join(missing)}")
+    shared = [part for part in parts if type(part).__name__ == "SharedStore"]
+    users: list[SharedSupports] = [p for p in parts if type(p).__name__ == "SharedSupports"]
+    if not all(any(part._shared is store for store in shared) for part in users):  # noqa: SLF001
+        raise ValueError("shared supports without a store")
+    for store in shared:
+        check_shared(store, [part for part in users if part._shared is store])  # noqa: SLF001

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from drift.errors import CheckpointError
-
-if TYPE_CHECKING:
-    from drift.models._store.shared_supports import SharedSupports
 
 __all__ = [
     "ARRAYS",
     "DTYPES",
     "HOMES",
     "SCALAR_KINDS",
-    "check_model",
     "class_of",
     "is_value",
     "known",
@@ -136,32 +132,3 @@ def whole(number: Any, most: int = _MOST) -> int:
 def refusal(problem: str) -> CheckpointError:
     """Error for a state that `encode` did not give."""
     return CheckpointError(f"the model's state does not hold together: {problem}")
-
-
-def check_model(model: Any, parts: list[Any]) -> None:
-    """Refuse, with ValueError, what is no whole model.
-
-    Parameters
-    ----------
-    model
-        What was built.
-    parts
-        All objects in it.
-    """
-    from river.base import Classifier  # noqa: PLC0415  (heavy, as is what follows)
-
-    from drift.models._store.check import check_shared  # noqa: PLC0415
-
-    if not isinstance(model, Classifier):
-        raise ValueError(f"{type(model).__name__} is no model")  # noqa: TRY004
-    for part in parts:
-        if isinstance(part, Classifier):
-            missing = [name for name in vars(part.clone()) if not hasattr(part, name)]
-            if missing:
-                raise ValueError(f"a {type(part).__name__} without {', '.join(missing)}")
-    shared = [part for part in parts if type(part).__name__ == "SharedStore"]
-    users: list[SharedSupports] = [p for p in parts if type(p).__name__ == "SharedSupports"]
-    if not all(any(part._shared is store for store in shared) for part in users):  # noqa: SLF001
-        raise ValueError("shared supports without a store")
-    for store in shared:
-        check_shared(store, [part for part in users if part._shared is store])  # noqa: SLF001

@@ -31,6 +31,7 @@ from array import array
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store import calibration
+from drift.models._store.check import check_store
 from drift.models._store.features import DENSE, FAR, LANES, LARGEST, SAME, SPARSE, TIE, as_dict, culprit, in_order, index_of
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import INDEXED_WIDTH, Row
@@ -128,8 +129,6 @@ cdef class ColumnStore(Changes):
         `order` has the supports' slots and serial numbers, the oldest first, and how many there ever
         were. Without it they come slot by slot.
         """
-        from drift.models._store.check import check_store  # which imports numpy
-
         check_store(state, order)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size, position = 0

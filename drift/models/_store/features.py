@@ -6,6 +6,8 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift.errors import FeatureError, FeatureTypeError, one_line
 
 if TYPE_CHECKING:
@@ -84,8 +86,6 @@ def sum_of(a: float, b: float, tie: float = TIE) -> float:
 
 def sums_of(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
     """Sums of arrays, each as `sum_of` has it."""
-    import numpy as np  # noqa: PLC0415
-
     sums: NDArray[Any] = a + b
     sums[np.abs(sums) <= tie * (np.abs(a) + np.abs(b))] = 0.0
     return sums

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store.calibration import Calibration
+from drift.models._store.check import check_store
 from drift.models._store.features import (
     DENSE,
     FAR,
@@ -483,8 +484,6 @@ class ColumnStore:
         order: tuple[list[int], list[int], int] | None = None,
     ) -> ColumnStore:
         """Build the store that gave `state`; see the compiled store."""
-        from drift.models._store.check import check_store  # noqa: PLC0415  (imports numpy)
-
         check_store(state, order, exact=True)
         self = cls(kernel, state["wide"], limit)
         self.most = state["most"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import warnings
 from array import array
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift import __version__
 from drift.errors import ParameterError
+from drift.models._store.check import check_budget
 from drift.models._store.features import content_of
 from drift.models._store.undo import store_class
 
@@ -33,8 +35,6 @@ def check_version(extension: ModuleType) -> None:
 
 def is_main_process() -> bool:
     """Whether this is no worker: those leave warnings to the process that has them."""
-    import multiprocessing  # noqa: PLC0415 - only where there is something to say
-
     return multiprocessing.parent_process() is None
 
 
@@ -254,8 +254,6 @@ class SupportSet:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from drift.models._store.check import check_budget  # noqa: PLC0415  (imports numpy)
-
         check_budget(state["budget"])
         self.kernel = state["kernel"]
         self.budget = state["budget"]

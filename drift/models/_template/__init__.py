@@ -1,1 +1,18 @@
 """The template that every algorithm fills in: River's contract, batches, labels, classes."""
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from drift.models._template import batches as batches
+
+__all__ = ["batches"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `batches` when it is first used: scipy and narwhals take longer than all the rest."""
+    if name not in __all__:
+        problem = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(problem, name=name, obj=sys.modules[__name__])
+    return import_module(f"{__name__}.{name}")

@@ -15,6 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 from river.utils import dataframe
+from scipy import sparse
 
 from drift._checks import counted, weight_of
 from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError, one_line
@@ -37,8 +38,6 @@ _MODERATE = 1e100
 
 def rows_of(matrix: Any, names: Sequence[Hashable] | None = None, *, zeros: bool = False) -> Rows:
     """Return a 2-d array or sparse matrix as rows, which keep the zeros of an array on demand."""
-    from scipy import sparse  # noqa: PLC0415
-
     matrix = matrix.astype(np.float64, copy=False)  # scipy takes no float16
     if isinstance(matrix, np.ndarray) and matrix.size and (zeros or matrix.all()):
         n, width = matrix.shape

@@ -29,6 +29,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
@@ -40,7 +42,6 @@ from drift.models._template.river import ONE
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from drift.models._store.rows import Rows
@@ -139,8 +140,6 @@ class KernelClassifier(BinaryLabels):
 
     def _expansion(self) -> NDArray[np.float64]:
         """Coefficients of the hypothesis, in a row, the oldest support first."""
-        import numpy as np  # noqa: PLC0415
-
         by_slot = np.zeros(self._supports.capacity)
         self._supports.coefficients(by_slot)
         return by_slot[np.newaxis, self._supports.slots]

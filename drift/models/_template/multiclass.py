@@ -6,9 +6,12 @@ import contextlib
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from drift.errors import LabelError
 from drift.models._store.class_labels import check_class, check_classes
 from drift.models._template.binary import KernelClassifier
+from drift.models._template.prototypes import Prototypes
 from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._store.rows import Rows
-    from drift.models._template.prototypes import Array, Prototypes
+    from drift.models._template.prototypes import Array
     from drift.types import Features, Label
 
 __all__ = ["MulticlassKernelClassifier", "TwoOrMore", "softmax"]
@@ -34,8 +37,6 @@ def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
     """
     if not len(scores):
         return {}
-    import numpy as np  # noqa: PLC0415
-
     powers = np.exp(scores - scores.max())
     return dict(zip(labels, (powers / powers.sum()).tolist(), strict=True))
 
@@ -82,8 +83,6 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     def _name_classes(self) -> None:
         """Begin with prototypes: none yet."""
-        from drift.models._template.prototypes import Prototypes  # noqa: PLC0415
-
         self._prototypes = Prototypes()
 
     # --- hooks ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from drift.models._linalg.leave_one_out import LeaveOneOutScores
 from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ["LeaveOneOut"]
 class LeaveOneOut(KernelClassifier):
     """Classifier that keeps the leave-one-out scores of its supports."""
 
-    _rest: Any = None  # a LeaveOneOutScores, from the first support on: it imports numpy
+    _rest: Any = None  # a LeaveOneOutScores, from the first support on
 
     @abstractmethod
     def _margins(self) -> NDArray[np.float64]:
@@ -28,8 +29,6 @@ class LeaveOneOut(KernelClassifier):
     def _kernel_row(self, outputs: int = 1) -> NDArray[np.float64]:
         """Kernel between the point and each slot; makes room for so many scores of an example."""
         if self._rest is None:
-            from drift.models._linalg.leave_one_out import LeaveOneOutScores  # noqa: PLC0415
-
             self._rest = LeaveOneOutScores(outputs, self._supports.tie)
         self._rest.widen(outputs)
         row: NDArray[np.float64] = self._rest.new_row()

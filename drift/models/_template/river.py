@@ -11,11 +11,13 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 from river import base
 
 from drift._checks import counted, weight_of
 from drift._format import FORMAT, check_format
 from drift.errors import CheckpointError, DriftError, ParameterError
+from drift.models import _template
 from drift.models._state import codec
 from drift.models._store import supports
 from drift.models._store.class_labels import UNSEEN
@@ -464,14 +466,13 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     def _run(self, X: Any, y: Any, w: Any) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
-        from drift.models._template.batches import Table, labels_of, weights_of  # noqa: PLC0415
-
-        table, (labels, name) = Table(X, zeros=self._zeros), labels_of(y)
+        batches = _template.batches
+        table, (labels, name) = batches.Table(X, zeros=self._zeros), batches.labels_of(y)
         if len(labels) != len(table):
             raise ParameterError(
                 f"X has {counted(len(table), 'row')} and y {counted(len(labels), 'label')}"
             )
-        weights = weights_of(w, len(table))
+        weights = batches.weights_of(w, len(table))
         if weights is not None:
             labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
         predictions: list[Label] = []
@@ -485,9 +486,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         return table, name, predictions
 
     def _table(self, X: Any) -> Table:
-        from drift.models._template.batches import Table  # noqa: PLC0415
-
-        table = Table(X, zeros=self._zeros)
+        table = _template.batches.Table(X, zeros=self._zeros)
         table.check(self._read)
         return table
 
@@ -583,6 +582,4 @@ class Scored(OnlineClassifier):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             Scores; classes in the order in which they were first met.
         """
-        import numpy as np  # noqa: PLC0415
-
         return np.array(self._shown_rows(self._table(X)), dtype=np.float64)
