@@ -129,7 +129,7 @@ class Adopt(_Signed):
 
 @dataclass(kw_only=True)
 class Init(Learning):
-    """Learn a history, and write the first checkpoint of a group, from which drift consume goes on.
+    """Learn a history, and write the first checkpoint of a group, from which drift consume starts.
 
     The history is a table (CSV, Parquet, ARFF), whose columns are the features of the topic's
     messages, or a file of such messages, a line each (.jsonl, .ndjson), with their labels. All else
@@ -178,14 +178,14 @@ class Init(Learning):
                 shadow=settings.shadow and _named.build(settings.shadow),
             )
         counts = checkpoint.metrics
-        begins = ", ".join(f"{topic}:{n} at {at:,}" for (topic, n), at in sorted(first.items()))
+        begins = ", ".join(f"{topic}:{n} offset {at:,}" for (topic, n), at in sorted(first.items()))
         click.echo(
             f"{folder.folder((options.topic, options.partition))}: {checkpoint.id} has learnt "
             f"{counted(counts['examples'], 'example')}, {left:,} left out; error "
             f"{counts['mistakes'] / counts['examples']:.1%}, of the last "
             f"{min(counts['examples'], Measures().window):,} {_error({'metrics': counts}):.1%}"
         )
-        click.echo(f"drift consume goes on with {begins}")
+        click.echo(f"drift consume starts at {begins}")
 
 
 def _advancing(rows: Iterable[_Row], advance: Callable[[], None]) -> Iterator[_Row]:
