@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._command import Command
 from drift.cli._log import Secrets
 from drift.cli._settings import load_kafka
@@ -45,23 +46,18 @@ class Client(Command):
         if answer is not None:
             message, code = answer
             return self.secrets.hidden(message), code if isinstance(error, DriftError) else 1
-        from drift.consumers.client.errors import (  # noqa: PLC0415
-            KafkaError,
-            is_refusal,
-            remedy,
-        )
 
-        if not isinstance(error, (KafkaError, ValueError)):
+        if not isinstance(error, (_lazy.KafkaError, ValueError)):
             return None
         # A ValueError of kafka-python's may quote options: no traceback shows it.
         reasons: list[BaseException] = [error]
         if self.failures and _is_about_bootstrap(error):
             # Who hangs up may do so before its reason is read: one of many tries has it.
-            reasons.append(max(self.failures, key=is_refusal))
+            reasons.append(max(self.failures, key=_lazy.is_refusal))
         message = self.secrets.hidden("; ".join(map(_named, reasons)))
         if _is_about_bootstrap(error):
-            message += f": {remedy(reasons[1:])}"
-        return message, 2 if any(map(is_refusal, reasons)) else 1
+            message += f": {_lazy.remedy(reasons[1:])}"
+        return message, 2 if any(map(_lazy.is_refusal, reasons)) else 1
 
     def clients(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return kafka-python's options to read with, and to send with."""
@@ -104,9 +100,7 @@ def send_all(
     rows: Iterable[Outgoing], options: Mapping[str, Any], sent: Callable[[], None] = lambda: None
 ) -> int:
     """Send records, call `sent` after each, and return how many the broker has confirmed."""
-    from drift.consumers.client.producer import Producer  # noqa: PLC0415
-
-    with Producer(options) as producer:
+    with _lazy.Producer(options) as producer:
         for outgoing in rows:
             producer.send(outgoing)
             sent()

@@ -1,4 +1,7 @@
-"""The error of a worker's predictions as it goes, drawn in the terminal."""
+"""The error of a worker's predictions as it goes, drawn in the terminal.
+
+rich lays out the tables; it has no bar chart, and plotext would be a dependency for twelve lines.
+"""
 
 from __future__ import annotations
 

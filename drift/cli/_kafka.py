@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift._checks import check_choice, check_names
 from drift._options import KINDS
+from drift.cli import _lazy
 from drift.cli._named import imported
 from drift.consumers.records import PROTOCOLS
 from drift.errors import ParameterError
@@ -127,9 +128,7 @@ def kafka_options(
     ParameterError
         If there is no such option, or its value cannot be.
     """
-    from drift.consumers.client.topics import known_options  # noqa: PLC0415
-
-    known = known_options()
+    known = _lazy.known_options()
     all_known = known["consumer"] | known["producer"]
     found = {name: dict(tables.get(name, {})) for name in known}
     variables = {

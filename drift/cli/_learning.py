@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from drift import consumers
 from drift._options import option
 from drift.cli import _named, _settings
 from drift.cli._client import Client, read_key
-
-if TYPE_CHECKING:
-    from drift.consumers import CheckpointFolder
 
 __all__ = ["Learning"]
 
@@ -43,12 +41,10 @@ class Learning(Client):
             self.config, os.environ, self.given, model, self.bootstrap, self.secrets, self.shared
         )
 
-    def folder(self, settings: _settings.Settings) -> CheckpointFolder:
+    def folder(self, settings: _settings.Settings) -> consumers.CheckpointFolder:
         """Return the checkpoints of the model."""
-        from drift.consumers import CheckpointFolder  # noqa: PLC0415
-
         options, shadow = settings.worker, settings.shadow
-        return CheckpointFolder(
+        return consumers.CheckpointFolder(
             options.checkpoints,
             {
                 "topic": options.topic,

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drift import kernels, models
 from drift._checks import check_names
 from drift.errors import ParameterError
 
@@ -167,13 +168,10 @@ def _split(table: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]
 
 def drift_models() -> dict[str, Callable[..., Any]]:
     """Return drift's models by name."""
-    from drift.models import MODELS, Tracker  # noqa: PLC0415
-
-    return {"Tracker": Tracker, **MODELS}
+    return {"Tracker": models.Tracker, **models.MODELS}
 
 
 def _named(name: str) -> Callable[..., Any]:
-    from drift import kernels, models  # noqa: PLC0415
 
     if "." in name:
         written = ":".join(name.rsplit(".", 1))

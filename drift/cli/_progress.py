@@ -5,6 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich import progress as bars
+from rich.console import Console
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -14,9 +17,6 @@ __all__ = ["bar"]
 @contextmanager
 def bar(total: int, before: int = 0) -> Iterator[Callable[[], None]]:
     """Draw a bar, which what is yielded advances by one."""
-    from rich import progress as bars  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-
     columns = (
         bars.MofNCompleteColumn(),
         bars.BarColumn(),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._checks import check_names
 from drift._options import declared, from_table, from_tables, option
+from drift.cli import _lazy
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.adoption import newest
@@ -176,10 +177,8 @@ def _worker(
 
 def _codec(table: dict[str, Any]) -> Codec:
     """Return drift's codec, or that of a class of the user's."""
-    from drift.consumers.registry import SchemaCodec  # noqa: PLC0415
-
     if "class" not in table:
-        kind = SchemaCodec if "registry" in table else JsonCodec
+        kind = _lazy.SchemaCodec if "registry" in table else JsonCodec
         return from_table(kind, table, "[codec]")
     own: Codec = imported(str(table.pop("class")))(**table)
     return own

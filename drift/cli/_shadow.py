@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from drift.cli import _lazy
 from drift.consumers.checkpoints.agreement import written
-from drift.consumers.shadow import Shadow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ def shadow_line(header: Mapping[str, Any]) -> str:
     """Return how the shadow does beside the model; nothing where there is none."""
     if "shadow" not in header:
         return ""
-    now = Shadow.restore(None, header["shadow"]["state"]).values()
+    now = _lazy.Shadow.restore(None, header["shadow"]["state"]).values()
     name, count = header["shadow"]["model"], now["shadow_examples"]
     if not count:
         return f"{name}, not compared yet"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import moment
+from drift.consumers.client.topics import Reader
+from drift.consumers.codec import Example
 from drift.errors import ConsumerError, ParameterError
+from drift.streams import read_stream
+from drift.streams._files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from drift.consumers.codec import Example
     from drift.consumers.options import WorkerOptions
     from drift.consumers.order import Place
 
@@ -43,10 +46,6 @@ def history_of(
     DataError
         If it cannot be read.
     """
-    from drift.consumers.codec import Example  # noqa: PLC0415
-    from drift.streams import read_stream  # noqa: PLC0415
-    from drift.streams._files import read_bytes  # noqa: PLC0415
-
     suffixes = [one.lower() for one in path.suffixes if one not in _COMPRESSED]
     if not suffixes or suffixes[-1] not in _LINES:
         return [Example(x, y) for x, y in read_stream(path, target, time=time, drop=drop)]
@@ -80,8 +79,6 @@ def begin(
     ConsumerError
         If there is no such topic, or the group has learnt it.
     """
-    from drift.consumers.client.topics import Reader  # noqa: PLC0415
-
     wanted = _start(start or options.start)
     first: dict[Place, int] = {}
     identity = {"group": options.group}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._experiment import Experiment
 
 __all__ = ["Arena"]
@@ -36,6 +37,5 @@ class Arena(Experiment):
         return self.output or Path("results", f"arena{'-quick' * self.quick}")
 
     def _run(self) -> None:
-        from drift.experiments.arena import arena  # noqa: PLC0415
 
-        self.show(arena(**self.settings()))
+        self.show(_lazy.arena(**self.settings()))

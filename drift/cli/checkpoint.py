@@ -14,18 +14,16 @@ import click
 
 from drift._checks import counted
 from drift._options import option
-from drift.cli import _named
+from drift.cli import _lazy, _named
 from drift.cli._client import Client, read_key
 from drift.cli._command import Command
 from drift.cli._learning import Learning
-from drift.cli._progress import bar
 from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, newest, stored
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, load, naming
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import id_of, plan, when
-from drift.consumers.measures import Measures
 from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
@@ -129,7 +127,7 @@ class Adopt(_Signed):
 
 @dataclass(kw_only=True)
 class Init(Learning):
-    """Learn a history, and write the first checkpoint of a group, from which drift consume goes on.
+    """Learn a history, and write the first checkpoint of a group, from which drift consume starts.
 
     The history is a table (CSV, Parquet, ARFF), whose columns are the features of the topic's
     messages, or a file of such messages, a line each (.jsonl, .ndjson), with their labels. All else
@@ -151,12 +149,10 @@ class Init(Learning):
         settings = self.settings()
         options, folder = settings.worker, self.folder(settings)
         model = _named.build(settings.model)
-        from drift.cli._warm import begin, history_of  # noqa: PLC0415
-        from drift.consumers.warm import refuse_learnt, warm  # noqa: PLC0415
 
-        refuse_learnt(folder, options)
-        first, identity = begin(self.begin, options, settings.kafka | settings.consumer)
-        history = history_of(self.history, self.target, self.time, self.drop)
+        _lazy.refuse_learnt(folder, options)
+        first, identity = _lazy.begin(self.begin, options, settings.kafka | settings.consumer)
+        history = _lazy.history_of(self.history, self.target, self.time, self.drop)
         left = 0
 
         def leave_out(number: int, problem: Exception | None) -> None:
@@ -165,8 +161,8 @@ class Init(Learning):
             if left <= _LINES:
                 _warn(f"left out: {self.history}: {number}: {problem or 'it has no label'}")
 
-        with bar(len(history)) as advance:
-            checkpoint = warm(
+        with _lazy.bar(len(history)) as advance:
+            checkpoint = _lazy.warm(
                 model,
                 folder,
                 options,
@@ -177,15 +173,15 @@ class Init(Learning):
                 left_out=leave_out,
                 shadow=settings.shadow and _named.build(settings.shadow),
             )
-        counts = checkpoint.metrics
-        begins = ", ".join(f"{topic}:{n} at {at:,}" for (topic, n), at in sorted(first.items()))
+        counts, window = checkpoint.metrics, _lazy.Measures().window
+        begins = ", ".join(f"{topic}:{n} offset {at:,}" for (topic, n), at in sorted(first.items()))
         click.echo(
             f"{folder.folder((options.topic, options.partition))}: {checkpoint.id} has learnt "
             f"{counted(counts['examples'], 'example')}, {left:,} left out; error "
             f"{counts['mistakes'] / counts['examples']:.1%}, of the last "
-            f"{min(counts['examples'], Measures().window):,} {_error({'metrics': counts}):.1%}"
+            f"{min(counts['examples'], window):,} {_error({'metrics': counts}):.1%}"
         )
-        click.echo(f"drift consume goes on with {begins}")
+        click.echo(f"drift consume starts at {begins}")
 
 
 def _advancing(rows: Iterable[_Row], advance: Callable[[], None]) -> Iterator[_Row]:
@@ -234,9 +230,8 @@ class Rollback(_Signed, Client):
 
 
 def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
-    from drift.consumers.client import topics  # noqa: PLC0415
 
-    if found := topics.members(group, options):
+    if found := _lazy.members(group, options):
         raise ConsumerError(
             f"{', '.join(found)} in the group {group}: stop its workers first. Who was killed, or "
             "has a name in the group, is a member until its session_timeout_ms is over"
@@ -245,11 +240,9 @@ def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
 
 def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each partition that has lost what is to be learnt again."""
-    from drift.consumers.client.topics import Reader  # noqa: PLC0415
-
     offsets = rollback.offsets()
     for topic in dict.fromkeys(topic for topic, _ in offsets):
-        with Reader(topic, options) as reader:
+        with _lazy.Reader(topic, options) as reader:
             first = reader.begins()
         for (of, number), (before, _) in offsets.items():
             begin = first.get(number, 0)
@@ -275,7 +268,7 @@ def _entry(partition: PartitionFolder, one: Description) -> dict[str, Any]:
 
 def _error(header: Mapping[str, Any]) -> float | None:
     """Return the share of mistakes in the last examples."""
-    measures = Measures()
+    measures = _lazy.Measures()
     with suppress(ParameterError):
         measures.restore(header["metrics"].get("measures"))
     return None if math.isnan(measures.error) else measures.error

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from drift import models, streams
 from drift._checks import check_names, in_order
 from drift._options import from_tables, option
+from drift.cli import _lazy
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, drift_models, parse
 from drift.cli._settings import load
@@ -108,22 +110,20 @@ class Compare(Experiment):
         return self.output or Path("results", f"compare-{Path(self._options[0].file).stem}")
 
     def _run(self) -> None:
-        options, models = self._options
+        options, compared = self._options
         where = self.settings()
         where.pop("config")
         settings = asdict(options) | {"delay": _delay(options.delay)}
-        from drift.experiments import compare  # noqa: PLC0415
-        from drift.streams import read_stream  # noqa: PLC0415
 
         source, target = settings.pop("file"), settings.pop("target")
         how = {name: settings.pop(name) for name in ("time", "drop", "rows")}
-        stream = read_stream(source, target, **how)
+        stream = streams.read_stream(source, target, **how)
         if len(labels := {y for _, y in stream}) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
             )
-        settings["models"] = {name: _made(name, one, stream) for name, one in models.items()}
-        self.show(compare(stream=stream, **settings, **where))
+        settings["models"] = {name: _made(name, one, stream) for name, one in compared.items()}
+        self.show(_lazy.compare(stream=stream, **settings, **where))
         report = self.folder / "report.html"
         if report.exists():
             click.echo(f"open {report} in a browser")
@@ -135,11 +135,10 @@ def _delay(text: str | None) -> Any:
         return text and int(text)
     if "(" not in text:
         return float(text) if _NUMBER.fullmatch(text) else text
-    from scipy import stats  # noqa: PLC0415 - takes a while to import
 
     table = parse(text)
     name = table.pop("class")
-    kind: Any = getattr(stats, name, None)
+    kind: Any = getattr(_lazy.stats, name, None)
     if not hasattr(kind, "rvs"):
         raise ParameterError(f"--delay {text}: SciPy has no distribution {name!r}: 'geom(p=0.01)'")
     shapes = kind.shapes.split(", ") if kind.shapes else []
@@ -181,8 +180,6 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
     All but the Tracker have a scaler before them, where columns are not words of a text, and
     those that know no labels but true and false are made one for each class.
     """
-    from drift import models  # noqa: PLC0415
-
     model = build(table)
     if isinstance(model, models.Tracker):
         return model
@@ -196,25 +193,21 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
 
 def _rival(stream: Stream, **table: Any) -> Any:
     """Return one of River's models as the arena has it, for any number of classes."""
-    from river.multiclass import OneVsRestClassifier  # noqa: PLC0415
-
-    from drift.experiments.arena.models import MODELS  # noqa: PLC0415
-
     short = table.pop("class")
-    family = MODELS[_RIVER[short]]
+    family = _lazy.MODELS[_RIVER[short]]
     try:
         model = family.make(multiclass=False, **table)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{short}: {error}") from None
     if short == "lr":  # it knows no labels but true and false
-        model = OneVsRestClassifier(model)
+        model = _lazy.OneVsRestClassifier(model)
     return model if family.raw else _standardised(model, stream)
 
 
 def _standardised(model: Any, stream: Stream) -> Any:
     """Put a scaler before a model where columns are not words of a text."""
-    from river.preprocessing import StandardScaler  # noqa: PLC0415 - takes a second to import
-
     return (
-        model if len({name for x, _ in stream for name in x}) > _WORDS else StandardScaler() | model
+        model
+        if len({name for x, _ in stream for name in x}) > _WORDS
+        else _lazy.StandardScaler() | model
     )

@@ -8,13 +8,13 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drift.cli import _named
+from drift import consumers
+from drift.cli import _lazy, _named
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 
 if TYPE_CHECKING:
     from drift.cli._settings import Settings
-    from drift.consumers import Worker
 
 __all__ = ["Consume"]
 
@@ -38,7 +38,6 @@ class Consume(Learning):
     def _run(self) -> None:
         settings = self.settings()
         options = settings.worker
-        from drift.consumers.exporter import Exporter  # noqa: PLC0415
 
         with logging_to_stderr(self.secrets, as_json=options.log_json):
             # Until the worker listens to them: nothing is begun, and clients that connect would
@@ -48,7 +47,9 @@ class Consume(Learning):
             worker = self._worker(settings)
             log.info("learning %s as one of %s", options.topic, options.group)
             try:
-                exporter = Exporter(worker.metrics, options.metrics_port, options.metrics_address)
+                exporter = _lazy.Exporter(
+                    worker.metrics, options.metrics_port, options.metrics_address
+                )
             except BaseException:
                 worker.stop()
                 worker.run(signals=False)  # leaves the group
@@ -57,8 +58,7 @@ class Consume(Learning):
                 worker.run()
             log.info("stopped")
 
-    def _worker(self, settings: Settings) -> Worker:
-        from drift.consumers import Worker  # noqa: PLC0415
+    def _worker(self, settings: Settings) -> consumers.Worker:
 
         options, shadow = settings.worker, settings.shadow
         if options.allow_pickle and options.key_file is None:
@@ -67,7 +67,7 @@ class Consume(Learning):
                 "give a --key-file",
                 options.checkpoints,
             )
-        return Worker(
+        return consumers.Worker(
             _named.build(settings.model),
             self.folder(settings),
             settings.kafka,

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from drift import consumers, models, testing
 from drift._checks import counted
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._client import send_all
 from drift.cli._command import Command
 from drift.cli.produce import paced, pick, rest
+from drift.consumers.checkpoints.files import files_in
+from drift.consumers.checkpoints.journal import read_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from drift.cli._figure import ErrorFigure
-    from drift.consumers import WorkerOptions
     from drift.consumers.client.topics import Reader
     from drift.consumers.records import Message
     from drift.streams import ShiftingStream
-    from drift.testing import MockKafka
 
 __all__ = ["Demo"]
 
@@ -49,10 +51,9 @@ class Demo(Command):
     rate: float = option("Examples a second.", 250.0, least=0, above=True)
 
     def _run(self) -> None:
-        from drift.testing import MockKafka  # noqa: PLC0415
 
         stream = pick("newswire", None, _ROWS, _SHIFTS, 0)
-        with tempfile.TemporaryDirectory() as folder, MockKafka() as broker:
+        with tempfile.TemporaryDirectory() as folder, testing.MockKafka() as broker:
             broker.create_topic(_TOPIC, _PARTITIONS)
             broker.create_topic(_PREDICTIONS)
             _Show(broker, folder, stream).run(self.rate)
@@ -60,28 +61,24 @@ class Demo(Command):
 
 def _work(clients: dict[str, Any], folder: str) -> None:
     """Be a worker; in a process of its own."""
-    from drift.consumers import CheckpointFolder, Worker  # noqa: PLC0415
-    from drift.consumers.client.consumer import LeadAssignor  # noqa: PLC0415
-    from drift.models import LBP  # noqa: PLC0415
-    from drift.testing import patient_assignor  # noqa: PLC0415
-
-    Worker(
-        LBP(_BUDGET),
-        CheckpointFolder(folder),
+    consumers.Worker(
+        models.LBP(_BUDGET),
+        consumers.CheckpointFolder(folder),
         clients,
         _options(),
         consumer={
-            "partition_assignment_strategy": [patient_assignor(1.0, of=LeadAssignor())],
+            "partition_assignment_strategy": [
+                testing.patient_assignor(1.0, of=_lazy.LeadAssignor())
+            ],
             "session_timeout_ms": 2000,
             "heartbeat_interval_ms": 200,
         },
     ).run()
 
 
-def _options() -> WorkerOptions:
-    from drift.consumers import WorkerOptions  # noqa: PLC0415
+def _options() -> consumers.WorkerOptions:
 
-    return WorkerOptions(
+    return consumers.WorkerOptions(
         topic=_TOPIC,
         group="demo",
         start="earliest",
@@ -94,7 +91,7 @@ def _options() -> WorkerOptions:
 class _Show:
     """The demo while it runs."""
 
-    def __init__(self, broker: MockKafka, folder: str, stream: ShiftingStream) -> None:
+    def __init__(self, broker: testing.MockKafka, folder: str, stream: ShiftingStream) -> None:
         self.broker = broker
         self.folder = folder
         self.stream = stream
@@ -105,17 +102,15 @@ class _Show:
         self._stopping = threading.Event()
 
     def run(self, rate: float) -> None:
-        from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
-        from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
-        figure = ErrorFigure()
+        figure = _lazy.ErrorFigure()
         sending = threading.Thread(target=self._send, args=(rate,))
         try:
             self._start("learns")
             sending.start()
             with (
-                Reader(_PREDICTIONS, self.broker.client_args) as reader,
-                drawn(figure),
+                _lazy.Reader(_PREDICTIONS, self.broker.client_args) as reader,
+                _lazy.drawn(figure),
             ):
                 self._follow(reader, figure)
         finally:
@@ -170,10 +165,7 @@ class _Show:
 
     def _claims(self) -> int:
         """Return how often the model was taken over, at the start, too."""
-        from drift.consumers import CheckpointFolder  # noqa: PLC0415
-        from drift.consumers.checkpoints.files import files_in  # noqa: PLC0415
-
-        files = files_in(CheckpointFolder(self.folder).folder((_TOPIC, None)))
+        files = files_in(consumers.CheckpointFolder(self.folder).folder((_TOPIC, None)))
         return max(files.listing().epochs, default=0)
 
     def _tell(self, figure: ErrorFigure) -> None:
@@ -202,25 +194,19 @@ class _Show:
 
     def _same(self) -> bool:
         """Whether the newest checkpoint's model is that of a loop which nobody killed."""
-        from drift.consumers import CheckpointFolder, relearn  # noqa: PLC0415
-        from drift.consumers.checkpoints.journal import read_order  # noqa: PLC0415
-        from drift.consumers.client.topics import Reader  # noqa: PLC0415
-        from drift.models import LBP  # noqa: PLC0415
-        from drift.models._state.codec import encode  # noqa: PLC0415
-
-        folder, place = CheckpointFolder(self.folder), (_TOPIC, None)
+        folder, place = consumers.CheckpointFolder(self.folder), (_TOPIC, None)
         newest = folder.newest(place)
         if newest is None:
             return False
         logs: dict[tuple[str, int], list[Message]] = {
             (_TOPIC, number): [] for number in range(_PARTITIONS)
         }
-        with Reader(_TOPIC, self.broker.client_args) as reader:
+        with _lazy.Reader(_TOPIC, self.broker.client_args) as reader:
             for message in reader.read(reader.ends()):
                 logs[_TOPIC, message.position.partition].append(message)
         order = read_order(folder.folder(place), newest.id)
-        plain, _ = relearn(LBP(_BUDGET), logs, order, _options())
-        return encode(newest.model) == encode(plain.model)
+        plain, _ = consumers.relearn(models.LBP(_BUDGET), logs, order, _options())
+        return _lazy.encode(newest.model) == _lazy.encode(plain.model)
 
 
 def _share(mistakes: list[bool]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from drift.cli import _lazy
 from drift.cli._command import Command
 
 __all__ = ["Models"]
@@ -14,8 +15,5 @@ class Models(Command):
     """Say which model to take, and list all: parameters, memory, time of an update, paper."""
 
     def _run(self) -> None:
-        from rich.console import Console  # noqa: PLC0415
 
-        from drift.models.listing import listing  # noqa: PLC0415
-
-        Console(width=80).print(listing())
+        _lazy.Console(width=80).print(_lazy.listing())

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from drift import streams
 from drift._checks import counted
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._client import Client, send_all
-from drift.cli._progress import bar
+from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.records import Outgoing
 from drift.errors import ConsumerError
 
@@ -51,11 +53,10 @@ class Produce(Client):
 
     def _run(self) -> None:
         reading, sending = self.clients()
-        from drift.consumers.client import topics  # noqa: PLC0415
 
-        with topics.Reader(self.topic, reading) as reader:
+        with _lazy.Reader(self.topic, reading) as reader:
             if not reader.partitions:
-                topics.create(self.topic, self.partitions or 1, sending)
+                _lazy.create(self.topic, self.partitions or 1, sending)
                 reader.refresh()
             elif self.partitions not in {None, len(reader.partitions)}:
                 raise ConsumerError(
@@ -66,7 +67,7 @@ class Produce(Client):
             ends = reader.ends()
             _refuse_others(reader, ends, stream)
         before, started = sum(ends.values()), time.monotonic()
-        with bar(stream.n_samples, before) as advance:
+        with _lazy.bar(stream.n_samples, before) as advance:
             rows = paced(rest(stream, self.topic, ends), self.rate)
             confirmed = send_all(rows, sending, advance)
         click.echo(
@@ -80,16 +81,12 @@ def pick(
     stream: str, data: Path | None, rows: int | None, shifts: int, seed: int
 ) -> ShiftingStream:
     """Return a stream by its name, with so many shifts of its target."""
-    from drift.streams import load, tracking_groups  # noqa: PLC0415
-
-    documents, targets = load(stream, data, rows, seed)
-    return tracking_groups(documents, targets, [shifts], 1, seed)[shifts][0]
+    documents, targets = streams.load(stream, data, rows, seed)
+    return streams.tracking_groups(documents, targets, [shifts], 1, seed)[shifts][0]
 
 
 def messages(stream: ShiftingStream) -> Iterator[bytes]:
     """Yield the JSON of each row; its ``id`` is the row's number."""
-    from drift.consumers.codec import Example, JsonCodec  # noqa: PLC0415
-
     codec = JsonCodec()
     for number, (features, label) in enumerate(stream):
         yield codec.encode(Example(features, label, number))

@@ -8,12 +8,12 @@ from pathlib import Path  # noqa: TC003 - options are read off their types
 import click
 
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._client import read_key
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.agreement import advice
 from drift.consumers.checkpoints.objects import place
-from drift.consumers.checkpoints.promotion import promote
 from drift.errors import ParameterError
 
 __all__ = ["Promote"]
@@ -44,7 +44,7 @@ class Promote(Command):
         question = "{1} is the shadow of {0}. Promote it".format(*names)
         if not self.yes and not click.confirm(question):
             return
-        made = promote(partition, read_key(self.key_file))
+        made = _lazy.promote(partition, read_key(self.key_file))
         offsets = ", ".join(f"{topic}:{n} at {at}" for topic, n, at in made["offsets"])
         lines = (
             f"{partition.path}: {names[1]} answers from {offsets} on",

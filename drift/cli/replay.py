@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._client import Client, send_all
 from drift.cli._command import warn
 from drift.consumers.dead_letters import original, text
@@ -40,9 +41,11 @@ class Replay(Client):
         if self.dead_letters == self.topic:
             raise ParameterError("the dead letters cannot be sent to their own topic")
         reading, sending = self.clients()
-        from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
-        with Reader(self.dead_letters, reading) as letters, Reader(self.topic, reading) as target:
+        with (
+            _lazy.Reader(self.dead_letters, reading) as letters,
+            _lazy.Reader(self.topic, reading) as target,
+        ):
             letters.require()
             target.require()
             found = Letters(letters, target, error=self.error, warn=warn)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._experiment import Experiment
 
 __all__ = ["Reproduce"]
@@ -39,13 +40,8 @@ class Reproduce(Experiment):
         return self.output or Path("results", f"{self.name}{'-quick' * self.quick}")
 
     def _run(self) -> None:
-        from rich.console import Console  # noqa: PLC0415
-
-        from drift import experiments  # noqa: PLC0415
 
         if self.name is None:
-            from drift.experiments.terminal import reproductions  # noqa: PLC0415
-
-            Console().print(reproductions(experiments.REPRODUCTIONS))
+            _lazy.Console().print(_lazy.reproductions(_lazy.REPRODUCTIONS))
         else:
-            self.show(experiments.reproduce(**self.settings()))
+            self.show(_lazy.reproduce(**self.settings()))

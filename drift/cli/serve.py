@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from drift.cli import _settings
+from drift.cli import _lazy, _settings
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
-from drift.errors import needing
 
 __all__ = ["Serve"]
 
@@ -30,13 +29,11 @@ class Serve(Learning):
         settings = self.settings()
         options = settings.worker
         assert isinstance(options, _settings.ServeOptions)  # noqa: S101 - it was asked for
-        with needing("starlette or uvicorn", "serve"):
-            from drift.consumers.service import Service  # noqa: PLC0415
-        from drift.consumers.replica import Replica  # noqa: PLC0415
 
+        service = _lazy.Service  # which names its extra
         with logging_to_stderr(self.secrets, as_json=options.log_json):
             given = self.folder(settings), settings.kafka, options
-            replica = Replica(*given, codec=settings.codec, consumer=settings.consumer)
+            replica = _lazy.Replica(*given, codec=settings.codec, consumer=settings.consumer)
             log.info("serving %s at http://%s:%d", options.topic, options.host, options.port)
-            Service(replica, options).run()
+            service(replica, options).run()
             log.info("stopped")

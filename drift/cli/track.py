@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, parse
 
@@ -50,6 +51,5 @@ class Track(Experiment):
 
     def _run(self) -> None:
         kernel = None if self.kernel is None else build(parse(self.kernel))
-        from drift import experiments  # noqa: PLC0415
 
-        self.show(experiments.track(**self.settings() | {"kernel": kernel}))
+        self.show(_lazy.track(**self.settings() | {"kernel": kernel}))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drift._options import option
+from drift.cli import _lazy
 from drift.cli._client import Client
 from drift.cli._settings import TABLES, load, load_labels
 from drift.cli._shadow import shadow_line
@@ -60,27 +61,25 @@ class Watch(Client):
         folder = worker.get("checkpoints") if tables["models"] else None
         positive = worker.get("positive") if self.positive is None else self.positive
         events = self.events or worker.get("events")
-        from drift.cli._figure import ErrorFigure, drawn  # noqa: PLC0415
-        from drift.cli._late_figure import LateFigure  # noqa: PLC0415
 
         end = math.inf if self.seconds is None else time.monotonic() + self.seconds
         with ExitStack() as stack:
             predictions = stack.enter_context(self._reader(self.topic, reading))
-            readers, figure = [predictions], ErrorFigure(positive)
+            readers, figure = [predictions], _lazy.ErrorFigure(positive)
             if topic is not None:
                 check_codec(codec, join.silence)
                 labels = stack.enter_context(self._reader(topic, reading))
-                readers, figure = [predictions, labels], LateFigure(codec, join, positive)
+                readers, figure = [predictions, labels], _lazy.LateFigure(codec, join, positive)
             alarms = None
             if events is not None:
                 alarms = stack.enter_context(self._reader(events, reading))
                 readers.append(alarms)
-            stack.enter_context(drawn(figure))
+            stack.enter_context(_lazy.drawn(figure))
             looked = -math.inf
             while (now := time.monotonic()) < end:
                 if folder is not None and now > looked + _EVERY:
                     figure.shadow, looked = _shadow(folder), now
-                if isinstance(figure, LateFigure):
+                if isinstance(figure, _lazy.LateFigure):
                     figure.read(predictions, labels, 0.25)
                 else:
                     figure.add(predictions.poll(0.5))
@@ -91,9 +90,8 @@ class Watch(Client):
 
     @staticmethod
     def _reader(topic: str, options: dict[str, Any]) -> Reader:
-        from drift.consumers.client.topics import Reader  # noqa: PLC0415
 
-        reader = Reader(topic, options)
+        reader = _lazy.Reader(topic, options)
         if not reader.partitions:
             missing = f"there is no topic {topic}, or this user may not see it"
             click.echo(f"{missing}: waiting for it", err=True)

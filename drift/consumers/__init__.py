@@ -1,17 +1,22 @@
-"""Consumers that learn each example of a Kafka topic exactly once."""
+"""Consumers that learn each example of a Kafka topic exactly once.
 
+Names load on first use: checkpoints and messages are read without the client that a worker needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.checkpoints.checkpoint import Checkpoint
-from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
-from drift.consumers.codec import Example, JsonCodec
-from drift.consumers.join import JoinOptions
-from drift.consumers.options import WorkerOptions
-from drift.consumers.relearning import relearn
-from drift.models._state.kinds import register
-
 if TYPE_CHECKING:
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
+    from drift.consumers.codec import Example, JsonCodec
+    from drift.consumers.join import JoinOptions
+    from drift.consumers.options import WorkerOptions
+    from drift.consumers.relearning import relearn
     from drift.consumers.worker import Worker
+    from drift.models._state.kinds import register
 
 __all__ = [
     "Checkpoint",
@@ -26,11 +31,26 @@ __all__ = [
     "relearn",
 ]
 
+_HOMES = {
+    "Checkpoint": "drift.consumers.checkpoints.checkpoint",
+    "CheckpointFolder": "drift.consumers.checkpoints.folder",
+    "Claim": "drift.consumers.checkpoints.folder",
+    "Example": "drift.consumers.codec",
+    "JoinOptions": "drift.consumers.join",
+    "JsonCodec": "drift.consumers.codec",
+    "Worker": "drift.consumers.worker",
+    "WorkerOptions": "drift.consumers.options",
+    "register": "drift.models._state.kinds",
+    "relearn": "drift.consumers.relearning",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # Checkpoints and messages are read without the client that a worker needs.
-    if name != "Worker":
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from drift.consumers.worker import Worker  # noqa: PLC0415
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
 
-    return Worker
+
+def __dir__() -> list[str]:
+    return __all__

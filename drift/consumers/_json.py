@@ -2,6 +2,9 @@
 
 orjson is the stricter one, and Python's library is brought to its rules: no NaN, no Infinity, no
 float that overflows, no half of a surrogate pair, and integers beyond 64 bits become floats.
+
+Paths are names between dots, and a name may contain dots itself: in jmespath and glom a user would
+have to quote those.
 """
 
 from __future__ import annotations

@@ -437,13 +437,7 @@ class Alarms:
         return {**watched, "features": self._histograms.state(), "group": group}
 
     def restore(self, state: Any) -> None:
-        """Go back to what `state` returned.
-
-        Raises
-        ------
-        ParameterError
-            If the state is none of `state`; nothing is changed.
-        """
+        """Restore `state`; else ParameterError, and nothing is changed."""
         try:
             watched = {name: Detector.restore(self.level, state[name]) for name in MEASURES}
             histograms = Histograms.restore(state["features"])

@@ -66,7 +66,7 @@ a worker that goes back to a checkpoint must not count down. The log shows the c
 checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``, and what
 is windowed.
 
-The only module that imports prometheus-client, and it does so late: it is an extra.
+Needs the extra ``kafka``, for prometheus-client.
 """
 
 from __future__ import annotations
@@ -79,10 +79,15 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from drift.consumers.measures import FADED
 from drift.errors import ParameterError, needing
 
+with needing("prometheus-client", "kafka"):
+    from prometheus_client import CollectorRegistry, make_wsgi_app
+    from prometheus_client.core import CounterMetricFamily as Counter
+    from prometheus_client.core import GaugeMetricFamily as Gauge
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from prometheus_client import CollectorRegistry, Metric
+    from prometheus_client import Metric
 
     from drift.consumers.metrics import WorkerMetrics
 
@@ -115,8 +120,6 @@ class Exporter:
 
     Raises
     ------
-    MissingExtraError
-        If prometheus-client is not installed.
     ParameterError
         If the port is taken or out of range, or the address none of this machine's.
 
@@ -136,8 +139,6 @@ class Exporter:
     def __init__(
         self, worker: WorkerMetrics, port: int | None = None, address: str = "127.0.0.1"
     ) -> None:
-        with needing("prometheus-client", "kafka"):
-            from prometheus_client import CollectorRegistry, make_wsgi_app  # noqa: PLC0415
         self._worker = worker
         self.registry: CollectorRegistry = CollectorRegistry()
         self.registry.register(self)
@@ -183,9 +184,6 @@ class Exporter:
 
     def collect(self) -> Iterator[Metric]:
         """Yield what prometheus-client asks for, in the thread that serves the page."""
-        from prometheus_client.core import CounterMetricFamily as Counter  # noqa: PLC0415
-        from prometheus_client.core import GaugeMetricFamily as Gauge  # noqa: PLC0415
-
         worker = self._worker
         for family, name, text, shown in (
             (Counter, "poll_seconds", "Time in waiting for messages", worker.poll_seconds),

@@ -13,6 +13,9 @@ the registry does not answer, or by 5xx or 429,  tried again for 20 s, then Unav
 or by something else than a schema               worker ends, and reads the message again
 it answers by another 4xx, as for a password     ConsumerError: the worker ends for good
 ===============================================  =================================================
+
+confluent-kafka's client of a registry is not used: for one GET it brings librdkafka and five more
+packages, and its deserializers accept data that go on after a record, and recursion without end.
 """
 
 from __future__ import annotations
@@ -44,11 +47,18 @@ from drift.errors import (
     ConsumerError,
     DriftError,
     MessageError,
-    MissingExtraError,
     ParameterError,
     UnavailableError,
+    needing,
     one_line,
 )
+
+with needing("fastavro or jsonschema", "schema"):
+    import fastavro
+    from fastavro import _read_py
+    from jsonschema.validators import Draft7Validator, validator_for
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT7
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +98,6 @@ class SchemaCodec(JsonCodec):
     ------
     ParameterError
         If `registry` is no such address.
-    MissingExtraError
-        If fastavro or jsonschema is not installed.
     """
 
     registry: str = option("Address of the schema registry.")
@@ -101,11 +109,6 @@ class SchemaCodec(JsonCodec):
         check_address(
             "registry", self.registry, f", with user:password in the environment as {_AUTH}"
         )
-        try:
-            import fastavro  # noqa: F401, PLC0415
-            import jsonschema  # noqa: F401, PLC0415
-        except ImportError as error:
-            raise MissingExtraError(str(error.name), "schema") from None
         self._schemas: dict[int, _Avro | _Json] = {}
 
     def _parse(self, value: bytes) -> Any:
@@ -176,9 +179,6 @@ class SchemaCodec(JsonCodec):
 
 class _Avro:
     def __init__(self, text: str, others: dict[str, str]) -> None:
-        import fastavro  # noqa: PLC0415
-        from fastavro import _read_py  # noqa: PLC0415
-
         known: dict[str, Any] = {}
         for other in others.values():
             fastavro.parse_schema(json.loads(other), known)
@@ -216,10 +216,6 @@ def _is_recursive(schema: Any, known: dict[str, Any], within: frozenset[str] = f
 
 class _Json:
     def __init__(self, text: str, others: dict[str, str]) -> None:
-        from jsonschema.validators import Draft7Validator, validator_for  # noqa: PLC0415
-        from referencing import Registry, Resource  # noqa: PLC0415
-        from referencing.jsonschema import DRAFT7  # noqa: PLC0415
-
         contents = {name: json.loads(other) for name, other in others.items()}
         # What is not here is not fetched, either.
         known: Any = Registry().with_resources(

@@ -41,19 +41,27 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily as Count
-from prometheus_client.core import GaugeMetricFamily as Gauge
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
-
 from drift.consumers._json import library
 from drift.consumers.learner import as_json, by_text
 from drift.consumers.openapi import openapi
-from drift.errors import DriftError, MessageError, ParameterError, UnavailableError, one_line
+from drift.errors import (
+    DriftError,
+    MessageError,
+    ParameterError,
+    UnavailableError,
+    needing,
+    one_line,
+)
+
+with needing("starlette or uvicorn", "serve"):
+    import uvicorn
+    from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+    from prometheus_client.core import CounterMetricFamily as Count
+    from prometheus_client.core import GaugeMetricFamily as Gauge
+    from starlette.applications import Starlette
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response
+    from starlette.routing import Route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

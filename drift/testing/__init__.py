@@ -10,10 +10,14 @@ MiB, and a group's member that asks for its partitions after the leader has set 
 which `client_args` and `group_args` make up.
 """
 
-from drift.testing._assignor import patient_assignor
-from drift.testing._clients import consume, produce
-from drift.testing._faults import Abort, Aborted, Pause
-from drift.testing._mock import DISCONNECT, REQUESTS, MockKafka
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from drift.testing._assignor import patient_assignor
+    from drift.testing._clients import consume, produce
+    from drift.testing._faults import Abort, Aborted, Pause
+    from drift.testing._mock import DISCONNECT, REQUESTS, MockKafka
 
 __all__ = [
     "DISCONNECT",
@@ -26,3 +30,21 @@ __all__ = [
     "patient_assignor",
     "produce",
 ]
+
+#: Loaded on first use: faults need no extra.
+_HOMES = {
+    **dict.fromkeys(("Abort", "Aborted", "Pause"), "_faults"),
+    **dict.fromkeys(("DISCONNECT", "REQUESTS", "MockKafka"), "_mock"),
+    **dict.fromkeys(("consume", "produce"), "_clients"),
+    "patient_assignor": "_assignor",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

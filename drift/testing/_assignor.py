@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import needing
 
+with needing("kafka-python", "kafka"):
+    from kafka.coordinator.assignors import range as ranges
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,15 +38,7 @@ def patient_assignor(
     -------
     AbstractPartitionAssignor
         One for ``partition_assignment_strategy``.
-
-    Raises
-    ------
-    MissingExtraError
-        kafka-python is not installed.
     """
-    with needing("kafka-python", "kafka"):
-        from kafka.coordinator.assignors import range as ranges  # noqa: PLC0415 - an extra
-
     patient = ranges.RangePartitionAssignor() if of is None else of
     assign_at_once = patient.assign
 

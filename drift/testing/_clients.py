@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import needing
 
+with needing("kafka-python", "kafka"):
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -36,14 +39,7 @@ def produce(
         Their values, in their order; None makes a tombstone.
     partition
         Their partition.
-
-    Raises
-    ------
-    MissingExtraError
-        kafka-python is not installed.
     """
-    with needing("kafka-python", "kafka"):
-        from kafka import KafkaProducer  # noqa: PLC0415 - an extra
     # They wait for the flush, so that what fits is one batch, however fast the producer's thread.
     producer = KafkaProducer(**_client_args(broker), linger_ms=60_000)
     try:
@@ -73,14 +69,7 @@ def consume(broker: MockKafka | str, topic: str, count: int, *, timeout: float =
     -------
     list of ConsumerRecord
         By partition, then offset; more than `count` where the last fetch brought more.
-
-    Raises
-    ------
-    MissingExtraError
-        kafka-python is not installed.
     """
-    with needing("kafka-python", "kafka"):
-        from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415 - an extra
     end = time.monotonic() + timeout
     consumer = KafkaConsumer(**_client_args(broker), enable_auto_commit=False)
     try:

@@ -10,6 +10,9 @@ from typing import Any, Self
 from drift.errors import DriftError, ParameterError, needing
 from drift.testing._assignor import patient_assignor
 
+with needing("confluent-kafka", "demo"):
+    from confluent_kafka import cimpl
+
 __all__ = ["DISCONNECT", "REQUESTS", "MockKafka"]
 
 #: Requests that can be made to fail, by their names in Kafka's protocol, with their numbers.
@@ -38,8 +41,6 @@ API_VERSION = (2, 3)
 
 def _library() -> ctypes.CDLL:
     """librdkafka, with the signatures of what is used of it."""
-    with needing("confluent-kafka", "demo"):
-        from confluent_kafka import cimpl  # noqa: PLC0415 - an extra
     # The extension is linked against librdkafka, wherever its wheel keeps that.
     library = ctypes.CDLL(cimpl.__file__)
     signatures: dict[str, tuple[Any, ...]] = {

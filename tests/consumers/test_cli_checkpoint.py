@@ -115,7 +115,7 @@ def test_a_history_in_any_form_is_that_of_a_plain_loop(drift, tmp_path):
         assert newest.offsets == {("t", 0): 0, ("t", 1): 0}
         said = " ".join(shown.output.split())
         assert f"{name[2:]}/t-all: 1-1 has learnt 60 examples, 0 left out; error " in said
-        assert "drift consume goes on with t:0 at 0, t:1 at 0" in said
+        assert "drift consume starts at t:0 offset 0, t:1 offset 0" in said
 
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])

@@ -1,5 +1,6 @@
 """Counts, the windowed error, what a checkpoint keeps, the log and Prometheus."""
 
+import importlib
 import json
 import math
 import pickle
@@ -365,4 +366,4 @@ def test_without_a_port_nothing_is_served(port):
 def test_without_prometheus_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=r"\.\[kafka\]"):
-        Exporter(WorkerMetrics())
+        importlib.reload(module)

@@ -5,6 +5,7 @@ import math
 import pickle
 import re
 import struct
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -327,6 +328,7 @@ def test_the_file_names_the_registry(tmp_path, monkeypatch):
     given = file, {}, {}, {}, "localhost:9092", Secrets()
     codec = _settings.read(*given).codec
     assert (type(codec), codec.label) == (SchemaCodec, "fraud")
-    monkeypatch.setitem(__import__("sys").modules, "fastavro", None)
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    monkeypatch.delitem(sys.modules, "drift.consumers.registry")
     with pytest.raises(MissingExtraError, match=r"\.\[schema\]"):
         _settings.read(*given)

@@ -711,6 +711,18 @@ def test_a_checkpoint_is_of_when_it_was_begun(topics, tmp_path):
     assert_exact(tmp_path)
 
 
+def learn_all(topics, folder, point, act):
+    """Learn both partitions with `act` at a point, and stop."""
+    one = worker(topics, folder, checkpoint_every=30, consumer=SLOWLY)
+    install(point, act)
+    try:
+        until(one, lambda: sum(offsets(one).values()) == 400)
+    finally:
+        remove(point)
+    close(one)
+    return one
+
+
 @pytest.mark.parametrize("point", ["checkpoint.half-written", "checkpoint.order-half-written"])
 def test_a_full_disk_costs_a_checkpoint_and_nothing_of_the_order(topics, tmp_path, point, caplog):
     times = [0]
@@ -720,13 +732,7 @@ def test_a_full_disk_costs_a_checkpoint_and_nothing_of_the_order(topics, tmp_pat
         if times[0] in {2, 3}:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    one = worker(topics, tmp_path, checkpoint_every=30, consumer=SLOWLY)
-    install(point, full)
-    try:
-        until(one, lambda: sum(offsets(one).values()) == 400)
-    finally:
-        remove(point)
-    close(one)
+    one = learn_all(topics, tmp_path, point, full)
     assert one.metrics.trouble == {}
     assert caplog.text.count("no checkpoint, the next is tried later") == 2
     assert_exact(tmp_path)
@@ -742,13 +748,7 @@ def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path, point, c
         if times[0] == 3:
             CheckpointFolder(tmp_path).claim(KEY)
 
-    one = worker(topics, tmp_path, checkpoint_every=30, consumer=SLOWLY)
-    install(point, claim)
-    try:
-        until(one, lambda: offsets(one) == {("t", 0): 200, ("t", 1): 200})
-    finally:
-        remove(point)
-    close(one)
+    learn_all(topics, tmp_path, point, claim)
     assert caplog.text.count("claimed again since") == 1
     assert_exact(tmp_path)
 

@@ -102,23 +102,14 @@ def check_key(partition: PartitionFolder, found: Description, key: bytes | None)
 
 
 def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> None:
-    """Write the newest checkpoint of a partition once more, so that it takes the topic as it is.
-
-    A worker that has the partition is fenced, and takes it over anew.
+    """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
 
     Parameters
     ----------
-    partition
-        Its folder.
+    partition, key
+        As of `rewrite`.
     offset
-        Where to go on; None for where it would have gone on.
-    key
-        What it is signed with, if it is.
-
-    Raises
-    ------
-    CheckpointError
-        If it is signed with another key, or nothing can be written.
+        The next offset of each partition; None for those of the checkpoint.
     """
 
     def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:

@@ -11,6 +11,8 @@ import pickle
 import time as clock
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from importlib.metadata import version
+from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 from drift import __version__
@@ -100,9 +102,6 @@ class Checkpoint:
 
 @lru_cache
 def _versions() -> dict[str, str]:
-    from importlib.metadata import version  # noqa: PLC0415
-    from platform import python_version  # noqa: PLC0415
-
     return {
         "drift": __version__,
         "python": python_version(),

@@ -72,25 +72,7 @@ def seal(header: dict[str, Any], payload: Sequence[bytes], key: bytes | None) ->
 
 
 def describe(data: bytes) -> Description:
-    """Check a file's checksum and take it apart; the model is not built.
-
-    Parameters
-    ----------
-    data
-        The file.
-
-    Returns
-    -------
-    Description
-        Its parts.
-
-    Raises
-    ------
-    DamagedCheckpointError
-        If these are not the bytes that were written.
-    CheckpointError
-        If they are in the format of another version of drift.
-    """
+    """Return the parts of a file's bytes, as `drift._format.unseal` does; no model is built."""
     frame = _format.unseal("checkpoint", data)
     return Description(**frame._asdict() | {"header": _header(frame.header)})
 
@@ -131,7 +113,6 @@ def _header(text: bytes) -> dict[str, Any]:
         raise CheckpointError(f"the header is no JSON: {problem}") from problem
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
-    header.setdefault("clocks", [])  # of models that learnt before partitions had a time
     header.setdefault("promotions", [])
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):

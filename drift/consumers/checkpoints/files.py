@@ -184,7 +184,7 @@ class PartitionFolder:
         if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
             last = epoch, sequence
         file = self._order(*last)
-        with _saying_why(file), open(file, "ab+", opener=_appended) as appended:
+        with _saying_why(file), open(file, "ab+", opener=_private) as appended:
             if appended.tell():
                 appended.seek(-1, os.SEEK_END)
                 if appended.read() != b"\n":  # a full disk has cut the line before
@@ -225,7 +225,7 @@ class PartitionFolder:
                 raise
             finally:
                 with suppress(OSError):
-                    temporary.unlink(missing_ok=True)
+                    temporary.unlink()
             reached("checkpoint.renamed")
             _sync(self.path)
 
@@ -286,12 +286,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that is not there; a link in its place is not followed."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
-def _appended(path: str, flags: int) -> int:
-    """Open a file to append to; a link in its place is not followed."""
+    """Open a file for its user alone; a link in its place is not followed."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 

@@ -64,11 +64,17 @@ def place(path: str | PathLike[str] | ObjectPath) -> AnyPath:
     return ObjectPath(bucket, key.strip("/"))
 
 
+def _obstore() -> Any:
+    """Return obstore, which only a store of objects needs."""
+    with needing("obstore", "s3"):
+        import obstore.exceptions  # noqa: PLC0415 - an extra
+        import obstore.store  # noqa: PLC0415 - an extra
+    return obstore
+
+
 @lru_cache
 def _store(bucket: str) -> Any:
-    with needing("obstore", "s3"):
-        from obstore.exceptions import BaseError  # noqa: PLC0415
-        from obstore.store import S3Store  # noqa: PLC0415
+    obstore = _obstore()
     allow_http = os.environ.get("AWS_ALLOW_HTTP") == "true"
     for name in _ADDRESSES:
         address = os.environ.get(name)
@@ -80,7 +86,7 @@ def _store(bucket: str) -> Any:
                 f"{name} is {address}: give an https:// address, or set AWS_ALLOW_HTTP=true where "
                 "others may read what is stored on its way"
             )
-    make: Any = S3Store.from_url
+    make: Any = obstore.store.S3Store.from_url
     try:
         return make(
             _SCHEME + bucket,
@@ -88,20 +94,19 @@ def _store(bucket: str) -> Any:
             client_options={**_TIMES, "allow_http": allow_http},
             retry_config=_RETRIES,
         )
-    except BaseError as problem:
+    except obstore.exceptions.BaseError as problem:
         raise ParameterError(f"{_SCHEME}{bucket}: {one_line(str(problem))}") from None
 
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
     """Have what a store says be what a file system would say."""
-    from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415
-
+    errors = _obstore().exceptions
     try:
         yield
-    except AlreadyExistsError as problem:
+    except errors.AlreadyExistsError as problem:
         raise FileExistsError(str(problem)) from None
-    except BaseError as problem:
+    except errors.BaseError as problem:
         # Its class says so for an object, and not for a list.
         if refused := _REFUSED.search(str(problem)):
             raise PermissionError(one_line(f"{refused[0]}: {problem}")) from None

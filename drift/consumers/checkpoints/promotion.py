@@ -18,27 +18,14 @@ __all__ = ["promote"]
 
 
 def promote(partition: PartitionFolder, key: bytes | None) -> dict[str, Any]:
-    """Write the newest checkpoint of a partition once more, with model and shadow swapped.
+    """Rewrite the newest checkpoint of a partition with model and shadow swapped; see `rewrite`.
 
-    Neither is built, and the offsets are the same. A worker that has the partition is fenced, and
-    takes it over anew: whether this is interrupted or not, there is one checkpoint or the other.
-
-    Parameters
-    ----------
-    partition
-        Its folder.
-    key
-        What it is signed with, if it is.
-
-    Returns
-    -------
-    dict
-        The header of what was written.
+    Neither model is built, and the offsets stay.
 
     Raises
     ------
     CheckpointError
-        If it has no shadow, is signed with another key, or nothing can be written.
+        If it has no shadow, and as `rewrite` does.
     """
     return rewrite(partition, key, _promoted, "drift promote")
 

@@ -1,0 +1,89 @@
+"""What commands use as they run, by its module: imported at each use, and not before.
+
+So help and refusals need none of it, and an extra that is missing is named by what needs it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # ruff: isort: off
+    # ruff: noqa: PLC0414
+    from drift.cli._figure import ErrorFigure as ErrorFigure, drawn as drawn
+    from drift.cli._late_figure import LateFigure as LateFigure
+    from drift.cli._progress import bar as bar
+    from drift.cli._warm import begin as begin, history_of as history_of
+    from drift.consumers.checkpoints.promotion import promote as promote
+    from drift.consumers.client.consumer import LeadAssignor as LeadAssignor
+    from drift.consumers.client.errors import (
+        KafkaError as KafkaError,
+        is_refusal as is_refusal,
+        remedy as remedy,
+    )
+    from drift.consumers.client.producer import Producer as Producer
+    from drift.consumers.client.topics import (
+        Reader as Reader,
+        create as create,
+        known_options as known_options,
+        members as members,
+    )
+    from drift.consumers.exporter import Exporter as Exporter
+    from drift.consumers.measures import Measures as Measures
+    from drift.consumers.registry import SchemaCodec as SchemaCodec
+    from drift.consumers.replica import Replica as Replica
+    from drift.consumers.service import Service as Service
+    from drift.consumers.shadow import Shadow as Shadow
+    from drift.consumers.warm import refuse_learnt as refuse_learnt, warm as warm
+    from drift.experiments import (
+        REPRODUCTIONS as REPRODUCTIONS,
+        compare as compare,
+        reproduce as reproduce,
+        track as track,
+    )
+    from drift.experiments.arena import arena as arena
+    from drift.experiments.arena.models import MODELS as MODELS
+    from drift.experiments.terminal import reproductions as reproductions
+    from drift.models._state.codec import encode as encode
+    from drift.models.listing import listing as listing
+    from rich.console import Console as Console
+    from river.multiclass import OneVsRestClassifier as OneVsRestClassifier
+    from river.preprocessing import StandardScaler as StandardScaler
+    from scipy import stats as stats
+
+_NAMES = {
+    "drift.cli._figure": ("ErrorFigure", "drawn"),
+    "drift.cli._late_figure": ("LateFigure",),
+    "drift.cli._progress": ("bar",),
+    "drift.cli._warm": ("begin", "history_of"),
+    "drift.consumers.checkpoints.promotion": ("promote",),
+    "drift.consumers.client.consumer": ("LeadAssignor",),
+    "drift.consumers.client.errors": ("KafkaError", "is_refusal", "remedy"),
+    "drift.consumers.client.producer": ("Producer",),
+    "drift.consumers.client.topics": ("Reader", "create", "known_options", "members"),
+    "drift.consumers.exporter": ("Exporter",),
+    "drift.consumers.measures": ("Measures",),
+    "drift.consumers.registry": ("SchemaCodec",),
+    "drift.consumers.replica": ("Replica",),
+    "drift.consumers.service": ("Service",),
+    "drift.consumers.shadow": ("Shadow",),
+    "drift.consumers.warm": ("refuse_learnt", "warm"),
+    "drift.experiments": ("REPRODUCTIONS", "compare", "reproduce", "track"),
+    "drift.experiments.arena": ("arena",),
+    "drift.experiments.arena.models": ("MODELS",),
+    "drift.experiments.terminal": ("reproductions",),
+    "drift.models._state.codec": ("encode",),
+    "drift.models.listing": ("listing",),
+    "rich.console": ("Console",),
+    "river.multiclass": ("OneVsRestClassifier",),
+    "river.preprocessing": ("StandardScaler",),
+    "scipy": ("stats",),
+}
+HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(HOMES[name]), name)
