@@ -23,7 +23,7 @@ from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import page
 from drift.experiments.arena.standings import Standings, select
 from drift.experiments.arena.streams import ROWS, STREAMS
-from drift.streams import Documents
+from drift.streams import Documents, Stream
 
 #: Tables without times and memory.
 TIMELESS = ("errors.csv", "pairs_real.csv", "pairs_generated.csv", "losses.csv")
@@ -99,6 +99,13 @@ def test_models_learn(name, multiclass):
         for x, y in pairs:
             model.learn_one(x, y)
         assert model.predict_one(pairs[0][0]) in {0, 1, 2}
+
+
+def test_forests_can_sort_the_names_of_deviations():
+    stream = Stream([({0: 1.0, 1: 2.0}, True), ({0: 3.0, 1: 2.0}, False)])
+    deviating = list(experiment._deviations(stream))
+    assert [sorted(x)[0] for x, _ in deviating] == ["0", "0"]
+    assert deviating[1][0]["0 - mean of 8"] == 2.0
 
 
 @pytest.mark.usefixtures("unrendered")
