@@ -30,6 +30,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.ablation_changes import CHANGES
+from benchmarks.streams import MORE, STREAMS, stream
+from drift.models import Tracker  # in a worker that of the copy, which is its folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,8 +57,6 @@ def rows_of(name: str, folder: Path) -> Rows:
     """Return the examples of a stream, which are kept as a file: reading texts takes long."""
     path = folder / f"{name}.pickle"
     if not path.exists():
-        from benchmarks.streams import MORE, stream  # noqa: PLC0415 - imports much
-
         rows = list(stream(name, MORE_ROWS if name in MORE else None))
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(rows))
@@ -65,8 +65,6 @@ def rows_of(name: str, folder: Path) -> Rows:
 
 def measure(rows: Rows, seed: int) -> dict[str, float]:
     """Predict each example, then learn it."""
-    from drift.models import Tracker  # noqa: PLC0415 - of this process's own build
-
     model, wrong, loss, started = Tracker(BUDGET, seed=seed), 0, 0.0, time.process_time()
     for x, y in rows:
         chances = model.predict_proba_one(x)
@@ -227,8 +225,6 @@ def main() -> None:
         work(chosen.streams, chosen.seeds, chosen.work / "rows")
         return
     if not chosen.streams:
-        from benchmarks.streams import MORE, STREAMS  # noqa: PLC0415
-
         chosen.streams = [*STREAMS, *MORE]
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     chosen.output.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kafka
+import numpy as np
 
 from benchmarks.machine import machine, write_json
 from benchmarks.report import show_table
@@ -33,6 +34,8 @@ from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.client.topics import Reader
 from drift.consumers.options import WorkerOptions
 from drift.consumers.relearning import in_order
+from drift.consumers.worker import Worker
+from drift.models import Tracker
 from tools.kafka.broker import Broker
 
 if TYPE_CHECKING:
@@ -45,8 +48,6 @@ BUDGET = 300
 
 def events(pairs: int, delay: int) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Yield topic, partition and message: 8 features, a plane that turns, labels `delay` later."""
-    import numpy as np  # noqa: PLC0415
-
     rng = np.random.default_rng(0)
     plane, turn = rng.normal(size=8), rng.normal(size=8) / 400
     waiting: list[tuple[int, int, dict[str, Any]]] = []
@@ -82,9 +83,6 @@ def write(address: str, pairs: int, delay: int, rate: float) -> None:
 
 def work(task: dict[str, Any]) -> None:
     """Learn all pairs; print the seconds of the processor for each."""
-    from drift.consumers.worker import Worker  # noqa: PLC0415
-    from drift.models import Tracker  # noqa: PLC0415
-
     options = WorkerOptions(
         topic="features",
         labels="labels",

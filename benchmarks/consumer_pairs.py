@@ -29,6 +29,10 @@ import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drift import models
+from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.worker import Worker
+
 #: What takes part beside the old worker: its model, topics, and share of the examples; and what
 #: its rate is to be of the old one's.
 NEW = {
@@ -60,22 +64,12 @@ WARM = 5000
 
 def worker_of(task: dict[str, Any], folder: str) -> Any:
     """Return the worker that a task describes."""
-    from drift import models  # noqa: PLC0415
-    from drift.consumers import CheckpointFolder  # noqa: PLC0415
-    from drift.consumers.worker import Worker  # noqa: PLC0415
-
     seed = {"seed": 0} if task["model"] == "RBP" else {}
     model = getattr(models, task["model"])(task["budget"], **seed)
     kafka = {"bootstrap_servers": task["address"]}
     group = f"group-{uuid.uuid4().hex}"
     names: dict[str, Any] = {"start": "earliest", "predictions": task.get("predictions", "out")}
     consumer = {"heartbeat_interval_ms": 300}
-    try:
-        from drift.consumers import WorkerOptions  # noqa: PLC0415
-    except ImportError:  # 0.1.0
-        return Worker(
-            model, task["topic"], group, CheckpointFolder(folder), kafka, consumer=consumer, **names
-        )
     names |= {name: task[name] for name in ("labels", "timestamps") if name in task}
     options = WorkerOptions(topic=task["topic"], group=group, **names)
     return Worker(model, CheckpointFolder(folder), kafka, options, consumer=consumer)
@@ -99,8 +93,7 @@ def work(task: dict[str, Any]) -> dict[str, float]:
         first, started, cpu = taken(), time.perf_counter(), time.process_time()
         while taken() < task["count"]:
             worker.step(1.0)
-        producer = worker._producer if hasattr(worker, "_producer") else worker._sender
-        producer.flush()
+        worker._producer.flush()
         examples = taken() - first
         found = {
             "seconds": (time.perf_counter() - started) / examples,
@@ -152,7 +145,7 @@ def run(python: str, task: dict[str, Any], path: str | None) -> dict[str, float]
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--old-python", help="python of an environment with drift 0.1.0")
+    parser.add_argument("--old-python", help="python of an environment with the older version")
     parser.add_argument("--old-path", help="folder of its sources, where it is not installed there")
     parser.add_argument("--examples", type=int, default=32_000, help="of a round")
     parser.add_argument("--repeats", type=int, default=5)

@@ -73,8 +73,7 @@ def draw(results: dict[str, Curves]) -> Canvas:
         panel.set_title(title, fontsize=11, loc="left")
         named.append(ends)
     panels[0].set(ylim=(0, 36), ylabel=f"error (%), {POINTS} parts of the stream")
-    finish(figure, "", panels, ends=named)
-    return figure
+    return finish(figure, "", panels, ends=named)
 
 
 def main() -> None:

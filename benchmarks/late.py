@@ -17,19 +17,18 @@ from __future__ import annotations
 import argparse
 import time
 from collections import deque
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from river import ensemble, forest, linear_model, multiclass, preprocessing, tree
 
 from benchmarks.streams import stream
-from drift.experiments import RunFolder, run_all
-from drift.experiments.jobs import code_fingerprint, fingerprint
+from drift.experiments import Run, RunFolder, run_all
+from drift.experiments.jobs import code_fingerprint
 from drift.features import RecentDeviation
 from drift.models import Tracker
 
@@ -72,9 +71,8 @@ MODELS: dict[str, Callable[[bool], Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Run:
-    """One model on one stream, labels so many rows late: a job of `drift.experiments.run_all`."""
+class Case(NamedTuple):
+    """One model on one stream, labels so many rows late."""
 
     model: str
     deviations: bool
@@ -83,37 +81,16 @@ class Run:
     delay: int
     shuffled: bool
 
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """Everything that the result depends on."""
-        own = {name: value for name, value in vars(self).items() if name != "identity"}
+    def run(self) -> Run:
+        """Return what `drift.experiments.run_all` takes: a worker reads the stream."""
         code = code_fingerprint() if self.model == "Tracker" or self.deviations else None
-        parameters = {"late": self.delay > 0} if self.model == "Tracker" else {}
-        return own | {"parameters": parameters, "river": version("river"), "code": code}
-
-    @cached_property
-    def key(self) -> str:
-        """Fingerprint of the identity."""
-        return fingerprint(self.identity)
-
-    @property
-    def n_examples(self) -> int:
-        """Number of rows to be learnt."""
-        return len(stream(self.stream, self.rows))
-
-    def make(self) -> Any:
-        """Make the model, which has learnt nothing."""
-        return MODELS[self.model](self.delay > 0)
-
-    @property
-    def learn(self) -> Callable[..., dict[str, Any]]:
-        """What a worker calls with the model, and the arguments that come after it."""
-        return measured
-
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """The run itself: a worker reads its stream."""
-        return (self,)
+        identity = self._asdict() | {
+            "parameters": {"late": self.delay > 0} if self.model == "Tracker" else {},
+            "river": version("river"),
+            "code": code,
+        }
+        make = partial(MODELS[self.model], self.delay > 0)
+        return Run(identity, make, measured, (self,), len(stream(self.stream, self.rows)))
 
 
 def with_deviations(rows: Iterable[tuple[Any, Any]]) -> Iterable[tuple[Any, Any]]:
@@ -124,21 +101,21 @@ def with_deviations(rows: Iterable[tuple[Any, Any]]) -> Iterable[tuple[Any, Any]
         recent.learn_one(x)
 
 
-def measured(model: Any, run: Run) -> dict[str, Any]:
+def measured(model: Any, case: Case) -> dict[str, Any]:
     """Predict each row, and learn it so many rows later."""
-    rows = list(stream(run.stream, run.rows))
-    if run.shuffled:
+    rows = list(stream(case.stream, case.rows))
+    if case.shuffled:
         order = np.random.default_rng(0).permutation(len(rows)).tolist()
         rows = [rows[i] for i in order]
-    rows = list(with_deviations(rows)) if run.deviations else rows
+    rows = list(with_deviations(rows)) if case.deviations else rows
     waiting: deque[Any] = deque()
     wrong, started = 0, time.process_time()
     for t, (x, y) in enumerate(rows):
-        wrong += model.predict_one(x) != y if t >= SETTLED + run.delay else 0
+        wrong += model.predict_one(x) != y if t >= SETTLED + case.delay else 0
         waiting.append((x, y))
-        if len(waiting) > run.delay:
+        if len(waiting) > case.delay:
             model.learn_one(*waiting.popleft())
-    counted = len(rows) - SETTLED - run.delay
+    counted = len(rows) - SETTLED - case.delay
     seconds = time.process_time() - started
     return {"n_samples": len(rows), "error": 100 * wrong / counted, "seconds": round(seconds, 3)}
 
@@ -146,20 +123,20 @@ def measured(model: Any, run: Run) -> dict[str, Any]:
 def runs(chosen: argparse.Namespace) -> list[Run]:
     """Return the runs that the options ask for."""
     wanted = [
-        Run("Tracker", False, name, None, delay, shuffled)
+        Case("Tracker", False, name, None, delay, shuffled)
         for name in chosen.streams
         for delay in chosen.delays
         for shuffled in (False, True)
     ]
     beside = [name for name in chosen.models if name != "Tracker"]
     wanted += [
-        Run(name, deviations, of, SLOW_ROWS, delay, False)
+        Case(name, deviations, of, SLOW_ROWS, delay, False)
         for of in chosen.streams
         for delay in chosen.delays
         for name in ["Tracker", *beside] * bool(beside)
         for deviations in ((False,) if name == "Tracker" else (False, True))
     ]
-    return wanted
+    return [case.run() for case in wanted]
 
 
 def tables(records: list[dict[str, Any]]) -> str:

@@ -88,8 +88,7 @@ def dicts(measured: dict[str, Table]) -> Figure | None:
     log_axis(panels[0].yaxis)
     panels[0].set_ylabel("predict + learn, µs an example")
     note = "bands: RBP, LBP and Forgetron of a kernel, from the fastest to the slowest"
-    finish(figure, "Time an example against the budget", panels, note=note, ends=ends)
-    return figure
+    return finish(figure, "Time an example against the budget", panels, note=note, ends=ends)
 
 
 def _dict_panel(panel: Axes, table: Table) -> list[End]:
@@ -144,8 +143,7 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
     corner.set_title("the lower left corner; numbers are budgets and tolerances")
     others = [(_median(row["us"]), 100 * row["error"]) for row in table]
     points = [(names, others) for names in named]
-    finish(figure, "RCV1: error against time", panels, points=points)
-    return figure
+    return finish(figure, "RCV1: error against time", panels, points=points)
 
 
 def _error_panel(panel: Axes, table: Table, *, names: bool) -> list[Point]:
@@ -205,8 +203,7 @@ def growth(measured: dict[str, Table]) -> Figure | None:
     for panel, unit in ((panels[0], "µs"), (panels[n], "MB")):
         log_axis(panel.yaxis)
         panel.set_ylabel(unit)
-    finish(figure, "Time and memory against what grows", panels, legend=False)
-    return figure
+    return finish(figure, "Time and memory against what grows", panels, legend=False)
 
 
 def _growth_lines(table: Table) -> list[tuple[str, str, str, str, Table]]:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 import numpy as np
+from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 from rich.console import Console
 
@@ -57,8 +58,6 @@ def example(rng: random.Random, number: int) -> tuple[dict[str, Any], bool]:
 
 def produce(address: str, topic: str, rate: float, *, late: bool) -> None:
     """Write examples at a rate, a few every five milliseconds, until it is ended."""
-    from confluent_kafka import Producer  # noqa: PLC0415
-
     producer = Producer({"bootstrap.servers": address, "linger.ms": 5})
     rng, begun, number = random.Random(0), time.monotonic(), 0
     waiting: deque[tuple[float, bytes]] = deque()

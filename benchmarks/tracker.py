@@ -17,11 +17,9 @@ import argparse
 import json
 import math
 import time
-from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,13 +27,11 @@ from benchmarks.contenders import FAMILIES
 from benchmarks.streams import STREAMS, TEXTS, stream
 from benchmarks.tracker_page import draw, page
 from benchmarks.tracker_speed import speed
-from drift.experiments import RunFolder, run_all
-from drift.experiments.jobs import code_fingerprint, fingerprint
+from drift.experiments import Run, RunFolder, run_all
+from drift.experiments.jobs import code_fingerprint
 from drift.models import Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from benchmarks.streams import Stream
@@ -49,9 +45,8 @@ WINDOW, BINS, DRAWS = 5_000, 10, 20
 LEAST = 1e-6
 
 
-@dataclass(frozen=True)
-class Run:
-    """One model with one setting on one stream: a job of `drift.experiments.run_all`."""
+class Case(NamedTuple):
+    """One model with one setting on one stream."""
 
     family: str
     setting: int
@@ -72,10 +67,9 @@ class Run:
         """Whether the model gets categories as texts: it is a tree, or made of them."""
         return FAMILIES[self.family].slow and self.stream in TEXTS
 
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """Everything that the result depends on."""
-        return {
+    def run(self) -> Run:
+        """Return what `drift.experiments.run_all` takes: a worker reads the stream."""
+        identity = {
             "model": self.family,
             "setting": self.setting,
             "parameters": self.parameters,
@@ -87,45 +81,26 @@ class Run:
             "code": code_fingerprint() if self.family == "Tracker" else None,
             "texts": self.takes_texts,
         }
-
-    @cached_property
-    def key(self) -> str:
-        """Fingerprint of the identity."""
-        return fingerprint(self.identity)
-
-    @property
-    def n_examples(self) -> int:
-        """Number of rows to be learnt."""
-        return len(stream(self.stream, self.rows))
+        return Run(identity, self.make, measured, (self,), len(stream(self.stream, self.rows)))
 
     def make(self) -> Any:
         """Make the model, which has learnt nothing."""
         multiclass = len(np.unique(stream(self.stream, self.rows).y)) > 2
         return FAMILIES[self.family].make(multiclass, **self.parameters)
 
-    @property
-    def learn(self) -> Callable[..., dict[str, Any]]:
-        """What a worker calls with the model, and the arguments that come after it."""
-        return measured
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """The run itself: a worker reads its stream."""
-        return (self,)
-
-
-def measured(model: Any, run: Run) -> dict[str, Any]:
+def measured(model: Any, case: Case) -> dict[str, Any]:
     """Test, then train, on one row after the other, as long as the processor's time lasts."""
-    data = stream(run.stream, run.rows)
-    data = data.block_shuffled() if run.shuffled else data
-    data = data if FAMILIES[run.family].raw else data.scaled()
-    texts = TEXTS[run.stream]().examples if run.takes_texts else []
+    data = stream(case.stream, case.rows)
+    data = data.block_shuffled() if case.shuffled else data
+    data = data if FAMILIES[case.family].raw else data.scaled()
+    texts = TEXTS[case.stream]().examples if case.takes_texts else []
     tracker = isinstance(model, Tracker)
     started = time.process_time()
     wrong: list[int] = []
     sure: list[tuple[float, bool, float]] = []
     for start in range(0, len(data), PART):
-        if time.process_time() - started > run.seconds:
+        if time.process_time() - started > case.seconds:
             break
         stop = min(start + PART, len(data))
         if tracker:
@@ -209,12 +184,12 @@ def runs(chosen: argparse.Namespace) -> list[Run]:
             about = FAMILIES[family]
             rows = min(chosen.rows or SLOW_ROWS, SLOW_ROWS) if about.slow else chosen.rows
             wanted += [
-                Run(family, setting, budget, name, rows, shuffled, chosen.seconds)
+                Case(family, setting, budget, name, rows, shuffled, chosen.seconds)
                 for setting in range(1 if chosen.defaults else len(about.grid))
                 for budget in (chosen.budgets if about.budgeted else [None])
                 for shuffled in ((False, True) if family == "Tracker" else (False,))
             ]
-    return wanted
+    return [case.run() for case in wanted]
 
 
 def main() -> None:

@@ -74,8 +74,7 @@ def draw(errors: dict[str, NDArray[Any]]) -> Canvas:
     panel.set_ylim(0, 70)
     panel.set_ylabel(f"error in {WINDOW} examples (%)")
     note = "of each kind the member that errs least on the question; 5 % of the labels are wrong"
-    finish(figure, "Which members help while the stream shifts", [panel], note=note)
-    return figure
+    return finish(figure, "Which members help while the stream shifts", [panel], note=note)
 
 
 def main() -> None:

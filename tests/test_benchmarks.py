@@ -15,7 +15,7 @@ from benchmarks.contenders import Neighbours
 from benchmarks.data import Stream
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.streams import STREAMS
-from benchmarks.tracker import LEAST, Run, _ece, measured
+from benchmarks.tracker import LEAST, Case, _ece, measured
 from drift.models import Tracker
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -224,8 +224,8 @@ def test_the_ablation_goes_on_where_it_was(tmp_path, monkeypatch):
 
 @pytest.mark.compiled
 def test_the_tracker_is_measured_by_what_it_shows():
-    run = Run("Tracker", 0, 50, "sea", 600, shuffled=False, seconds=60)
-    found, model = measured(run.make(), run), Tracker(50)
+    case = Case("Tracker", 0, 50, "sea", 600, shuffled=False, seconds=60)
+    found, model = measured(case.make(), case), Tracker(50)
     wrong, losses = 0, []
     for x, y in STREAMS["sea"]().part(0, 600):
         wrong += model.predict_one(x) != y

@@ -20,8 +20,8 @@ class Arena(Experiment):
     """
 
     streams: tuple[str, ...] | None = option(
-        "Some of the streams, also insects abrupt, keystroke, sms and covertype, which are "
-        "fetched; default: all others.",
+        "Some of the streams, also insects abrupt, keystroke, sms, covertype, elecNormNew, "
+        "airlines, nomao and gas-drift, which are fetched; default: all others.",
         None,
     )
     models: tuple[str, ...] | None = option("Some of the models; default: all.", None)

@@ -48,8 +48,7 @@ def _shipped(tasks: Iterable[Any]) -> Iterator[Any]:
 
     Ray's pool does so for joblib before 1.5 alone.
     """
-    import ray  # noqa: PLC0415 - optional
-
+    ray = _imported_ray()
     stored: dict[int, Any] = {}
     kept = []  # as long as an array is there, its id is no other's
     for function, arguments, _ in tasks:
@@ -63,8 +62,7 @@ def _shipped(tasks: Iterable[Any]) -> Iterator[Any]:
 
 
 def _fetching(function: Callable[..., Any], *sent: Any) -> Any:
-    import ray  # noqa: PLC0415
-
+    ray = _imported_ray()
     return function(*(ray.get(one) if isinstance(one, ray.ObjectRef) else one for one in sent))
 
 
@@ -145,15 +143,19 @@ def _client(distributed: Any, address: str | None, jobs: int) -> Any:
     return client
 
 
+def _imported_ray() -> Any:
+    with needing("ray", "ray"):
+        import ray.util.joblib  # noqa: PLC0415 - optional
+    return ray
+
+
 @contextmanager
 def _ray(address: str | None, jobs: int) -> Iterator[None]:
-    with needing("ray", "ray"):
-        import ray  # noqa: PLC0415 - optional
-        from ray.util.joblib import register_ray  # noqa: PLC0415
+    ray = _imported_ray()
     connected = address is None and ray.is_initialized()
     if not connected:
         _connect(ray, address, jobs)
-    register_ray()
+    ray.util.joblib.register_ray()
     try:
         with parallel_config("ray"):
             yield

@@ -112,8 +112,7 @@ def error_against_cost(title: str, panels: Sequence[Panel], *, every: bool = Fal
     )
     far = [f"{name} {error:.1f}" for name, error in least.items() if error >= limit]
     note += f"\nabove the panels (%): {', '.join(far)}" if far else ""
-    finish(figure, title, axes, note=note, points=named)
-    return figure
+    return finish(figure, title, axes, note=note, points=named)
 
 
 def _draw(
@@ -228,8 +227,7 @@ def ranks(results: Results) -> Figure:
     panel.set_yticks([])
     panel.set_xlabel("mean rank of the error")
     title = f"Mean ranks; bars join what differs by less than {critical:.2f}"
-    finish(figure, title, [panel])
-    return figure
+    return finish(figure, title, [panel])
 
 
 def arena_cost(results: Results) -> Figure:

@@ -23,6 +23,10 @@ from drift.errors import DataError, ParameterError
 from drift.experiments.jobs import Record, fingerprint
 from drift.models import compiled
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -335,13 +339,9 @@ def _lock(file: IO[bytes]) -> bool:
     """Have a file alone until it is closed, or the process ends; False where another one has it."""
     try:
         if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - there is none elsewhere
-
             file.seek(1 << 40)  # far beyond the end: locked bytes can be neither read nor written
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
-            import fcntl  # noqa: PLC0415 - there is none on Windows
-
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False

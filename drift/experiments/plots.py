@@ -166,8 +166,9 @@ def error_in_windows(
     examples(panel, n)
     panel.set_ylim(bottom=0)
     panel.set_ylabel("error in the window (%)")
-    finish(figure, title, [panel], note="at the right: error on the whole stream", ends=[ends])
-    return figure
+    return finish(
+        figure, title, [panel], note="at the right: error on the whole stream", ends=[ends]
+    )
 
 
 def finish(  # noqa: PLR0913 - what a figure may have, by keyword
@@ -180,8 +181,8 @@ def finish(  # noqa: PLR0913 - what a figure may have, by keyword
     points: Iterable[tuple[Iterable[Point], Sequence[Sequence[float]]]] = (),
     legend: bool = True,
     columns: int = 0,
-) -> None:
-    """Give a figure its title and grid, a note that says how to read it, and names.
+) -> Figure:
+    """Give a figure its title and grid, a note that says how to read it, and names; return it.
 
     For each panel, `ends` are the lines that are named where they end, and `points` those that are
     named beside them, with others that no name may hide. Where there are neither, the legend of the
@@ -206,6 +207,7 @@ def finish(  # noqa: PLR0913 - what a figure may have, by keyword
         _name_ends(figure, panel, lines)
     for panel, (named, others) in zip(panels, points, strict=False):
         _name_points(figure, panel, named, others)
+    return figure
 
 
 def _name_ends(figure: Figure, panel: Axes, ends: Iterable[End]) -> None:

@@ -129,20 +129,7 @@ class Results(JupyterMixin):
         return self.once(self.kind.tables[table].rows)
 
     def __getitem__(self, table: str) -> pd.DataFrame:
-        """Return a table as a data frame.
-
-        Parameters
-        ----------
-        table
-            Its name.
-
-        Raises
-        ------
-        ParameterError
-            There is no such table.
-        MissingExtraError
-            pandas is not installed.
-        """
+        """Return `rows` of a table as a data frame; MissingExtraError where pandas is not there."""
         rows = self.rows(table)
         with needing("pandas", "compare"):
             import pandas as pd  # noqa: PLC0415 - optional

@@ -10,10 +10,12 @@ import signal
 import time
 from contextlib import closing, contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from joblib import delayed
+from rich import progress as bars
+from rich.console import Console
 
 from drift.errors import ParameterError
 from drift.experiments import cluster
@@ -32,10 +34,19 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record, Run
     from drift.experiments.results import Kind
 
-__all__ = ["WINDOWS", "conduct", "learn", "run_all", "updates"]
+__all__ = ["WINDOWS", "How", "conduct", "learn", "run_all", "updates"]
 
 #: Windows of equal length that a run's error is recorded in: every 500 of 20,000 examples.
 WINDOWS = 40
+
+
+class How(TypedDict, total=False):
+    """How runs are computed, by keyword: see `run_all`."""
+
+    jobs: int
+    backend: str
+    address: str | None
+    progress: bool
 
 
 def updates(model: Any) -> int | None:
@@ -178,7 +189,7 @@ def conduct(
     streams: Mapping[str, Record],
     settings: Mapping[str, Any],
     output: str | PathLike[str] | RunFolder | None,
-    **how: Any,
+    **how: Unpack[How],
 ) -> Results:
     """Run an experiment, and save its results where there is a folder.
 
@@ -219,9 +230,6 @@ def conduct(
 @contextmanager
 def _bar(queue: Sequence[Run], *, shown: bool) -> Iterator[Callable[[int], None]]:
     """Show a bar, and give a function that takes the number of examples just learnt."""
-    from rich import progress as bars  # noqa: PLC0415 - rich is for terminals
-    from rich.console import Console  # noqa: PLC0415
-
     columns = (
         bars.TextColumn("{task.description}"),
         bars.TextColumn("{task.fields[runs]:>5} of {task.fields[n_runs]} runs"),

@@ -23,7 +23,7 @@ from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import page
 from drift.experiments.arena.standings import Standings, select
 from drift.experiments.arena.streams import ROWS, STREAMS
-from drift.streams import Documents
+from drift.streams import Documents, Stream
 
 #: Tables without times and memory.
 TIMELESS = ("errors.csv", "pairs_real.csv", "pairs_generated.csv", "losses.csv")
@@ -99,6 +99,13 @@ def test_models_learn(name, multiclass):
         for x, y in pairs:
             model.learn_one(x, y)
         assert model.predict_one(pairs[0][0]) in {0, 1, 2}
+
+
+def test_forests_can_sort_the_names_of_deviations():
+    stream = Stream([({0: 1.0, 1: 2.0}, True), ({0: 3.0, 1: 2.0}, False)])
+    deviating = list(experiment._deviations(stream))
+    assert [min(x) for x, _ in deviating] == ["0", "0"]
+    assert deviating[1][0]["0 - mean of 8"] == 2.0
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -228,8 +235,8 @@ def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
     pairs = {row["other"]: row for row in Standings(rows(errors)).pairs(real=True)}
     assert pairs["ARF"]["n"] == 2
     assert pairs["ARF"]["median_difference"] == pytest.approx((-0.1 - 0.2) / 2)
-    beside = [pairs["ARF"][name] for name in ("error", "theirs", "no_change")]
-    assert beside == pytest.approx([(0.2 + 0.1) / 2, 0.3, (0.5 + 0.3) / 2])
+    beside = [pairs["ARF"][name] for name in ("error", "theirs")]
+    assert beside == pytest.approx([(0.2 + 0.1) / 2, 0.3])
     assert pairs["no change"]["error"] == pytest.approx((0.3 + 0.1) / 2)
 
 
@@ -253,6 +260,28 @@ def test_delays_are_compared_behind_the_first_labels():
     assert (lost["rival"], lost["theirs"]) == ("PA", pytest.approx(0.2))
     assert lost["gap"] == pytest.approx(55 / 125 - 0.2)
     assert "| spam | 100 | 44.00 | PA | 20.00 | 24.00 |" in page(standings)
+
+
+def test_the_page_says_what_became_of_each_run():
+    errors = {
+        "Tracker": {"weather": 0.1, "phishing": 0.08},
+        "SRP": {"weather": 0.3, "phishing": 0.3},
+        "EFDT": {"weather": 0.3, "phishing": 0.2},
+    }
+    records = rows(errors)
+    records[2]["status"], records[3]["status"] = "time limit", "failed"
+    del records[4]  # EFDT has not run on weather
+    records += rows({"Tracker": {"weather": 0.2, "phishing": 0.2}}, "100")
+    for record in records[-2:]:
+        record["windows"] = [{"start": 1000, "rows": 9, "unpredicted": 0, "error": 0.25}]
+    text = page(Standings(records))
+    assert "| SRP | limit | failed |" in text
+    assert "| EFDT | - | 20.00 |" in text
+    at_once, late = text.split("### Real streams, 100 rows late")
+    assert "| Tracker | **10.00** | **8.00** |" in at_once
+    assert "| Tracker | **25.00** | **25.00** |\n\nNot run here: EFDT, SRP." in late
+    assert "| phishing | 1,250 | 8.65 | random patches | River | 8.00 |" in late
+    assert "| gas-drift |  |  |  |  | - |" in late
 
 
 def test_costs_are_of_streams_that_all_have_ended_on():

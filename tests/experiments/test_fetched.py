@@ -2,6 +2,8 @@
 
 import gzip
 import hashlib
+import json
+import re
 import zipfile
 from collections import Counter
 from urllib.error import URLError
@@ -11,6 +13,7 @@ from river import datasets
 
 from drift.errors import ParameterError, UnavailableError
 from drift.experiments.arena import arena
+from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.streams import STREAMS
 
 KEYSTROKE = """\
@@ -36,6 +39,73 @@ COVERTYPE = "".join(
         ((2804, 139, 9, 268, 65, 3180, 234, 238, 135, 6121, 1, 0, 0, 0), 11, 2),
     ]
 )
+#: The first rows of ARFF files as openml.org serves them.
+ELECTRICITY = """\
+@relation electricity
+@attribute date real
+@attribute day {1,2,3,4,5,6,7}
+@attribute nswprice real
+@attribute class {UP,DOWN}
+@data
+0,2,0.056443,UP
+0.00443,7,?,DOWN
+"""
+AIRLINES = """\
+@relation airlines
+@attribute Airline {CO,US,AA}
+@attribute Flight numeric
+@attribute Delay {0,1}
+@data
+CO,269,1
+US,1558,0
+"""
+
+
+@pytest.fixture
+def openml(tmp_path, monkeypatch):
+    """Have scikit-learn find small files of openml.org's in its folder."""
+    pytest.importorskip("sklearn")
+    folder = tmp_path / "sklearn"
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(folder))
+
+    def keep(number, arff, target):
+        kinds = re.findall(r"^@attribute (\w+) (\S+)", arff, re.MULTILINE)
+        features = [
+            {
+                "index": str(i),
+                "name": name,
+                "data_type": "nominal" if kind.startswith("{") else "numeric",
+                "is_target": str(name == target).lower(),
+                "is_ignore": "false",
+                "is_row_identifier": "false",
+                "number_of_missing_values": "0",
+            }
+            for i, (name, kind) in enumerate(kinds)
+        ]
+        path = f"data/v1/download/{number}/it.arff"
+        about = {
+            "data_set_description": {
+                "id": str(number),
+                "format": "ARFF",
+                "status": "active",
+                "description": "",
+                "url": f"https://www.openml.org/{path}",
+                "md5_checksum": hashlib.md5(arff.encode()).hexdigest(),  # noqa: S324
+            }
+        }
+        api = "api/v1/json/data/"
+        rows = {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": "2"}]}}
+        for place, content in {
+            f"{api}{number}": json.dumps(about),
+            f"{api}features/{number}": json.dumps({"data_features": {"feature": features}}),
+            f"{api}qualities/{number}": json.dumps(rows),
+            path: arff,
+        }.items():
+            file = folder / "openml" / "openml.org" / f"{place}.gz"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(gzip.compress(content.encode()))
+
+    return keep
 
 
 @pytest.fixture
@@ -105,6 +175,34 @@ def test_covertype(tmp_path, monkeypatch):
     assert STREAMS["covertype"].make().sha256 == stream.sha256
 
 
+def test_electricity_with_eight_features(openml):
+    openml(151, ELECTRICITY, "class")
+    stream = STREAMS["elecNormNew"].make()
+    assert (stream.name, list(stream)) == (
+        "elecNormNew",
+        [
+            ({"date": 0.0, "day": "2", "nswprice": 0.056443}, "UP"),
+            ({"date": 0.00443, "day": "7"}, "DOWN"),  # a missing value is absent
+        ],
+    )
+
+
+def test_airlines_have_texts(openml):
+    openml(1169, AIRLINES, "Delay")
+    expected = [({"Airline": "CO", "Flight": 269}, "1"), ({"Airline": "US", "Flight": 1558}, "0")]
+    assert list(STREAMS["airlines"].make()) == expected
+
+
+def test_another_file_than_the_one_that_was_measured_is_refused(openml):
+    openml(151, ELECTRICITY, "class")
+    known = STREAMS["elecNormNew"].make().sha256
+    entry = arena_streams._FETCHED["elecNormNew"]._replace(sha256=known)
+    assert len(arena_streams._named("elecNormNew", entry)) == 2
+    openml(151, ELECTRICITY.replace("0.056443", "0.056444"), "class")
+    with pytest.raises(UnavailableError, match=f"elecNormNew is not what was .* not {known}"):
+        arena_streams._named("elecNormNew", entry)
+
+
 def test_what_cannot_be_fetched_says_what_to_do(river, tmp_path, monkeypatch):
     river("Keystroke", KEYSTROKE, served=False)
     wanted = (
@@ -118,12 +216,15 @@ def test_what_cannot_be_fetched_says_what_to_do(river, tmp_path, monkeypatch):
         assert arena(tmp_path / "out", streams=["keystroke"], quick=True).rows("table") == []
     forests = pytest.importorskip("sklearn.datasets")
 
-    def unreachable():
+    def unreachable(**_):
         raise URLError("no network")
 
     monkeypatch.setattr(forests, "fetch_covtype", unreachable)
-    with pytest.raises(UnavailableError, match=r"no network.*have SCIKIT_LEARN_DATA name the fold"):
-        STREAMS["covertype"].make()
+    monkeypatch.setattr(forests, "fetch_openml", unreachable)
+    for name, folder in (("covertype", "covertype"), ("nomao", "openml")):
+        wanted = f"{name} cannot be fetched .*no network.*copy the folder {folder} of .*"
+        with pytest.raises(UnavailableError, match=f"{wanted}have SCIKIT_LEARN_DATA name the fol"):
+            STREAMS[name].make()
 
 
 @pytest.mark.parametrize("archive", [False, True])

@@ -7,6 +7,9 @@ import time
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
 from drift.models._state.codec import encode
 from tests.faults.twin import Order, Twin, read_order
 
@@ -40,9 +43,6 @@ class Findings:
 
 def _consumer(address: str, topics: list[str], timeout: float = 60) -> tuple[Any, dict[Any, int]]:
     """Return a consumer and the ends; a broker that has just been started knows nobody at first."""
-    from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415 - an extra
-    from kafka.errors import KafkaError  # noqa: PLC0415
-
     limit = time.monotonic() + timeout
     while True:
         consumer = KafkaConsumer(

@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from confluent_kafka import KafkaException, Producer
+
 from tests.faults.examples import Event, late, messages
 
 if TYPE_CHECKING:
@@ -80,16 +82,12 @@ class _Transaction:
         return [] if kind == "committed" else events
 
     def _begin(self) -> None:
-        from confluent_kafka import Producer  # noqa: PLC0415 - an extra
-
         self._producer = Producer(self._options)
         _patiently(lambda: self._producer.init_transactions(10))
         self._producer.begin_transaction()
 
     def _end(self, kind: str) -> str:
         """Commit it or give it up; return what has come of it, after an outage another thing."""
-        from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
-
         producer = self._producer
         step = producer.commit_transaction if kind == "committed" else producer.abort_transaction
         try:
@@ -103,8 +101,6 @@ class _Transaction:
 
 def _patiently(step: Callable[[], object]) -> None:
     """Try something until the broker is back."""
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
-
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -193,8 +189,6 @@ class Feed(threading.Thread):
             self.error = error
 
     def _send_all(self) -> None:
-        from confluent_kafka import Producer  # noqa: PLC0415 - an extra
-
         plain = Producer(self._options | {"message.timeout.ms": 1000 * _PATIENCE})
         due = time.monotonic()
         for event in self._events():

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafka import KafkaAdminClient
+
 from drift.consumers import CheckpointFolder
 from drift.consumers.checkpoints.file_format import describe, load
 from drift.consumers.checkpoints.files import files_in
@@ -177,8 +179,6 @@ class _Test:
         return self.report
 
     def _create_topics(self) -> None:
-        from kafka import KafkaAdminClient  # noqa: PLC0415 - an extra
-
         admin = KafkaAdminClient(bootstrap_servers=self.address)
         times = {
             "message.timestamp.type": "LogAppendTime"

@@ -17,7 +17,9 @@ from typing import Any
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
+from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install
+from drift.consumers.worker import Worker
 from drift.errors import DriftError, UnavailableError
 from drift.models import LBP, RBP, Tracker
 from tests.faults.examples import codec
@@ -135,8 +137,6 @@ def _obey(root: Path) -> None:
 
 def _redeliver() -> None:
     """Have a partition begin with messages that were learnt already."""
-    from drift.consumers.client.consumer import GroupConsumer  # noqa: PLC0415 - an extra
-
     begin = GroupConsumer.begin
 
     def early(self: GroupConsumer, place: tuple[str, int], offset: int, *leader_epoch: int) -> None:
@@ -155,8 +155,6 @@ def end_with(parent: int) -> None:
 
 def main(text: str) -> None:
     """Work until SIGTERM."""
-    from drift.consumers.worker import Worker  # noqa: PLC0415 - an extra
-
     options = json.loads(text)
     end_with(options["parent"])
     root, seed = Path(options["root"]), options["seed"]

@@ -166,8 +166,9 @@ def _deviations(stream: Stream) -> Iterator[tuple[Features, Label]]:
     """Yield the examples with their deviations from the running means of those before."""
     recent = RecentDeviation()
     for x, y in stream:
-        yield recent.transform_one(x), y
-        recent.learn_one(x)
+        named = {str(name): value for name, value in x.items()}  # forests sort names: all are texts
+        yield recent.transform_one(named), y
+        recent.learn_one(named)
 
 
 def _named(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:

@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 #: Columns of `Standings.pairs` and `Standings.losses`.
-PAIRS = (*TESTS, "error", "theirs", "no_change")
+PAIRS = (*TESTS, "error", "theirs")
 LOSSES = ("stream", "error", "rival", "theirs", "gap")
 
 
@@ -77,6 +77,11 @@ class Standings:
         """Error of a model on a stream; None where it has not ended well."""
         row = self.asked.get((stream, model, delay))
         return row["error"] if row is not None and row["status"] == "ok" else None
+
+    def status(self, stream: str, model: str, delay: str | None = None) -> str:
+        """What became of a model on a stream; empty where it has not run."""
+        row = self.asked.get((stream, model, delay))
+        return "" if row is None else row["status"]
 
     @cached_property
     def asked(self) -> dict[tuple[str, str, str | None], Record]:
@@ -123,7 +128,7 @@ class Standings:
         """Compare `OWN` with each model, on real streams or on generated ones.
 
         Streams of one source count once, with their mean error. See `pairs_of`, which corrects for
-        the number of these pairs alone; beside it stand the mean errors of both and of no change.
+        the number of these pairs alone; beside it stand the mean errors of both.
         """
         found: list[Record] = []
         streams = [s for s in self.streams if bool(STREAMS[s].source) is real]
@@ -141,7 +146,7 @@ class Standings:
             ]
             means = {
                 key: _by_source({s: self.error(s, name) for s in shared})
-                for key, name in (("error", OWN), ("theirs", other), ("no_change", BASELINES[0]))
+                for key, name in (("error", OWN), ("theirs", other))
             }
             found += [pair | means for pair in pairs_of(rows)]
         for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):

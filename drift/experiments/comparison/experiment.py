@@ -9,6 +9,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from river.dummy import NoChangeClassifier, PriorClassifier
+
 import drift
 from drift._checks import check_integer
 from drift.errors import ParameterError
@@ -56,8 +58,6 @@ _NAMED = 50
 
 def baselines() -> dict[str, Contender]:
     """Return what runs always: the last label that came, and the one that came most often."""
-    from river.dummy import NoChangeClassifier, PriorClassifier  # noqa: PLC0415
-
     made = (Contender(NoChangeClassifier), Contender(PriorClassifier))
     return dict(zip(BASELINES, made, strict=True))
 

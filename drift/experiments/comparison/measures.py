@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,8 +127,6 @@ def _number(value: Any) -> float | None:
 
 def _auc(truth: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]) -> float | None:
     """Mean over the classes of the area under the curve of each against the rest."""
-    from scipy.stats import rankdata  # noqa: PLC0415 - takes half a second to import
-
     classes = sorted(set(truth), key=repr)
     if len(classes) < 2:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from river.stream import simulate_qa
 
 from drift._checks import check_names
 from drift.errors import ParameterError
@@ -68,8 +69,6 @@ def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64
     >>> order_of(stream, None).tolist(), order_of(stream, 2).tolist()
     ([0, -1, 1, -2, 2, -3], [0, 1, -1, 2, -2, -3])
     """
-    from river.stream import simulate_qa  # noqa: PLC0415 - takes a second to import
-
     if hasattr(delay, "rvs"):
         try:
             drawn = iter(delay.rvs(size=len(stream), random_state=0).tolist())

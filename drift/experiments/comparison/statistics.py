@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import rankdata, studentized_range, wilcoxon
 
 from drift.experiments.comparison.tables import grouped
 
@@ -98,8 +99,6 @@ def ranks_of(rows: Iterable[Record]) -> tuple[dict[str, float], float]:
     >>> ranks_of(rows)[0]
     {'a': 2.0, 'b': 1.75, 'c': 2.25}
     """
-    from scipy.stats import rankdata, studentized_range  # noqa: PLC0415
-
     _, errors = _errors(rows)
     places = {place for own in errors.values() for place in own}
     whole = {model: own for model, own in errors.items() if own.keys() == places}
@@ -111,8 +110,6 @@ def ranks_of(rows: Iterable[Record]) -> tuple[dict[str, float], float]:
 
 
 def _pair(own: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
-    from scipy.stats import wilcoxon  # noqa: PLC0415 - scipy.stats takes half a second to import
-
     gaps = own - theirs
     try:
         shares: Iterable[float | None] = _bayesian(tuple(own.tolist()), tuple(theirs.tolist()))

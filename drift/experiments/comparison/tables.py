@@ -50,7 +50,7 @@ SUMMARY = (
 )
 
 
-def run_rows(records: Iterable[Record]) -> list[Record]:
+def run_rows(records: Sequence[Record]) -> list[Record]:
     """Return one row a run, with the columns `RUNS`.
 
     Parameters
@@ -58,7 +58,6 @@ def run_rows(records: Iterable[Record]) -> list[Record]:
     records
         Of all runs, the baselines' among them.
     """
-    records = list(records)
     errors = _errors(records)
     found = []
     for record in records:
@@ -99,15 +98,8 @@ def recovery_rows(records: Iterable[Record]) -> list[Record]:
     ]
 
 
-def window_rows(records: Iterable[Record]) -> list[Record]:
-    """Return one row a run and window, with the columns `WINDOWS`.
-
-    Parameters
-    ----------
-    records
-        Of all runs, the baselines' among them.
-    """
-    records = list(records)
+def window_rows(records: Sequence[Record]) -> list[Record]:
+    """Return one row a run and window, with the columns `WINDOWS`, of records as in `run_rows`."""
     errors = _errors(records)
     return [
         {name: record[name] for name in RUN}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record, Run
     from drift.experiments.reproduction.setting import Printed, Setting
     from drift.experiments.results import Results
+    from drift.experiments.runner import How
     from drift.kernels import Kernel
     from drift.streams import Documents
 
@@ -42,11 +43,8 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     permutations: int | None = None,
     models: Iterable[str] | None = None,
     quick: bool = False,
-    jobs: int = -1,
-    backend: str = "loky",
-    address: str | None = None,
     output: str | PathLike[str] | None = None,
-    progress: bool = False,
+    **how: Unpack[How],
 ) -> Results:
     """Repeat an experiment of a paper.
 
@@ -67,7 +65,7 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     quick
         Take so few examples, in one order unless `permutations` says otherwise, that it is done
         within a minute.
-    jobs, backend, address, output, progress
+    output, **how
         As for `permuted`.
 
     Raises
@@ -109,11 +107,8 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
         permutations=one.permutations if permutations is None else permutations,
         as_stream=one.as_stream,
         printed=one.printed,
-        jobs=jobs,
-        backend=backend,
-        address=address,
         output=output,
-        progress=progress,
+        **how,
     )
 
 
@@ -149,12 +144,9 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     epochs: int = 1,
     permutations: int = 5,
     as_stream: bool = False,
-    printed: Printed | None = None,
-    jobs: int = -1,
-    backend: str = "loky",
-    address: str | None = None,
     output: str | PathLike[str] | None = None,
-    progress: bool = False,
+    printed: Printed | None = None,
+    **how: Unpack[How],
 ) -> Results:
     """Run every contender over each of several permutations of the data.
 
@@ -182,15 +174,11 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     printed
         What a paper prints, by contender and by column of the table, one number an epoch; it is
         shown beside what comes out.
-    jobs
-        Processes at a time; -1: one for each core.
-    backend, address
-        Where they run, as for `run_all`: ``loky``, ``dask`` or ``ray``.
     output
         Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
         kept; `Results.save` still can.
-    progress
-        Show a bar with the time left, on stderr.
+    **how
+        As for `run_all`: ``jobs``, ``backend``, ``address`` and ``progress``.
 
     Returns
     -------
@@ -251,10 +239,7 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
         | {"series": {name: one.series for name, one in contenders.items()}}
         | {"printed": printed or {}, "as_stream": as_stream},
         output,
-        jobs=jobs,
-        backend=backend,
-        address=address,
-        progress=progress,
+        **how,
     )
 
 

@@ -99,8 +99,7 @@ def over_time(results: Results) -> Figure:
         panel.set_ylabel(axis)
         examples(panel, n)
     log_axis(panels[1].yaxis)
-    finish(figure, f"{results.stream}: error and supports over time", panels, ends=ends)
-    return figure
+    return finish(figure, f"{results.stream}: error and supports over time", panels, ends=ends)
 
 
 def against_supports(results: Results) -> Figure:
@@ -146,8 +145,7 @@ def against_supports(results: Results) -> Figure:
     if low > 0 and high > _WIDE * low:
         log_errors(errors[0])
     note = "bars: one standard deviation to both sides; rings: the least error of a curve"
-    finish(figure, f"{results.stream}: error against supports", panels, note=note)
-    return figure
+    return finish(figure, f"{results.stream}: error against supports", panels, note=note)
 
 
 def against_cost(results: Results) -> Figure:
@@ -217,8 +215,7 @@ def test_error_by_epoch(results: Results) -> Figure:
     panel.set_ylabel("test error (%)")
     panel.set_xticks(range(1, results.settings["epochs"] + 1))
     note = "dotted: in the paper" if results.settings["printed"] else ""
-    finish(figure, f"{results.stream}: test error by epoch", [panel], note=note, ends=[ends])
-    return figure
+    return finish(figure, f"{results.stream}: test error by epoch", [panel], note=note, ends=[ends])
 
 
 def _curves(results: Results) -> dict[str, list[Record]]:
@@ -293,22 +290,13 @@ def _vs_budget(results: Results, models: Sequence[str], baseline: str, order: st
         panel.set_xlabel("budget (supports)")
         panel.xaxis.set_tick_params(labelbottom=True)
     note = "bands: one standard deviation over streams and seeds; rings: the best budget of a model"
-    finish(figure, f"{results.stream}: error against budget{order}", panels, note=note)
-    return figure
+    return finish(figure, f"{results.stream}: error against budget{order}", panels, note=note)
 
 
 def tracked_over_time(results: Results) -> Figure:
-    """Error over time in the group with the most shifts: the tracking paper's figure 5.
+    """Error over time in the group of `track` with the most shifts: the paper's figure 5.
 
-    Parameters
-    ----------
-    results
-        Of `track`.
-
-    Returns
-    -------
-    Figure
-        Each model at its best budget or decay; dotted verticals where the target shifts.
+    Each model at its best budget or decay; dotted verticals where the target shifts.
     """
     shifts, curve = max(results.once(curves_of).items())
     lines = []

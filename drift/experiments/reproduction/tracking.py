@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from drift.experiments.jobs import Run
     from drift.experiments.results import Results
+    from drift.experiments.runner import How
     from drift.kernels import Kernel
     from drift.streams import Documents, ShiftingStream
 
@@ -89,11 +90,8 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     seeds: int | None = None,
     seed: int = 0,
     kernel: Kernel | None = None,
-    jobs: int = -1,
-    backend: str = "loky",
-    address: str | None = None,
     output: str | PathLike[str] | None = None,
-    progress: bool = False,
+    **how: Unpack[How],
 ) -> Results:
     """Run the tracking paper's experiment: every model on every stream of every group.
 
@@ -126,15 +124,8 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     kernel
         Kernel between examples; None: the paper's, ``(1 + <x, z>)^4`` on unit-norm examples.
         Tracker has kernels of its own.
-    jobs
-        Processes at a time; -1: one for each core.
-    backend, address
-        Where they run, as for `run_all`: ``loky``, ``dask`` or ``ray``.
-    output
-        Folder that keeps the runs: a call computes only those that it lacks. None: nothing is
-        kept; `Results.save` still can.
-    progress
-        Show a bar with the time left, on stderr.
+    output, **how
+        As for `drift.experiments.reproduction.permuted`.
 
     Returns
     -------
@@ -194,10 +185,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         | {"seeds": {model: n for model, n in n_seeds.items() if model in _SEEDS}}
         | {"stream_seed": seed, "kernel": repr(kernel or DEFAULT_KERNEL)},
         output,
-        jobs=jobs,
-        backend=backend,
-        address=address,
-        progress=progress,
+        **how,
     )
 
 
