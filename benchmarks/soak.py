@@ -132,7 +132,8 @@ def fill(address: str, stop: int, topics: list[str]) -> None:
 def sample(worker: Worker, folder: Path) -> dict[str, Any]:
     """What is written down every so many examples."""
     [metrics] = worker.metrics.models
-    learner = worker._learner
+    [claim] = worker._claims.values()
+    learner = claim.learner
     names = set()
     for features, _ in learner.model._supports:
         names.update(features)

@@ -234,20 +234,20 @@ class LateLearner(Learner):
             for early in found
         ]
 
+    def _late(self) -> dict[str, float]:
+        counts = self.join.counts
+        return {
+            "pending": self.join.pending,
+            "orphans": counts["orphan"],
+            "duplicates": counts["duplicate"],
+            **{name: counts[name] for name in ("expired", "evicted", "silent", "corrected")},
+        }
+
     def note(self) -> None:
         """Have the metrics show how far it is, and say so if labels find no features."""
-        counts = self.join.counts
-        self._note(
-            pending=self.join.pending,
-            orphans=counts["orphan"],
-            duplicates=counts["duplicate"],
-            expired=counts["expired"],
-            evicted=counts["evicted"],
-            silent=counts["silent"],
-            corrected=counts["corrected"],
-        )
+        super().note()
         late = self._since is not None and monotonic() > self._since + _PATIENCE
-        if late and len(self._first) > 1 and not counts["learnt"]:
+        if late and len(self._first) > 1 and not self.join.counts["learnt"]:
             self._since = math.inf
             topics, paths = (self.options.topic, self.options.labels), self._id_paths()
             sides = [

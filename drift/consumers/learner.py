@@ -276,14 +276,15 @@ class Learner:
 
     def note(self) -> None:
         """Have the metrics show how far it is."""
-        self._note()
-
-    def _note(self, **late: float) -> None:
         shadow = {} if self.shadow is None else {"promotions": 0, **self.shadow.values()}
         if self.promotions:
             shadow["promotions"] = self.promotions[-1]["number"]
         self.metrics.shadow = shadow
-        self.metrics.counts_of(self.model, **late)
+        self.metrics.counts_of(self.model, **self._late())
+
+    def _late(self) -> dict[str, float]:
+        """Return the counts of labels that come later, by their names in the log."""
+        return {}
 
     def shadow_state(self) -> tuple[Any, dict[str, Any]] | None:
         """Return the second model and what a checkpoint keeps beside it; None where is none."""

@@ -21,6 +21,7 @@ __all__ = [
     "check_codec",
     "check_model",
     "final_step",
+    "prepare_folder",
     "prepared",
     "prepared_shadow",
 ]
@@ -297,13 +298,24 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
         If the model cannot be stored.
     """
     check_model(model, codec)
+    prepare_folder(folder, options, codec)
+    if options.labels and getattr(model, "late", False) is None:
+        model = model.clone({"late": True})
+    folder.check(model)
+    return model
+
+
+def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Codec) -> None:
+    """Have a folder's configuration name all on which it depends what is learnt.
+
+    Raises
+    ------
+    ParameterError
+        If labels have a topic of their own, and the codec cannot read them.
+    """
     if options.labels:
         check_codec(codec, options.silence)
         folder.configuration = {**(folder.configuration or {}), **options.settings()}
-        if getattr(model, "late", False) is None:
-            model = model.clone({"late": True})
-    folder.check(model)
-    return model
 
 
 def prepared_shadow(

@@ -138,11 +138,6 @@ class Order:
         self._ended.pop(place, None)
         self._waited.pop(place, None)
 
-    def clear(self) -> None:
-        """Forget all partitions."""
-        for one in (self._buffers, self._clocks, self._heads, self._ended, self._waited):
-            one.clear()
-
     def add(self, place: Place, messages: Iterable[Message], read_at: float) -> None:
         """Take records that were read behind those of before, fetched at a time in seconds."""
         buffer = self._buffers[place]
@@ -180,6 +175,10 @@ class Order:
 
     def __contains__(self, place: Place) -> bool:
         return place in self._buffers
+
+    def __iter__(self) -> Iterator[Place]:
+        """Yield the partitions that were begun."""
+        return iter(self._buffers)
 
     def take(self, ended_at: Callable[[Place], float]) -> Iterator[Message]:
         """Yield the records whose turn has come, until another partition's may be before the next.

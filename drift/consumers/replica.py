@@ -8,10 +8,6 @@ At the live edge the order depends on what arrived first, and may be another one
 Beside each checkpoint is written in which order its records were learnt. Where they were learnt in
 that order here, the replica goes on as it is; where not, it learns again from the checkpoint on,
 and answers by the model that it has until the new one is as far.
-
-A worker's Tracker of late labels begins another row of tickets with each checkpoint. A replica that
-goes on does not: where messages of equal features stand before and behind a checkpoint, with no
-label between them, it has a ticket less, until it learns from a checkpoint again.
 """
 
 from __future__ import annotations
@@ -26,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.client.consumer import LoneConsumer
-from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.codec import JsonCodec
+from drift.consumers.feed import Feed, largest_record
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner, answer_of
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import check_codec
-from drift.consumers.order import Clock, Order, sort_key
+from drift.consumers.options import prepare_folder
+from drift.consumers.order import sort_key
 from drift.consumers.records import Gap
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
 
@@ -134,8 +130,9 @@ class Taken:
 class _Course:
     """A learner on its way from a checkpoint, and how far it is known to be."""
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: Learner, consumer: LoneConsumer) -> None:
         self.learner = learner
+        self.feed = Feed(learner, consumer)
         self.taken = Taken(learner.options.labels)
         self.begun = dict(learner.offsets)  # those of the checkpoint
         self.ends: dict[Place, float] = dict.fromkeys(learner.offsets, -math.inf)
@@ -210,16 +207,12 @@ class Replica:
         consumer: Mapping[str, Any] | None = None,
     ) -> None:
         self.codec = JsonCodec() if codec is None else codec
-        if options.labels:
-            check_codec(self.codec)
-            folder.configuration = {**(folder.configuration or {}), **options.settings()}
+        prepare_folder(folder, options, self.codec)
         self.folder = folder
         self.options = replace(options, predictions=None, orphans=None)
         self.key = options.topic, options.partition
         self.begun = 0
         self.trouble: str | None = None
-        self._order = Order(options.labels, options.max_jump, options.max_idle)
-        self._paused: set[Place] = set()
         self._course: _Course | None = None  # which learns
         self._serving: _Course | None = None  # which answers: the same, or the one before
         self._seen: str | None = None  # the newest checkpoint
@@ -229,7 +222,7 @@ class Replica:
         self._consumer = LoneConsumer(
             [*filter(None, (options.topic, options.labels))],
             {**kafka, **(consumer or {})},
-            largest=getattr(self.codec, "max_bytes", LARGEST) + (1 << 20),
+            largest=largest_record(self.codec),
         )
 
     def __enter__(self) -> Self:
@@ -300,9 +293,9 @@ class Replica:
         if self._course is None:
             time.sleep(seconds)
             return
-        started = time.monotonic()
+        feed, started = self._course.feed, time.monotonic()
         try:
-            batches = list(self._consumer.poll(min(seconds, _SHORT) if self._order else seconds))
+            batches = list(self._consumer.poll(min(seconds, _SHORT) if feed.order else seconds))
         except Gap as gap:
             places = ", ".join(f"{topic}:{number}" for topic, number in gap.offsets)
             self._complain(
@@ -311,13 +304,8 @@ class Replica:
             self._behind = self._loaded = -math.inf
             time.sleep(seconds)
             return
-        for place, messages in batches:
-            self._course.learner.check(messages)
-            self._order.add(place, messages, self._consumer.read_at(place))
-            if self._order.is_ahead(place):
-                self._consumer.pause(place)
-                self._paused.add(place)
-        self._order.idle(time.monotonic() - started)
+        feed.add(batches)
+        feed.order.idle(time.monotonic() - started)
 
     def learn(self, seconds: float = math.inf) -> bool:
         """Learn what has come, for about so many seconds; return whether there is more."""
@@ -325,11 +313,14 @@ class Replica:
         if course is None:
             return False
         until = time.monotonic() + seconds
-        for message in self._order.take(self._consumer.ended_at):
+        for message in course.feed.take():
             course.take(message)
             if time.monotonic() > until:
                 return True
-        self._note_ends(course)
+        course.feed.go_on()
+        for place in course.feed.order:
+            if not course.feed.order.buffered(place):
+                course.ends[place] = max(course.ends[place], self._consumer.ended_at(place))
         if course is not self._serving:
             self._switch(course)
         return False
@@ -343,29 +334,6 @@ class Replica:
             for place, end in course.ends.items():
                 course.ends[place] = max(end, before.ends.get(place, -math.inf))
         self._serving = course
-
-    def _note_ends(self, course: _Course) -> None:
-        """Note until when all of each partition was learnt, and fetch on what was too far ahead."""
-        for place in course.learner.offsets:
-            waiting = self._order.buffered(place)
-            if place in self._paused and self._order.is_near(place):
-                self._paused.remove(place)
-                self._read_on(course.learner, place)
-            position = self._consumer.position(place)
-            if waiting or position is None:
-                continue
-            if position[0] > course.learner.offsets[place]:  # behind the mark of a transaction
-                course.learner.pass_over(place, *position)
-            course.ends[place] = max(course.ends[place], self._consumer.ended_at(place))
-
-    def _read_on(self, learner: Learner, place: Place) -> None:
-        """Fetch a partition behind what was read of it."""
-        if waiting := self._order.buffered(place):
-            last, _ = waiting[-1]
-            self._consumer.begin(place, last.position.offset + 1, last.leader_epoch)
-        else:
-            epoch = learner.leader_epochs.get(place, -1)
-            self._consumer.begin(place, learner.offsets[place], epoch)
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -443,13 +411,10 @@ class Replica:
         learner.restore(checkpoint)
         _check_served(learner.model)
         learner.read_again(self._consumer, self.folder.path)
-        before, course = self._course, _Course(learner)
-        self._order.clear()
-        self._paused.clear()
+        before, course = self._course, _Course(learner, self._consumer)
         self._consumer.assign(learner.offsets)
         for place in learner.offsets:
-            self._order.begin(place, learner.clocks.get(place, Clock()))
-            self._read_on(learner, place)
+            course.feed.begin(place)
         self._course, self._loaded = course, time.monotonic()
         self.begun += 1
         if before is not None and any(

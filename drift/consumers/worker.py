@@ -6,23 +6,23 @@ import logging
 import signal
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
+from drift.consumers.claim import Claim
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
-from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
+from drift.consumers.feed import Feed, largest_record
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import prepared, prepared_shadow
-from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, FencedError, UnavailableError
@@ -30,8 +30,7 @@ from drift.errors import CheckpointError, FencedError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.checkpoints.checkpoint import Checkpoint
-    from drift.consumers.checkpoints.folder import CheckpointFolder
+    from drift.consumers.checkpoints.folder import CheckpointFolder, Partition
     from drift.consumers.codec import Codec
     from drift.consumers.options import WorkerOptions
     from drift.consumers.order import Place
@@ -48,15 +47,6 @@ _PATIENCE = 30.0
 _LONG = 10.0
 #: Seconds of a poll while records wait for those of other partitions.
 _SHORT = 0.05
-
-
-class _Saving(NamedTuple):
-    """A checkpoint that is being written, and what was taken between it and the one before."""
-
-    written: Future[Checkpoint]
-    offsets: dict[Place, int]
-    runs: Runs
-    taken: int
 
 
 class Worker:
@@ -128,22 +118,18 @@ class Worker:
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics()
-        self.key = options.topic, options.partition
         self.assignment = Assignment()
-        self._learner: Learner | None = None
-        self._order = Order(options.labels, options.max_jump, options.max_idle)
-        self.metrics.forced_steps = lambda: self._order.forced
-        self._paused: set[Place] = set()  # those of which too many wait for their turn
+        self._claims: dict[Partition, Claim] = {}
+        self._forced = 0  # steps of claims that are gone
+        self.metrics.forced_steps = self._forced_steps
         self._in_time = True  # whether all was taken whose turn had come
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
-        self._saving: _Saving | None = None
         self._stopping = threading.Event()
         self._saved = time.monotonic()
         self._refused: float | None = None  # since when the model cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
-        largest = getattr(self.codec, "max_bytes", LARGEST) + (1 << 20)  # with key and headers
         self._receiving = receiving
         self._producer = Producer({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
         try:
@@ -152,7 +138,7 @@ class Worker:
                 *(receiving, self.assignment),
                 leave=self._leave,
                 lose=self._lose,
-                largest=largest,
+                largest=largest_record(self.codec),
                 partition=options.partition,
             )
         except BaseException:
@@ -208,7 +194,7 @@ class Worker:
                 raise
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
-            self._learner = None  # or closing, which gives the partitions up, saves it
+            self._claims.clear()  # or closing, which gives the partitions up, saves them
             self._close()
 
     def _save_what_is_left(self) -> None:
@@ -228,9 +214,9 @@ class Worker:
         """Wait for messages up to so many seconds, learn them; return their number."""
         started = time.monotonic()
         # Nothing is waited for where more can be learnt of what was read before.
-        waits = min(seconds, _SHORT) if self._order or not self._in_time else seconds
+        waiting = not self._in_time or any(claim.feed.order for claim in self._claims.values())
         try:
-            batches = list(self._consumer.poll(waits))
+            batches = list(self._consumer.poll(min(seconds, _SHORT) if waiting else seconds))
         except Gap as gap:
             self._skip(gap)
             batches = []
@@ -246,7 +232,7 @@ class Worker:
                 raise
             log.warning("%s: going back to the checkpoint", problem)
             self._producer.forget()
-            self._drop()
+            self._drop_all()
             return 0
         return taken
 
@@ -273,115 +259,93 @@ class Worker:
 
     def _read(self, batches: list[tuple[Place, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
-        order, learner = self._order, self._learner
-        for place, messages in batches:
-            if learner is None or place not in order:
-                continue  # it went while these were on their way
-            learner.check(messages)
-            order.add(place, messages, self._consumer.read_at(place))
-            if order.is_ahead(place):
-                self._consumer.pause(place)
-                self._paused.add(place)
-        order.idle(seconds)
+        for claim in self._claims.values():
+            order = claim.feed.order  # partitions may have gone while records were on their way
+            claim.feed.add([one for one in batches if one[0] in order])
+            order.idle(seconds)
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""
-        learner, taken = self._learner, 0
-        if learner is None:
-            return 0
-        until = time.monotonic() + self._patience
         self._in_time = True
-        with self._whole():
-            for message in self._order.take(self._consumer.ended_at):
+        return sum(self._take_of(claim) for claim in list(self._claims.values()))
+
+    def _take_of(self, claim: Claim) -> int:
+        learner, taken = claim.learner, 0
+        until = time.monotonic() + self._patience / len(self._claims)
+        with self._whole(learner.key):
+            for message in claim.feed.take():
                 for outgoing in learner.take(message):
                     self._producer.send(outgoing)
                 taken += 1
                 if self._stopping.is_set() or time.monotonic() > until:
                     self._in_time = False
                     break
-        for place in list(self._paused):
-            if self._order.is_near(place):
-                self._paused.remove(place)
-                self._read_on(place)
-        self._note_positions(learner)
+        claim.feed.go_on()
+        lags = [self._consumer.lag(place, learner.offsets[place]) for place in claim.feed.order]
+        known = [lag for lag in lags if lag is not None]
+        learner.metrics.lag = sum(known) if known else None
         learner.note()
         return taken
 
-    def _read_on(self, place: Place) -> None:
-        """Fetch a partition behind what was read of it."""
-        learner, waiting = self._learner, self._order.buffered(place)
-        assert learner is not None  # noqa: S101 - it has records
-        if waiting:
-            last, _ = waiting[-1]
-            self._consumer.begin(place, last.position.offset + 1, last.leader_epoch)
-        else:
-            epoch = learner.leader_epochs.get(place, -1)
-            self._consumer.begin(place, learner.offsets[place], epoch)
-
     @contextmanager
-    def _whole(self) -> Iterator[None]:
+    def _whole(self, key: Partition) -> Iterator[None]:
         """Drop a model that an error leaves amid a message."""
         try:
             yield
         except UnsentError:
             raise
         except BaseException:
-            self._drop()
+            self._drop(key)
             raise
-
-    def _note_positions(self, learner: Learner) -> None:
-        """Pass over the marks of transactions, and note how many messages are left."""
-        lags = []
-        for place in self.assignment.begun():
-            position = self._consumer.position(place)
-            if position is None:
-                continue
-            if position[0] > learner.offsets[place] and not self._order.buffered(place):
-                learner.pass_over(place, *position)
-            lags.append(self._consumer.lag(place, learner.offsets[place]))
-        known = [lag for lag in lags if lag is not None]
-        learner.metrics.lag = sum(known) if known else None
 
     def _skip(self, gap: Gap) -> None:
         """Go on behind messages that are gone, if that is what was asked for."""
         self._consumer.refresh()
-        learner = self._learner
         for place, offset in gap.offsets.items():
-            if learner is None or place not in self._order:
+            claim = self._claims.get(self._key(place))
+            if claim is None or place not in claim.feed.order:
                 continue
             self._check_topic()
             first = offset_behind_gap(
                 self._consumer, place, offset, self.options.on_gap, self.folder.path
             )
-            if not self._order.buffered(place):
-                learner.pass_over(place, first)
-            self._consumer.begin(place, first)
+            claim.feed.skip(place, first)
+
+    def _forced_steps(self) -> int:
+        return self._forced + sum(claim.feed.order.forced for claim in [*self._claims.values()])
 
     # --- partitions ----------------------------------------------------------------------------
+
+    def _key(self, place: Place) -> Partition:
+        """Return what the model is claimed as that learns a partition."""
+        return self.options.topic, self.options.partition
 
     def _begin_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
         places = self.assignment.waiting()
         if places:
             self._consumer.refresh()
+        for key in dict.fromkeys(map(self._key, places)):
+            own = [place for place in places if self._key(place) == key]
             try:
-                self._begin_all(places)
+                self._begin_all(key, own)
             except UnsentError:
                 raise
             except (CheckpointError, UnavailableError) as error:
-                self._retry(error)
-                self._consumer.hold(places)
+                self._retry(key, error)
+                self._consumer.hold(own)
         if not self.assignment.waiting():
             self._refused = None
         if not self.assignment.states:
-            self._note_trouble()
-        self.metrics.models = [] if self._learner is None else [self._learner.metrics]
+            self.metrics.trouble = {}
+        self.metrics.models = [claim.learner.metrics for claim in self._claims.values()]
         begun = self.assignment.begun()
         self.metrics.partitions = sum(place[0] == self.options.topic for place in begun)
 
-    def _begin_all(self, places: list[Place]) -> None:
-        """Begin partitions of the model, which is loaded where it is not here."""
-        learner = self._learner or self._take_over()
+    def _begin_all(self, key: Partition, places: list[Place]) -> None:
+        """Begin partitions of a model, which is loaded where it is not here."""
+        claim = self._claims.get(key) or self._take_over(key)
+        learner = claim.learner
         added = learner.checkpoint is not None
         first = {
             place: first_offset(
@@ -392,21 +356,20 @@ class Worker:
         }
         if first:
             learner.start(first)
-            if not self._save():  # so that "latest" is decided once
-                self._drop()
+            if not self._save(claim):  # so that "latest" is decided once
+                self._drop(key)
                 return
         for place in places:
-            self._order.begin(place, learner.clocks.get(place, Clock()))
-            self._read_on(place)
+            claim.feed.begin(place)
             self.metrics.rebalances += place[0] == self.options.topic
-        self._note_trouble()
+        self._note_trouble(key)
 
-    def _retry(self, error: CheckpointError | UnavailableError) -> None:
+    def _retry(self, key: Partition, error: CheckpointError | UnavailableError) -> None:
         """Raise an error of a claim, unless it may pass, as those of saves may."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
         now = time.monotonic()
-        self._note_trouble(str(error))
+        self._note_trouble(key, str(error))
         if self._refused is None:
             log.warning("%s; tried again for %d s", error, _PATIENCE)
             self._refused = now
@@ -415,17 +378,18 @@ class Worker:
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
 
-    def _note_trouble(self, why: str | None = None) -> None:
-        """Have the metrics show why the model has no checkpoint; None where it has one."""
-        self.metrics.trouble = {} if why is None else {self.key: why}
+    def _note_trouble(self, key: Partition, why: str | None = None) -> None:
+        """Have the metrics show why a model has no checkpoint; None where it has one."""
+        others = {one: text for one, text in self.metrics.trouble.items() if one != key}
+        self.metrics.trouble = others if why is None else {**others, key: why}
 
     def _identity(self) -> dict[str, str]:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self) -> Learner:
+    def _take_over(self, key: Partition) -> Claim:
         identity = self._identity()
-        epoch, checkpoint = self.folder.claim(self.key, identity)
+        epoch, checkpoint = self.folder.claim(key, identity)
         kind = LateLearner if self.options.labels else Learner
         learner = kind(self.model.clone(), self.codec, Metrics.of(self.options), self.options)
         learner.epoch, learner.identity = epoch, identity
@@ -436,17 +400,17 @@ class Worker:
             if not checkpoint.identity:
                 log.warning(
                     "%s: checkpoint %s names no topic and group, they are %s now",
-                    *(self.key, checkpoint.id, identity),
+                    *(key, checkpoint.id, identity),
                 )
                 learner.since_checkpoint = 1  # so that the next one names it
         self._set_shadow(learner)
         learner.note()
         log.info(
             "%s: epoch %d, checkpoint %s, offsets %s",
-            *(self.key, epoch, learner.checkpoint, learner.offsets),
+            *(key, epoch, learner.checkpoint, learner.offsets),
         )
-        self._learner = learner
-        return learner
+        claim = self._claims[key] = Claim(Feed(learner, self._consumer))
+        return claim
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or begins."""
@@ -456,7 +420,7 @@ class Worker:
         if is_old:
             log.warning(
                 "%s: goes on with the model that was promoted, not with that of [model]: %s",
-                *(self.key, advice(now)),
+                *(learner.key, advice(now)),
             )
         if self.shadow is None:
             learner.shadow = None
@@ -464,19 +428,23 @@ class Worker:
             is_first = is_old and part(now, "shadow") == part(before, "model")
             model = self.model if is_first else self.shadow
             learner.shadow = Shadow(model.clone(), learner.offsets)
-            log.info("%s: the shadow begins, %s", self.key, type(model).__name__)
+            log.info("%s: the shadow begins, %s", learner.key, type(model).__name__)
 
-    def _drop(self) -> None:
-        """Drop the model; at the next step it is taken over anew, if there are partitions."""
-        if self._saving is not None:
-            wait([self._saving.written])
-        self._learner = self._saving = None
-        self._order.clear()
-        self._paused.clear()
-        self._consumer.hold(list(self.assignment.states))
+    def _drop(self, key: Partition) -> None:
+        """Drop a model; at the next step it is taken over anew, if there are partitions."""
+        claim = self._claims.pop(key, None)
+        if claim is not None:
+            if claim.saving is not None:
+                wait([claim.saving.written])
+            self._forced += claim.feed.order.forced
+        self._consumer.hold([place for place in self.assignment.states if self._key(place) == key])
+
+    def _drop_all(self) -> None:
+        for key in list(self._claims):
+            self._drop(key)
 
     def _leave(self) -> None:
-        """Save the model before it goes; on kafka-python's thread, while the worker is in `poll`.
+        """Save the models before they go; on kafka-python's thread, while the worker is in `poll`.
 
         What goes wrong here must not end the poll: whoever has the partitions next learns from the
         checkpoint before.
@@ -484,60 +452,65 @@ class Worker:
         try:
             self._save_new()
         except Exception:
-            log.exception("%s: not saved before it went", self.key)
+            log.exception("%s: not saved before it went", self.options.topic)
 
     def _lose(self, places: list[Place]) -> None:
-        """Drop the model as partitions go, with which another worker may go on."""
+        """Drop the models of partitions that go, with which another worker may go on."""
         self.assignment.lose(places)
-        self._drop()
+        for key in set(map(self._key, places)):
+            self._drop(key)
 
     def _check_topic(self) -> None:
         """Raise CheckpointError once the broker has said that the topic is another one."""
-        if (learner := self._learner) is not None:
-            now = self._identity()
-            self.folder.check_identity(self.key, learner.identity, now)
+        now = self._identity()
+        for key, claim in self._claims.items():
+            learner = claim.learner
+            self.folder.check_identity(key, learner.identity, now)
             learner.identity = {**now, **learner.identity}  # an outage may have kept it back
 
     # --- checkpoints ---------------------------------------------------------------------------
 
     def _save_due(self) -> None:
         """Begin a checkpoint every so many messages or seconds; it is written while others come."""
-        if self._saving is not None and self._saving.written.done():
-            self._end_save()
-        learner = self._learner
-        if learner is None:
+        for claim in list(self._claims.values()):
+            if claim.is_written:
+                self._end_save(claim)
+        if not self._claims:
             return
         due = time.monotonic() - self._saved >= self.options.checkpoint_seconds
-        if learner.since_checkpoint >= (1 if due else self.options.checkpoint_every):
+        least = 1 if due else self.options.checkpoint_every
+        saved = [one for one in self._claims.values() if one.learner.since_checkpoint >= least]
+        if saved:
             # A topic that was made anew is seen before what was read of it is in a checkpoint.
             self._consumer.refresh()
-            self._begin_save()
+        for claim in saved:
+            self._begin_save(claim)
         if due:
             self._saved = time.monotonic()
 
     def _save_new(self) -> None:
-        """Save the model if it has taken a message since its checkpoint."""
-        self._end_save()
-        if self._learner is not None and self._learner.since_checkpoint:
-            self._save()
+        """Save the models that have taken a message since their checkpoint."""
+        for key, claim in list(self._claims.items()):
+            self._end_save(claim)
+            if key in self._claims and claim.learner.since_checkpoint:
+                self._save(claim)
 
-    def _save(self) -> bool:
+    def _save(self, claim: Claim) -> bool:
         """Write a checkpoint; say whether it is there."""
-        return self._begin_save() and self._end_save()
+        return self._begin_save(claim) and self._end_save(claim)
 
-    def _begin_save(self) -> bool:
+    def _begin_save(self, claim: Claim) -> bool:
         """Begin a checkpoint, once the broker has all that was sent because of what is in it."""
-        if not self._end_save():
+        if not self._end_save(claim):
             return False
-        learner = self._learner
-        assert learner is not None  # noqa: S101 - there is something to be saved
+        learner = claim.learner
         self._check_topic()
         self._producer.flush()
         reached("outputs.flushed")
         offsets = dict(learner.offsets)
         try:
             write = self.folder.prepare(
-                self.key,
+                learner.key,
                 learner.epoch,
                 learner.model,
                 offsets,
@@ -553,45 +526,35 @@ class Worker:
                 promotions=learner.promotions,
             )
         except CheckpointError as error:
-            return self._refuse_save(error)
-        self._saving = _Saving(
-            self._writer.submit(write), offsets, learner.runs, learner.since_checkpoint
-        )
-        learner.runs, learner.since_checkpoint = Runs(), 0
+            return self._refuse_save(claim, error)
+        claim.begin_saving(self._writer.submit(write), offsets)
         return True
 
-    def _end_save(self) -> bool:
+    def _end_save(self, claim: Claim) -> bool:
         """Wait for the checkpoint that is being written; say whether it is there, or none was.
 
         Whoever is refused takes over anew what it still has after the next poll. A worker that was
         frozen finds out there that it has nothing; one that it fenced, as it claimed on waking what
         was not its own any more, is the only one to go on.
         """
-        saving, self._saving = self._saving, None
-        learner = self._learner
-        if saving is None or learner is None:
-            return True
         try:
-            written = saving.written.result()
-        except BaseException as error:
-            learner.runs = saving.runs + learner.runs
-            learner.since_checkpoint += saving.taken
-            if not isinstance(error, CheckpointError):
-                raise
-            return self._refuse_save(error)
-        learner.checkpoint = written.id
-        learner.metrics.checkpointed()
-        self._note_trouble()
-        self._consumer.commit(saving.offsets)
-        log.info("%s", learner.metrics.line(), extra={"metrics": learner.metrics})
+            offsets = claim.end_saving()
+        except CheckpointError as error:
+            return self._refuse_save(claim, error)
+        if offsets is not None:
+            self._note_trouble(claim.learner.key)
+            self._consumer.commit(offsets)
+            metrics = claim.learner.metrics
+            log.info("%s", metrics.line(), extra={"metrics": metrics})
         return True
 
-    def _refuse_save(self, error: CheckpointError) -> bool:
+    def _refuse_save(self, claim: Claim, error: CheckpointError) -> bool:
         """Go on without a checkpoint, as on a full disk, but not where others have the model."""
+        key = claim.learner.key
         if isinstance(error, FencedError):
-            log.warning("%s: %s", self.key, error)
-            self._drop()
+            log.warning("%s: %s", key, error)
+            self._drop(key)
             return False
-        log.error("%s: no checkpoint, the next is tried later: %s", self.key, error)
-        self._note_trouble(str(error))
+        log.error("%s: no checkpoint, the next is tried later: %s", key, error)
+        self._note_trouble(key, str(error))
         return False

@@ -3,7 +3,7 @@
 import threading
 import time
 
-__all__ = ["close", "offsets", "run", "until"]
+__all__ = ["claim_of", "close", "learner_of", "offsets", "run", "until"]
 
 
 def until(worker, done, seconds=60):
@@ -14,9 +14,19 @@ def until(worker, done, seconds=60):
         worker.step(0.1)
 
 
+def claim_of(worker):
+    """The claim of a worker of one model; None where it has none."""
+    return next(iter(worker._claims.values()), None)
+
+
+def learner_of(worker):
+    """The learner of a worker of one model; None where it has none."""
+    return claim_of(worker) and claim_of(worker).learner
+
+
 def offsets(worker):
     """How far a worker has learnt each partition; nothing where it has no model."""
-    return {} if worker._learner is None else worker._learner.offsets
+    return {} if learner_of(worker) is None else learner_of(worker).offsets
 
 
 def close(worker):

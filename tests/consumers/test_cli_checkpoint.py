@@ -14,7 +14,7 @@ from drift.consumers.relearning import relearn
 from drift.models import RBP, Tracker
 from drift.models._state.codec import encode
 from drift.testing import produce
-from tests.consumers.stepping import close, until
+from tests.consumers.stepping import close, learner_of, until
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -76,7 +76,7 @@ def worker(broker, **more):
 
 def step(one, count):
     """Step a worker until it has learnt up to so many messages."""
-    until(one, lambda: one._learner and sum(one._learner.offsets.values()) == count)
+    until(one, lambda: learner_of(one) and sum(learner_of(one).offsets.values()) == count)
 
 
 def learn(broker, count):
@@ -209,9 +209,9 @@ def test_labels_of_their_own_topic_begin_with_the_features(drift, broker, tmp_pa
         WorkerOptions(topic="t", group="g", labels="l", grace=5),
         codec=CODEC,
     )
-    until(one, lambda: one._learner)
-    assert (one._learner.metrics.examples, one._learner.join.pending) == (60, 0)
-    one._learner = None
+    until(one, lambda: learner_of(one))
+    assert (learner_of(one).metrics.examples, learner_of(one).join.pending) == (60, 0)
+    one._claims.clear()
     close(one)
 
 
@@ -298,7 +298,7 @@ def test_a_worker_that_was_frozen_goes_on_from_what_was_rolled_back(drift, broke
     step(one, 20)  # of which there is no checkpoint yet
     assert back(drift, "--to", target, "--yes").exit_code == 0
     one._save_new()
-    assert one._learner is None
+    assert learner_of(one) is None
     assert entries(drift)[0]["restores"] == target
     step(one, 20)
     close(one)

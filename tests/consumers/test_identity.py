@@ -14,7 +14,7 @@ from drift.errors import CheckpointError, ConsumerError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import produce
-from tests.consumers.stepping import close, run, until
+from tests.consumers.stepping import claim_of, close, learner_of, run, until
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
@@ -55,8 +55,8 @@ def name(one, topic_id):
 
 def work(one, offset):
     """Step until one partition is learnt up to an offset."""
-    until(one, lambda: one._learner and offset in one._learner.offsets.values())
-    one._end_save()
+    until(one, lambda: learner_of(one) and offset in learner_of(one).offsets.values())
+    one._end_save(claim_of(one))
 
 
 def adopt(folder, *more, **given):
@@ -113,7 +113,7 @@ def test_without_topic_ids_clusters_are_told_apart(broker, learnt):
     one._consumer.identity = lambda: {"cluster_id": "another"}
     with pytest.raises(CheckpointError, match=f"{identity['cluster_id']} .*, another now"):
         one.step(0.1)
-    one._learner = None
+    one._claims.clear()
     close(one)
 
 

@@ -266,13 +266,6 @@ def test_who_stops_amid_the_records_finds_the_others_there():
             found.append(message.time)
             break
     assert found == [1, 2, 3, 4, 5]
-    order.add(PLACES[0], log(PLACES[0], [6]), 0.0)
-    order.clear()
-    assert not order
-    assert PLACES[0] not in order
-    order.begin(PLACES[0], Clock())  # it is as new
-    order.add(PLACES[0], log(PLACES[0], [2]), 0.0)
-    assert [message.time for message in order.take(never)] == [2]
 
 
 def test_at_one_time_features_come_before_labels_and_partitions_by_their_number():

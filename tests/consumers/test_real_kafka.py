@@ -12,7 +12,7 @@ from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.errors import ConsumerError
 from drift.models import LBP
 from drift.testing import consume, produce
-from tests.consumers.stepping import close, run, until
+from tests.consumers.stepping import close, learner_of, run, until
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
@@ -79,9 +79,9 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
         WorkerOptions(topic=kafka_topic, group=kafka_topic, start="earliest"),
     )
     place = kafka_topic, 0
-    until(one, lambda: one._learner and one._learner.offsets.get(place, 0) >= 18)
-    assert one._learner.offsets[place] == 18  # five messages and a mark, three times
-    assert one._learner.metrics.examples == 10
+    until(one, lambda: learner_of(one) and learner_of(one).offsets.get(place, 0) >= 18)
+    assert learner_of(one).offsets[place] == 18  # five messages and a mark, three times
+    assert learner_of(one).metrics.examples == 10
     close(one)
 
 
@@ -208,7 +208,7 @@ def test_labels_are_learnt_by_the_times_of_the_log_and_one_topic_may_grow(
         (2, 9, 7)
     ]
     admin.create_partitions({topics[1]: 2})
-    until(one, lambda: one.metrics.models and len(one._learner.offsets) == 3)
+    until(one, lambda: one.metrics.models and len(learner_of(one).offsets) == 3)
     produce(kafka_address, topics[1], [b'{"id": 5, "label": true}'], 1)
     until(one, lambda: one.metrics.models and one.metrics.models[0].examples == 3)
     close(one)

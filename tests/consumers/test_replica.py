@@ -16,7 +16,7 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.order import Order, Runs
+from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap, Message, Position
 from drift.errors import (
     CheckpointError,
@@ -28,7 +28,7 @@ from drift.errors import (
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN, logs, messages
-from tests.consumers.stepping import close, until
+from tests.consumers.stepping import close, learner_of, until
 
 pytest.importorskip("kafka")
 
@@ -168,7 +168,7 @@ def in_time(given_logs):
     """All messages in the order of a catch-up."""
     order = Order("l", 3600, math.inf)
     for place in given_logs:
-        order.begin(place, module.Clock())
+        order.begin(place, Clock())
     for place, log in given_logs.items():
         order.add(place, log, 0.0)
     return list(order.take(lambda _: 1.0))
@@ -186,7 +186,7 @@ def settle(one):
     for _ in range(100):
         before = one.version
         one.step(0)
-        if one.version == before and not one._order and one._serving is one._course:
+        if one.version == before and not one._course.feed.order and one._serving is one._course:
             return
     raise AssertionError(one.version)
 
@@ -590,13 +590,13 @@ def test_beside_a_worker_on_a_broker_it_learns_the_same(broker, tmp_path):
         for number in range(2):
             produce(broker, "f", values[number][part], partition=number)
         end = {("f", 0): part.stop, ("f", 1): part.stop}
-        until(worker, lambda end=end: worker._learner and worker._learner.offsets == end)
+        until(worker, lambda end=end: learner_of(worker) and learner_of(worker).offsets == end)
         worker._save_new()
         while one._serving is None or one._serving.learner.offsets != end:
             one.step(0.2)
         one.step(0.2)
-        assert one.version["checkpoint"] == worker._learner.checkpoint
-        assert encode(one._serving.learner.model) == encode(worker._learner.model)
+        assert one.version["checkpoint"] == learner_of(worker).checkpoint
+        assert encode(one._serving.learner.model) == encode(learner_of(worker).model)
         assert one.staleness < 60
     close(worker)
     one.close()

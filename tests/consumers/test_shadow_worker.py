@@ -13,7 +13,7 @@ from drift.errors import ConfigurationError, ParameterError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
-from tests.consumers.stepping import close, until
+from tests.consumers.stepping import claim_of, close, learner_of, offsets, until
 from tests.consumers.test_shadow import AT, conf, learner, loop, messages
 from tests.consumers.test_worker import SHORT, kill
 
@@ -67,8 +67,8 @@ def worker(broker, folder, model=2, shadow=30, **more):
 
 
 def reach(one, offset):
-    until(one, lambda: one._learner is not None and one._learner.offsets.get(PLACE, 0) >= offset)
-    return one._learner
+    until(one, lambda: offsets(one).get(PLACE, 0) >= offset)
+    return learner_of(one)
 
 
 def of_all(one):
@@ -115,7 +115,7 @@ def test_a_worker_that_is_killed_about_a_promotion_goes_on_as_if_it_was_not(
 def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, tmp_path, caplog):
     one = worker(topics, tmp_path)
     reach(one, 120)
-    assert one._end_save()
+    assert one._end_save(claim_of(one))
     at = CheckpointFolder(tmp_path).newest(KEY).offsets[PLACE]
     assert CliRunner().invoke(app, ["promote", str(tmp_path)], input="n\n").exit_code == 0
     assert not CheckpointFolder(tmp_path).newest(KEY).promotions
@@ -123,10 +123,10 @@ def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, t
     assert "LBP is the shadow of LBP. Promote it" in asked.output
     send(topics, LOG[120:])
     reach(one, 240)
-    until(one, lambda: one._learner and one._learner.promotions)
+    until(one, lambda: learner_of(one) and learner_of(one).promotions)
     reach(one, 240)
     _, *models, pairs, _ = loop(LOG, by_hand=[at])
-    learnt = one._learner
+    learnt = learner_of(one)
     assert [encode(learnt.model), encode(learnt.shadow.model)] == models
     assert (learnt.shadow.test.wins, learnt.shadow.test.losses) == (
         *(sum(pairs), len(pairs) - sum(pairs)),
@@ -137,7 +137,7 @@ def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, t
     # The file is mended, and the old model left out.
     other = worker(topics, tmp_path, model=30, shadow=None)
     reach(other, 240)
-    assert (encode(other._learner.model), other._learner.shadow) == (models[0], None)
+    assert (encode(learner_of(other).model), learner_of(other).shadow) == (models[0], None)
     close(other)
 
 

@@ -31,7 +31,7 @@ from drift.errors import (
 from drift.models import LBP, RBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted, Pause, patient_assignor, produce
-from tests.consumers.stepping import close, offsets, run, until
+from tests.consumers.stepping import claim_of, close, learner_of, offsets, run, until
 from tests.consumers.twin_order import in_time
 
 pytest.importorskip("kafka")
@@ -46,6 +46,7 @@ from drift.consumers.client.producer import (  # after the check that there is a
     UnsentError,
 )
 from drift.consumers.client.topics import Reader
+from drift.consumers.feed import Feed
 from drift.consumers.worker import Worker
 from tests.consumers.test_workarounds import Latin
 
@@ -152,7 +153,7 @@ def finish(one, end=200):
 
 def kill(one):
     """Let go of the clients; what the producer has not sent is lost, as in a kill."""
-    one._learner = None  # or it is saved as the client leaves its group
+    one._claims.clear()  # or it is saved as the client leaves its group
     sender = one._producer.producer._sender  # to close the producer would flush it first
     sender.force_close()
     sender.join(10)
@@ -264,7 +265,10 @@ def test_a_crash_neither_forgets_nor_repeats_an_alarm(broker, tmp_path, monkeypa
         work(one, 700)
     kill(one)
     other = worker(broker, tmp_path, "later", **given)
-    until(other, lambda: other._learner is not None and other._learner.offsets == {("t", 0): 700})
+    until(
+        other,
+        lambda: learner_of(other) is not None and learner_of(other).offsets == {("t", 0): 700},
+    )
     close(other)
     events = everything(broker, "events")
     (key,) = {record.key for record in events}
@@ -431,11 +435,11 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
             one._consumer.pause(place)
 
     monkeypatch.setattr(one._consumer, "begin", begin_held)
-    until(one, lambda: one._paused)
+    until(one, lambda: claim_of(one) and claim_of(one).feed.paused)
     for _ in range(3):
         assert one.step(0.05) == 0
-    assert one._paused == {("t", 0)}
-    assert ahead <= len(one._order.buffered(("t", 0))) <= ahead + 500
+    assert claim_of(one).feed.paused == {("t", 0)}
+    assert ahead <= len(claim_of(one).feed.order.buffered(("t", 0))) <= ahead + 500
     held[0] = False
     begin(("t", 1), 0)
     most = 0
@@ -443,7 +447,7 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
     while offsets(one) != {("t", 0): 3000, ("t", 1): 16}:
         assert time.monotonic() < end
         one.step(0.1)
-        most = max(most, len(one._order.buffered(("t", 0))))
+        most = max(most, len(claim_of(one).feed.order.buffered(("t", 0))))
     assert most <= ahead + 500
     close(one)
     assert one.metrics.forced_steps() == 0
@@ -453,11 +457,15 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
 def test_a_partition_is_read_on_behind_what_waits_or_was_learnt():
     place, last = ("t", 0), log(0, 8)[-1]._replace(leader_epoch=3)
     for waiting, expected in (([(last, 0.0)], (place, 8, 3)), ([], (place, 5, 2))):
-        one = Mock()
-        one._learner.offsets, one._learner.leader_epochs = {place: 5}, {place: 2}
-        one._order.buffered.return_value = waiting
-        Worker._read_on(one, place)
-        one._consumer.begin.assert_called_once_with(*expected)
+        learner, consumer = Mock(), Mock()
+        learner.options = WorkerOptions(topic="t", group="g")
+        learner.offsets, learner.leader_epochs, learner.clocks = {place: 5}, {place: 2}, {}
+        feed = Feed(learner, consumer)
+        feed.begin(place)
+        consumer.begin.reset_mock()
+        feed.order.buffered(place).extend(waiting)
+        feed._read_on(place)
+        consumer.begin.assert_called_once_with(*expected)
 
 
 @pytest.mark.parametrize("on_gap", ["stop", "skip"])
@@ -473,7 +481,7 @@ def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
         # The first partition keeps the second's records waiting.
         patch.setattr(one._consumer, "ended_at", lambda place: -float("inf"))
         send(broker, LOGS[second][100:150])
-        until(one, lambda: len(one._order.buffered(second)) == 50)
+        until(one, lambda: len(claim_of(one).feed.order.buffered(second)) == 50)
         one._consumer.pause(second)
         send(broker, LOGS[second][150:])
         broker.delete_records("t", 1, before=170)
@@ -483,7 +491,7 @@ def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
                 run(one)
             assert newest(tmp_path).offsets == {first: 100, second: 100}
             return
-        until(one, lambda: len(one._order.buffered(second)) == 80)
+        until(one, lambda: len(claim_of(one).feed.order.buffered(second)) == 80)
         assert offsets(one)[second] == 100
     send(broker, LOGS[first][100:])
     finish(one)
@@ -649,7 +657,7 @@ def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
 def test_lag_is_that_of_all_partitions(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
-    metrics = one._learner.metrics
+    metrics = learner_of(one).metrics
     assert metrics.lag == 0
     one._consumer.consumer.config["max_poll_records"] = 1
     for partition, count in ((0, 3), (1, 4)):
@@ -664,14 +672,14 @@ def test_everything_is_saved_every_so_many_seconds(topics, tmp_path, monkeypatch
     work(one, 1)
     begun, saves = one._saved, []
     with monkeypatch.context() as patch:
-        patch.setattr(one, "_begin_save", lambda: saves.append((seconds, taken)))
+        patch.setattr(one, "_begin_save", lambda _: saves.append((seconds, taken)))
         for seconds, taken in ((30, 29), (31, 30), (59, 1), (61, 0), (62, 1), (122, 1), (130, 31)):
             clock = SimpleNamespace(monotonic=lambda now=begun + seconds: now)
             patch.setattr("drift.consumers.worker.time", clock)
-            one._learner.since_checkpoint = taken
+            learner_of(one).since_checkpoint = taken
             one._save_due()
     assert saves == [(31, 30), (122, 1), (130, 31)]
-    one._learner.since_checkpoint = 0
+    learner_of(one).since_checkpoint = 0
     kill(one)
 
 
@@ -681,7 +689,7 @@ def test_marks_of_transactions_are_passed_over(topics, tmp_path, monkeypatch):
     monkeypatch.setattr(one._consumer, "position", lambda place: (203, 0))
     one.step(0.1)
     monkeypatch.undo()
-    assert one._end_save()
+    assert one._end_save(claim_of(one))
     found = newest(tmp_path)
     assert found.offsets == {("t", 0): 203, ("t", 1): 203}
     assert found.metrics["examples"] == 400 - 2 * len(POISON)
@@ -695,14 +703,14 @@ def test_a_checkpoint_is_of_when_it_was_begun(topics, tmp_path):
     """The worker goes on while it is written, and what it learns is in the next one."""
     one = worker(topics, tmp_path, checkpoint_every=30, consumer=SLOWLY, checkpoint_seconds=10**6)
     with Pause("checkpoint.half-written", count=2) as pause:
-        until(one, lambda: one._saving is not None and sum(offsets(one).values()) >= 30)
-        begun = dict(one._saving.offsets)
+        until(one, lambda: sum(offsets(one).values()) >= 30 and claim_of(one).saving is not None)
+        begun = dict(claim_of(one).saving.offsets)
         assert pause.wait()
         one.options = WorkerOptions(topic="t", group="g", checkpoint_every=10**6)
         until(one, lambda: sum(offsets(one).values()) > sum(begun.values()) + 60)
         assert sum(newest(tmp_path).offsets.values()) == 0
         pause.release()
-        assert one._end_save()
+        assert one._end_save(claim_of(one))
     found, plain = newest(tmp_path), LBP(budget=9)
     assert found.offsets == begun
     loop(plain, [m for m in in_time(LOGS) if m.position.offset < begun[m.position[:2]]])
@@ -787,8 +795,8 @@ def test_a_checkpoint_that_fails_is_a_trouble_until_there_is_one(topics, tmp_pat
         assert one.metrics.problems() == [f"no checkpoint: {why}"]
     one._save_new()
     assert one.metrics.problems() == []
-    one._refuse_save(CheckpointError("again"))
-    one._drop()
+    one._refuse_save(claim_of(one), CheckpointError("again"))
+    one._drop_all()
     one.assignment.lose(list(one.assignment.states))
     one.step(0.1)
     assert "no checkpoint" not in "; ".join(one.metrics.problems())
@@ -933,13 +941,13 @@ def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tm
     work(one, 400)
     listener = one._consumer.consumer._subscription.rebalance_listener
     listener.on_partitions_lost({("t", 0)})
-    assert one._learner is None
+    assert learner_of(one) is None
     assert one.assignment.waiting() == [("t", 1)]
     assert newest(tmp_path).offsets == {("t", 0): 0, ("t", 1): 0}
     one.assignment.assign([("t", 0)])
     work(one, 400)  # all of them once more, by a model that has not learnt them
     listener.on_partitions_revoked([("t", 0), ("t", 1)])
-    assert (one._learner, one.assignment.states) == (None, {})
+    assert (learner_of(one), one.assignment.states) == (None, {})
     assert_exact(tmp_path)
     kill(one)
 
@@ -960,7 +968,7 @@ def test_one_worker_learns_all_and_another_goes_on_when_it_leaves(broker, tmp_pa
     while one.metrics.rebalances < 4 or one.metrics.partitions < 2:  # both were given back
         assert time.monotonic() < end
         assert one.step(0.1) == other.step(0.1) == 0
-    assert (other.metrics.partitions, other._learner) == (0, None)
+    assert (other.metrics.partitions, learner_of(other)) == (0, None)
     close(one)
     send(broker, [message for log in LOGS.values() for message in log[100:]])
     finish(other)

@@ -1,0 +1,99 @@
+"""What brings a learner its records: they are read ahead, and come in their order.
+
+Worker and replica share it. Partitions that are far ahead of the others are paused, and sought
+once they are fetched on: to resume them would lose what the client holds of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drift.consumers.client.workarounds import LARGEST
+from drift.consumers.order import Clock, Order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from drift.consumers.client.consumer import GroupConsumer
+    from drift.consumers.codec import Codec
+    from drift.consumers.learner import Learner
+    from drift.consumers.order import Place
+    from drift.consumers.records import Message
+
+__all__ = ["Feed", "largest_record"]
+
+
+def largest_record(codec: Codec) -> int:
+    """Return the bytes of the largest record that is read for a codec: value, key and headers."""
+    return getattr(codec, "max_bytes", LARGEST) + (1 << 20)
+
+
+class Feed:
+    """The records that were read of a learner's partitions and not taken.
+
+    Parameters
+    ----------
+    learner
+        Which takes them.
+    consumer
+        Which has been assigned the partitions.
+
+    Attributes
+    ----------
+    order : Order
+        The records that wait for their turn.
+    paused : set
+        Partitions of which too many wait.
+    """
+
+    def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
+        options = learner.options
+        self.learner = learner
+        self.order = Order(options.labels, options.max_jump, options.max_idle)
+        self.paused: set[Place] = set()
+        self._consumer = consumer
+
+    def begin(self, place: Place) -> None:
+        """Fetch a partition from where the learner is."""
+        self.order.begin(place, self.learner.clocks.get(place, Clock()))
+        self._read_on(place)
+
+    def add(self, batches: Iterable[tuple[Place, list[Message]]]) -> None:
+        """Have records wait for their turn."""
+        for place, messages in batches:
+            self.learner.check(messages)
+            self.order.add(place, messages, self._consumer.read_at(place))
+            if self.order.is_ahead(place):
+                self._consumer.pause(place)
+                self.paused.add(place)
+
+    def take(self) -> Iterator[Message]:
+        """Yield the records whose turn has come; each is to be learnt before the next one."""
+        return self.order.take(self._consumer.ended_at)
+
+    def go_on(self) -> None:
+        """Fetch on what is not far ahead any more, and pass over the marks of transactions."""
+        for place in self.order:
+            if place in self.paused and self.order.is_near(place):
+                self.paused.remove(place)
+                self._read_on(place)
+            position = self._consumer.position(place)
+            if position is None or self.order.buffered(place):
+                continue
+            if position[0] > self.learner.offsets[place]:
+                self.learner.pass_over(place, *position)
+
+    def skip(self, place: Place, first: int) -> None:
+        """Go on at an offset, behind messages that are gone."""
+        if not self.order.buffered(place):
+            self.learner.pass_over(place, first)
+        self._consumer.begin(place, first)
+
+    def _read_on(self, place: Place) -> None:
+        """Fetch a partition behind what was read of it."""
+        if waiting := self.order.buffered(place):
+            last, _ = waiting[-1]
+            self._consumer.begin(place, last.position.offset + 1, last.leader_epoch)
+        else:
+            epoch = self.learner.leader_epochs.get(place, -1)
+            self._consumer.begin(place, self.learner.offsets[place], epoch)
