@@ -24,6 +24,7 @@ ALLOWED = {
     "kernels": set(),
     "models": {"kernels"},
     "features": {"models"},
+    "engines": {"models"},
     "streams": set(),
     "experiments": {"features", "kernels", "models", "streams"},
     "consumers": {"kernels", "models"},

@@ -41,7 +41,7 @@ REPOSITORY = PROJECT["urls"]["Repository"]
 #: Packages with a page of reference each.
 PACKAGES = (
     *("models", "kernels", "features", "streams", "experiments"),
-    *("consumers", "testing", "errors"),
+    *("consumers", "engines", "testing", "errors"),
 )
 #: Models that are shown with what they inherit: that of all made the page three times as long.
 WHOLE = ("KernelClassifier", "StructuredProjectron", "Tracker")

@@ -1,0 +1,142 @@
+"""A model as the state of a stream processor, which keeps bytes for each key: Spark, Quix Streams.
+
+>>> from drift.engines import step
+>>> from drift.models import LBP
+>>> state, predictions = step(None, [({"rain": 1.0}, True)], LBP(budget=10))
+>>> step(state, [({"rain": 2.0}, None)])[1]
+[True]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift._checks import check_instance
+from drift.errors import CheckpointError, ConfigurationError, DriftError, ParameterError
+from drift.models._state import codec
+from drift.models._template.river import OnlineClassifier
+from drift.models.tracker import Tracker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from drift.types import Features, Label
+
+    Example = tuple[Features, Label | None] | tuple[Features, Label | None, float]
+
+__all__ = ["step"]
+
+
+def step(
+    state: bytes | None, examples: Iterable[Example], model: OnlineClassifier | None = None
+) -> tuple[bytes, list[Label]]:
+    """Predict each example, and learn it then if it has a label.
+
+    A function of its arguments alone, which it leaves as they are: an engine may repeat it. However
+    a stream is cut into steps, the last state has the same bytes, those of one model that predicts
+    and learns the whole stream.
+
+    Parameters
+    ----------
+    state
+        What the step before returned, as bytes; None for a new model.
+    examples
+        Features by name and the label, or None where it is not known. A third item is the weight,
+        1 by default.
+    model
+        A new one begins as its clone, by default of ``Tracker()``. One that draws needs a seed.
+
+    Returns
+    -------
+    tuple
+        The new state, as `to_bytes` of the model gives it, and the labels that were predicted.
+
+    Raises
+    ------
+    ParameterError
+        If `model` is none of drift's, `state` is no bytes, an example no such tuple, or a weight
+        none.
+    ConfigurationError
+        If `state` is of another class or has other parameters than `model`.
+    CheckpointError
+        If `state` is not what a step returned: damaged, forged, or in another format.
+    LabelError, FeatureError, FeatureTypeError
+        If an example cannot be learnt or predicted; the message begins with its number, from 0.
+
+    Examples
+    --------
+    >>> from drift.models import LBP
+    >>> night, day = ({"sun": -1.0}, False), ({"sun": 1.0}, True)
+    >>> state, predictions = step(None, [night, day, night, day], LBP(budget=10))
+    >>> predictions
+    [False, False, False, True]
+    >>> step(state, [({"sun": 2.0}, None)], LBP(budget=20))
+    Traceback (most recent call last):
+    drift.errors.ConfigurationError: the state is of LBP ( budget=10 kernel=None ), the model is
+        LBP ( budget=20 kernel=None ): pass the model that the state began with, or None as the
+        state
+    """
+    begun = Tracker() if model is None else _checked(model)
+    learner = begun.clone() if state is None else _restored(state, model)
+    predictions: list[Label] = []
+    for number, example in enumerate(examples):
+        try:
+            x, y, *weight = _parts(example)
+            predictions.append(learner.predict_one(x))
+            if y is not None:
+                learner.learn_one(x, y, *weight)
+        except DriftError as error:
+            error.args = (f"example {number}: {error}",)
+            raise
+    return learner.to_bytes(), predictions
+
+
+def _checked(model: Any) -> OnlineClassifier:
+    """Return a model of drift's; refuse another one."""
+    check_instance("model", model)
+    if not isinstance(model, OnlineClassifier):
+        raise ParameterError(
+            f"model is {type(model).__name__}, which is none of drift's and has no bytes: give one "
+            "of drift.models, such as Tracker(budget=50)"
+        )
+    return model
+
+
+def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
+    """Build the model that a state is; refuse what is none, or another one."""
+    if not isinstance(state, (bytes, bytearray)):  # Spark gives either
+        raise ParameterError(
+            f"state must be the bytes that a step returned, or None, not {type(state).__name__}"
+        )
+    try:
+        learner = codec.from_bytes(bytes(state))
+    except CheckpointError as error:
+        error.args = (f"the state cannot be used: {error}",)
+        raise
+    if not isinstance(learner, OnlineClassifier):
+        raise CheckpointError(f"the state is of {type(learner).__name__}, which no step returns")
+    if model is not None and not _alike(learner, model):
+        raise ConfigurationError(
+            f"the state is of {_text(learner)}, the model is {_text(model)}: pass the model that "
+            "the state began with, or None as the state"
+        )
+    return learner
+
+
+def _alike(one: OnlineClassifier, other: OnlineClassifier) -> bool:
+    """Whether two models have the same class and parameters; not every kernel's text tells."""
+    return repr(one) == repr(other) or one.clone().to_bytes() == other.clone().to_bytes()
+
+
+def _text(model: OnlineClassifier) -> str:
+    return " ".join(repr(model).split())
+
+
+def _parts(example: Any) -> Any:
+    match example:
+        case (_, _) | (_, _, _):
+            return example
+    raise ParameterError(
+        "give (features, label) or (features, label, weight), with None for a label that is not "
+        f"known, not {example!r:.80}"
+    )

@@ -1,0 +1,166 @@
+"""A model as the state of a stream processor: steps are pure, and equal to one model's loop."""
+
+import copy
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river.base import Classifier
+from river.linear_model import LogisticRegression
+from streams import drifting_stream
+
+from drift import _format
+from drift.consumers import register
+from drift.engines import step
+from drift.errors import (
+    CheckpointError,
+    ConfigurationError,
+    DamagedCheckpointError,
+    FeatureError,
+    FeatureTypeError,
+    LabelError,
+    ParameterError,
+)
+from drift.models import LBP, RBP, Averaged, OneVsRest, Tracker
+from drift.models._state.codec import encode
+
+MODELS = [
+    LBP(5),
+    RBP(5, seed=1),
+    OneVsRest(Averaged(LBP(4))),
+    Tracker(5),
+    Tracker(5, late=True),
+]
+
+
+def loop(model, examples):
+    """What one model does over the stream: bytes and predictions."""
+    model = model.clone()
+    predictions = []
+    for x, y, *w in examples:
+        predictions.append(model.predict_one(x))
+        if y is not None:
+            model.learn_one(x, y, *w)
+    return model.to_bytes(), predictions
+
+
+@st.composite
+def streams(draw):
+    """Examples, some of them without a label and some with a weight."""
+    rng = random.Random(draw(st.integers(0, 999)))
+    examples = [(x, y if rng.random() < 0.8 else None) for x, y in drifting_stream(60)]
+    return [one if rng.random() < 0.7 else (*one, rng.choice([0, 0.5, 2.0])) for one in examples]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@given(data=st.data())
+def test_steps_over_a_stream_that_is_cut_anywhere_equal_one_models_loop(model, data):
+    examples = data.draw(streams())
+    cuts = data.draw(st.lists(st.integers(0, len(examples)), max_size=5))
+    bounds = [0, *sorted(cuts), len(examples)]
+    before, state, predictions = model.to_bytes(), None, []
+    for start, end in pairwise(bounds):
+        state, some = step(state, iter(examples[start:end]), model)
+        predictions += some
+    assert (state, predictions) == loop(model, examples)
+    assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_step_is_a_function_of_its_arguments_which_it_leaves_as_they_are(model):
+    first, second = list(drifting_stream(20)), list(drifting_stream(20, seed=2))
+    state = bytearray(step(None, first, model)[0])
+    kept = copy.deepcopy((state, second))
+    once, again = (step(state, second, model) for _ in range(2))
+    assert once == again
+    assert (state, second) == kept
+    assert type(once[0]) is bytes
+
+
+def test_unlabelled_examples_are_predicted_and_not_learnt():
+    x = {"a": 1.0}
+    state, predictions = step(None, [(x, None), (x, True), (x, None), (x, None, 2.0)], LBP(3))
+    assert predictions == [False, False, True, True]
+    assert state == step(None, [(x, True)], LBP(3))[0]
+
+
+def test_without_examples_a_model_begins_or_stays_as_it_is():
+    state, predictions = step(None, [], LBP(3))
+    assert (state, predictions) == (LBP(3).to_bytes(), [])
+    assert step(state, []) == (state, [])
+
+
+def test_what_begins_is_a_tracker_or_a_clone_that_has_learnt_nothing():
+    assert step(None, [])[0] == Tracker().to_bytes()
+    model = LBP(3)
+    model.learn_one({"a": 1.0}, True)
+    assert step(None, [], model)[0] == LBP(3).to_bytes()
+
+
+def test_a_model_that_is_not_drifts_is_refused_with_the_remedy():
+    for state in (None, LBP(3).to_bytes()):
+        with pytest.raises(ParameterError, match=r"LogisticRegression.* give one of drift\.models"):
+            step(state, [], LogisticRegression())
+        with pytest.raises(ParameterError, match=r"such as LBP\(\), not the class"):
+            step(state, [], LBP)
+
+
+@register
+class Foreign(Classifier):
+    """Stored, as it is registered, and still no model of drift's."""
+
+    def learn_one(self, x, y):
+        """Nothing."""
+
+
+def test_states_that_no_step_returned_are_refused():
+    good = LBP(3).to_bytes()
+    with pytest.raises(DamagedCheckpointError, match="the state cannot be used: damaged"):
+        step(good[:-1] + b"\0", [])
+    with pytest.raises(CheckpointError, match="the state cannot be used: "):
+        step(_format.seal(b"", [b"forged"]), [])
+    with pytest.raises(ParameterError, match="bytes that a step returned, or None, not str"):
+        step(good.hex(), [])
+    with pytest.raises(CheckpointError, match="the state is of Foreign"):
+        step(_format.seal(b"", [encode(Foreign())]), [])
+
+
+@pytest.mark.parametrize("other", [LBP(4), Tracker(3), OneVsRest(LBP(3))], ids=str)
+def test_a_state_of_another_model_is_refused_and_without_one_goes_on(other):
+    state = step(None, [], LBP(3))[0]
+    with pytest.raises(ConfigurationError, match=r"LBP \( budget=3 .* pass the model that"):
+        step(state, [], other)
+    assert step(state, [])[0] == state
+
+
+@register
+class Unnamed:
+    """A kernel whose text is another one in each process."""
+
+    def __call__(self, dot, sq_a, sq_b):
+        return dot
+
+
+def test_models_are_told_apart_by_more_than_their_text():
+    state = step(None, [], LBP(3, kernel=Unnamed()))[0]
+    assert step(state, [], LBP(3, kernel=Unnamed()))[0] == state
+    with pytest.raises(ConfigurationError):
+        step(state, [], LBP(4, kernel=Unnamed()))
+
+
+@pytest.mark.parametrize(
+    ("example", "error", "message"),
+    [
+        (({"a": float("inf")}, True), FeatureError, "'a'"),
+        (({"a": "red"}, None), FeatureTypeError, "'a'"),
+        (({"a": 1.0}, "spam"), LabelError, "'spam'"),
+        (({"a": 1.0}, True, -1.0), ParameterError, "weight -1"),
+        (({"a": 1.0},), ParameterError, "None for a label that is not known, not"),
+        ({"a": 1.0}, ParameterError, "None for a label that is not known, not"),
+    ],
+)
+def test_an_example_that_is_refused_is_named(example, error, message):
+    with pytest.raises(error, match=f"^example 1: .*{message}"):
+        step(None, [({"a": 1.0}, True), example], LBP(3))
