@@ -13,16 +13,16 @@ def _tables(old: str, new: str) -> list[Edit]:
 _WALKS = "GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4)"
 _MAPS = "SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0, 0.1, 0.2, 0.4), 3e-4"
 _RIVAL = """    for (int r = 0; t->n_rows > 1 && r < t->n_rows; r++)
-        for (int e = 0; r != number && e < n; e++) z[e] -= chances[r] / others * t->scores[(size_t)r * n + e];
+        for (int e = 0; r != number && e < n; e++) z[e] -= probabilities[r] / others * t->scores[(size_t)r * n + e];
 """  # noqa: E501 - a line of tracker.h
 _TO_RIVAL = """    int rival = -1;
     for (int r = 0; t->n_rows > 1 && r < t->n_rows; r++)
-        if (r != number && (rival < 0 || chances[r] > chances[rival])) rival = r;
+        if (r != number && (rival < 0 || probabilities[r] > probabilities[rival])) rival = r;
     for (int e = 0; rival >= 0 && e < n; e++) z[e] -= t->scores[(size_t)rival * n + e];
-    if (rival >= 0) others = chances[rival] / (chances[rival] + chances[number]);
+    if (rival >= 0) others = probabilities[rival] / (probabilities[rival] + probabilities[number]);
 """
 _RATES = "DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25"
-_STATISTICS = "RATE, CLIPPED = 1e-3, 3.0"
+_STATISTICS = "STATISTICS_RATE, VALUE_LIMIT = 1e-3, 3.0"
 _LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW = 0.02, 15.0, 0.01"
 
 _CONTEXT_LINEAR = "drift_score_linear(t, drift_context_linear_of(t), scores); }"
@@ -45,7 +45,9 @@ CHANGES: dict[str, list[Edit]] = {
     "margin over the rival alone": [("tracker.h", _RIVAL, _TO_RIVAL)],
     "no floors": _tables(_MAPS, "SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0,), 3e-4"),
     "no share among maps": _tables(_MAPS, _MAPS.replace("3e-4", "0.0")),
-    "clip at 1e-4": _tables("LARGEST, CLIP = 30.0, 1e-3", "LARGEST, CLIP = 30.0, 1e-4"),
+    "clip at 1e-4": _tables(
+        "SCORE_LIMIT, LEAST_PROBABILITY = 30.0, 1e-3", "SCORE_LIMIT, LEAST_PROBABILITY = 30.0, 1e-4"
+    ),
     # Kernel experts.
     "insert always": _tables("INSERTION = 0.1", "INSERTION = 0.0"),
     "insert from 0.25": _tables("INSERTION = 0.1", "INSERTION = 0.25"),
@@ -63,13 +65,16 @@ CHANGES: dict[str, list[Edit]] = {
     "no fast rate": [
         ("../tracker.py", "rates: Sequence[float] = (0.5, 6.0)", "rates: Sequence[float] = (0.5,)")
     ],
-    "none forgets soon": _tables("SLOWLY, SOON = 0.05, 0.75", "SLOWLY, SOON = 0.05, 1e-9"),
+    "none forgets soon": _tables(
+        "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 0.75",
+        "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 1e-9",
+    ),
     # Linear experts.
     "no slow descent": _tables(_RATES, _RATES.replace("(0.15,", "(0.0,").replace("(0.8,", "(0.0,")),
     "no fast descent": _tables(_RATES, _RATES.replace("1.5)", "0.0)").replace("8.0)", "0.0)")),
     "no AdaGrad": _tables(_RATES, _RATES.replace("0.25", "0.0")),
     "no linear Kalman filter": [
-        ("linear.h", "cell[kalman] += step * share;", "cell[kalman] += 0.0f * step * share;")
+        ("linear.h", "cell[kalman] += step * px;", "cell[kalman] += 0.0f * step * px;")
     ],
     "bias of sparse rows as a word": _tables("SPARSE_BIAS = 0.2", "SPARSE_BIAS = 1.0"),
     "no catching up": _tables(
@@ -86,11 +91,13 @@ CHANGES: dict[str, list[Edit]] = {
         )
     ],
     # Scales.
-    "statistics over 100 examples": _tables(_STATISTICS, "RATE, CLIPPED = 1e-2, 3.0"),
-    "clip at 5 deviations": _tables(_STATISTICS, "RATE, CLIPPED = 1e-3, 5.0"),
+    "statistics over 100 examples": _tables(
+        _STATISTICS, "STATISTICS_RATE, VALUE_LIMIT = 1e-2, 3.0"
+    ),
+    "clip at 5 deviations": _tables(_STATISTICS, "STATISTICS_RATE, VALUE_LIMIT = 1e-3, 5.0"),
     "no restart after a jump": _tables(_LEVEL, _LEVEL.replace("15.0", "1e9")),
     "no restart after a fall": _tables(_LEVEL, _LEVEL.replace("0.01", "0.0")),
-    "no bound on outliers": _tables("EARLY, FAR = 10, 5.0", "EARLY, FAR = 10, 1e300"),
+    "no bound on outliers": _tables("WARM_UP, OUTLIER = 10, 5.0", "WARM_UP, OUTLIER = 10, 1e300"),
     "absent is 0": [("features.h", "return f->variance > 0.0 && (f->zero", "return 0 && (f->zero")],
     "zeros of rare features have curves": [("features.h", "if (!rare) *curve = z;", "*curve = z;")],
     "nothing standardised in sparse rows": _tables(

@@ -90,7 +90,7 @@ def answer_of(
 ) -> tuple[Any, Any, dict[Any, float] | None]:
     """Return label, score and probabilities; None for what a model does not know.
 
-    `notes` is as of `drift.models.Tracker.answer_one`: without, a model is as before.
+    `notes` is the `ticket` of `drift.models.Tracker.answer_one`: without, a model is as before.
     """
     at_once = getattr(model, "answer_one", None)
     if at_once is not None:

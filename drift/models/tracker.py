@@ -1,4 +1,4 @@
-"""The tracker: many kernel classifiers over one budget of supports, mixed online."""
+"""The tracker: kernel experts, linear models and splines, mixed online."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.built import TrackerCore
 from drift.models._tracker.experts import experts_of
 from drift.models._tracker.plan import Plan
-from drift.models._tracker.tables import MOST, SLOWLY, SOON
+from drift.models._tracker.tables import FAST_FORGETTING, LARGEST_PARAMETER, SLOW_FORGETTING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -29,17 +29,16 @@ __all__ = ["Tracker"]
 class Tracker(OnlineClassifier):
     """Classifier for streams that drift, without anything to tune.
 
-    Many learners on several views of an example, stacked by an online Bayesian logistic regression.
-    One list of supports carries 16 kernel logistic regressions: four kernels, two learning rates,
-    each forgetting slowly and soon. Beside them stand four linear models over the features and two
-    sums of curves, one of each dense feature, and of surfaces, one of each pair where the first
-    example has at most 16. Four more see up to 64 dense features beside their context: how far a
-    value is from the mean of the last 8, 32 and 128. Two gates weigh the scores of these 26 members
-    and are calibrated online; the likeliest class is predicted.
+    It stacks 26 members by an online Bayesian logistic regression. 16 kernel logistic regressions
+    share one list of supports: four kernels, two learning rates, slow and fast forgetting. Four
+    linear models and two splines see the features; splines are sums of curves, one of each dense
+    feature, and of surfaces, one of each pair if the first example has at most 16 features. Four
+    more members see up to 64 dense features with their context: the deviations from the means of
+    the last 8, 32 and 128 values. Two gates mix the members' scores, and a calibration mixes the
+    gates; the most probable class is predicted.
 
-    Labels are whatever has a hash; classes may appear at any time. Before anything is learnt the
-    prediction is None; in a data frame's Series it is what the library has for it, so that `isna`
-    of pandas finds it among texts, too.
+    Labels are hashable, and classes may appear at any time. The prediction is None before the first
+    example; in a data frame it is a missing value.
 
     Parameters
     ----------
@@ -51,26 +50,24 @@ class Tracker(OnlineClassifier):
     rates
         Their learning rates, up to 1e6.
     forgetting
-        What an insertion takes from all coefficients, as a share of ``1 / budget``: one expert for
-        each. None for 0.05 and ``0.75 * sqrt(budget) / rate``: large steps overwrite what is wrong,
-        so that fast experts need to forget less.
+        Share of all coefficients that an insertion removes, times the budget: one expert for each.
+        None for 0.05 and ``0.75 * sqrt(budget) / rate``: large steps correct errors themselves, so
+        that fast experts need less forgetting.
     scale
-        ``"dense"`` standardises every feature by its running mean and deviation. It leaves out what
-        comes after 4,096 names; the first 256 have curves. ``"sparse"`` divides each example by its
-        norm. ``"auto"`` begins as dense and goes over to sparse, once and for good, as soon as more
-        than 256 names were met of which examples have less than a quarter on average, and a name,
-        up to 1,024 of them, fewer than three values; or 4,096. Supports and weights of features are
-        then dropped, for they are on another scale. Text does so within some five examples. After 8
-        or more, what half of them had is still standardised.
+        ``"dense"`` standardises each feature by its running mean and deviation, up to 4,096 names;
+        the first 256 have curves. ``"sparse"`` divides each example by its norm. ``"auto"`` starts
+        dense and switches to sparse for good at 4,096 names, or above 256 names of which examples
+        have less than a quarter on average (up to 1,024 names, a name must also have had fewer than
+        three values). The switch drops supports and weights of features. Text switches within some
+        five examples. After 8 or more, features of half of the examples stay standardised.
     seed
-        Seed of the draws among supports to be evicted; None for another sequence each time.
+        Seed of the draws among supports to evict; None for random ones.
     late
-        Labels come later than the next example. A prediction then leaves a ticket: what the members
-        said, and the context that the example was in. The label finds it by the example's content,
-        whenever it comes and in whatever order, so that gates learn from what was really predicted,
-        and by a share from what the members say now. Tickets take up to 64 MiB; see Notes. None:
-        what runs the model says so, where it knows: a worker whose labels have a topic of their
-        own, a comparison with a delay; else they do not.
+        Whether labels come later than the next example. A prediction then leaves a ticket: the
+        members' scores and the example's context. The label finds its ticket by the example's
+        content, in any order, so that gates learn from the scores of the prediction, and by a share
+        from current ones. Tickets take up to 64 MiB; see Notes. None means False, except where the
+        caller sets it: a worker with a topic of labels, a comparison with a delay.
 
     Raises
     ------
@@ -79,22 +76,21 @@ class Tracker(OnlineClassifier):
 
     Notes
     -----
-    NaN and None are missing values, and 0 is a value, in arrays and data frames, too; what a sparse
-    matrix does not store, it does not have. A name that an example does not have is missing, too,
-    once 0 was given for it, or where most examples have it and 0 is far from all of its values;
-    else it is 0, as in texts. A feature whose values jump, or grow or shrink for good, is
-    standardised anew within some fifty examples.
+    NaN and None are missing values; 0 is a value, in arrays and data frames too. A sparse matrix
+    has only the values that it stores. A name that an example lacks is missing if 0 was ever given
+    for it, or if most examples have it and 0 is far from its values; else it is 0, as in texts. A
+    feature whose values jump, grow or shrink for good is standardised anew within some fifty
+    examples.
 
-    With ``late=True`` predictions are noted, and so change the model, but for those that
-    `answer_one` is asked for with ``notes=False``; without, they never do. An
-    example that is asked for several times in a row has one ticket, the same example later another,
-    and the first is taken first. Where tickets reach their bound, every second one goes, and every
-    second new one is kept from then on; an example without one teaches the members, and not the
-    gates. As long as no ticket waits, labels count as coming at once.
+    With ``late=True`` a prediction changes the model, except by `answer_one` with ``ticket=False``;
+    otherwise predictions change nothing. An example that is predicted several times in a row has
+    one ticket; predicted again later, it gets another, and labels use the first one first. At the
+    bound of memory every second ticket is dropped, and only every second new one is kept. An
+    example without a ticket trains the members but not the gates, unless no ticket waits: then the
+    label counts as immediate.
 
-    `learn_one` takes a weight `w` of the example: it multiplies the loss, and with that the steps
-    of all members and the coefficients of a new support. 0 changes nothing; above 1e6 it counts as
-    1e6.
+    The weight `w` of `learn_one` multiplies the loss, and so the members' steps and the
+    coefficients of a new support. 0 changes nothing; weights above 1e6 count as 1e6.
 
     Examples
     --------
@@ -132,23 +128,26 @@ class Tracker(OnlineClassifier):
 
     def _plan(self) -> Plan:
         """Check the parameters."""
-        kernels = check_numbers("kernels", self.kernels, most=MOST)
-        rates = check_numbers("rates", self.rates, above=True, most=MOST)
-        experts = [(rate, lost) for rate in rates for lost in self._lost(rate)]
-        by_rate, by_lost = zip(*experts, strict=True)
-        return Plan(self.budget, kernels, by_rate, by_lost, bool(self.late))
+        kernels = check_numbers("kernels", self.kernels, most=LARGEST_PARAMETER)
+        rates = check_numbers("rates", self.rates, above=True, most=LARGEST_PARAMETER)
+        experts = [(rate, share) for rate in rates for share in self._forgetting(rate)]
+        by_rate, by_forgetting = zip(*experts, strict=True)
+        return Plan(self.budget, kernels, by_rate, by_forgetting, bool(self.late))
 
-    def _lost(self, rate: float) -> list[float]:
-        """Shares of the coefficients that an insertion takes from the experts of a rate."""
+    def _forgetting(self, rate: float) -> list[float]:
+        """Shares of the coefficients that an insertion removes from the experts of a rate."""
         if self.forgetting is None:
-            lost = [SLOWLY / self.budget, SOON / (rate * math.sqrt(self.budget))]
+            forgotten = [
+                SLOW_FORGETTING / self.budget,
+                FAST_FORGETTING / (rate * math.sqrt(self.budget)),
+            ]
         else:
-            lost = [f / self.budget for f in check_numbers("forgetting", self.forgetting)]
-        return [min(share, 0.9) for share in lost]
+            forgotten = [f / self.budget for f in check_numbers("forgetting", self.forgetting)]
+        return [min(share, 0.9) for share in forgotten]
 
     @property
     def _zeros(self) -> bool:  # type: ignore[override]
-        """Of sparse rows zeros count for nothing, and there are many in the arrays they come in."""
+        """Whether zeros are values: in sparse rows they are not."""
         return not self._core.sparse
 
     def _unit_test_skips(self) -> set[str]:
@@ -165,11 +164,11 @@ class Tracker(OnlineClassifier):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_core": self._core.state()}
 
-    def _moment(self) -> Tracker:
-        """Return what is stored as this one is now, on any thread, while this one goes on."""
-        taken = object.__new__(type(self))
-        vars(taken).update(vars(self) | {"_core": self._core.moment()})
-        return taken
+    def _snapshot(self) -> Tracker:
+        """Return a copy to be stored on any thread, while this one learns on."""
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self) | {"_core": self._core.snapshot()})
+        return copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({name: value for name, value in state.items() if name != "_core"})
@@ -187,10 +186,9 @@ class Tracker(OnlineClassifier):
         x
             Features by name.
         y
-            Label, of any type that has a hash.
+            Label, hashable.
         w
-            Weight of the example. One of weight 0 is passed over: nothing changes, and `y` is not
-            looked at.
+            Weight of the example. 0 changes nothing, and `y` is not checked.
 
         Raises
         ------
@@ -203,10 +201,10 @@ class Tracker(OnlineClassifier):
             super().learn_one(x, y, w)
 
     def predict_learn_one(self, x: Features, y: Label, w: float = ONE) -> Label:
-        """Learn one example, and return what was predicted before.
+        """Learn one example, and return the prediction before that.
 
-        That costs no more than to learn it, and leaves no ticket. With ``late=True`` it is what the
-        model says as the label comes, of the example in the context that it was predicted in.
+        It costs no more than learning, and leaves no ticket. With ``late=True`` it is the current
+        model's prediction, in the context of the ticket.
 
         Parameters
         ----------
@@ -216,7 +214,7 @@ class Tracker(OnlineClassifier):
         Returns
         -------
         label
-            What `predict_one` would have returned; None before anything was learnt.
+            What `predict_one` would have returned; None before the first example.
 
         Raises
         ------
@@ -233,7 +231,7 @@ class Tracker(OnlineClassifier):
         return label
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example; None before anything was learnt."""
+        """Predict the label of one example; None before the first example is learnt."""
         number = self._core.predict(x)
         return None if number < 0 else self._core.classes[number]
 
@@ -242,7 +240,7 @@ class Tracker(OnlineClassifier):
 
     def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
         core = self._core
-        number = core.learn(x, y, min(w, MOST)) if w else core.predict(x, notes=False)
+        number = core.learn(x, y, min(w, LARGEST_PARAMETER)) if w else core.predict(x, ticket=False)
         return None if number < 0 else self._core.classes[number]
 
     def _read(self, x: Features) -> None:
@@ -252,8 +250,8 @@ class Tracker(OnlineClassifier):
         score: tuple[int, list[float]] = self._core.score()
         return score
 
-    def _score_of(self, x: Features, notes: bool) -> Any:  # noqa: FBT001
-        return super()._score_of(x, notes) if notes else self._core.peek(x)
+    def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
+        return super()._score_of(x, ticket) if ticket else self._core.peek(x)
 
     def _pass_over(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
@@ -268,20 +266,20 @@ class Tracker(OnlineClassifier):
 
     def _probabilities(self, score: tuple[int, list[float]]) -> dict[Label, float]:
         classes, chances = self._core.classes, score[1]
-        # Weights of the maps, which are all that counts there, may sum to 1 but for a last bit.
+        # Of one class, the maps' weights sum to 1 up to rounding.
         return dict(zip(classes, [1.0] if len(classes) == 1 else chances, strict=True))
 
-    # --- what it shows -------------------------------------------------------------------------
+    # --- members -------------------------------------------------------------------------------
 
     @property
     @alone
     def experts(self) -> Experts:
-        """The members of the list, with their weights and what each would have cost alone.
+        """The members, with their weights, errors and log losses.
 
         Returns
         -------
         Experts
-            Named tuples, which print as a table, in notebooks too; ``pandas.DataFrame`` takes them.
+            Named tuples that print as a table, in notebooks too; ``pandas.DataFrame`` accepts them.
 
         Examples
         --------
@@ -309,16 +307,16 @@ class Tracker(OnlineClassifier):
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held."""
+        """Number of supports."""
         n: int = self._core.n_supports
         return n
 
     @property
     @alone
     def supports(self) -> list[dict[Hashable, float]]:
-        """The supports, in no order, as they were scaled when they came.
+        """The supports, unordered, as they were scaled when they were added.
 
-        Features of sparse ones have no names, but hashes of them, below 2^31.
+        Sparse ones have hashes below 2^31 instead of names.
         """
         supports: list[dict[Hashable, float]] = self._core.supports()
         return supports

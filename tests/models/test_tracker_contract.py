@@ -108,7 +108,7 @@ def test_what_fails_once_rows_are_sparse_changes_nothing(monkeypatch):
     for t in range(10):
         core.learn({"a": 1.0}, t % 2, 1.0)
     before = pickle.dumps(core.state())
-    monkeypatch.setattr(reference, "as_sparse", broken)
+    monkeypatch.setattr(reference, "to_sparse", broken)
     with pytest.raises(KeyboardInterrupt):
         core.learn(dict.fromkeys(range(2000), 1.0), 2, 1.0)
     assert pickle.dumps(core.state()) == before

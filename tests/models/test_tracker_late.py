@@ -79,7 +79,7 @@ def test_the_cores_agree(stream, delay, seed):
     for name in ("keys", "numbers", "sizes"):
         assert own[name].tolist() == other[name].tolist()
     assert own["stride"] == other["stride"]
-    assert own["number"] == other["number"]
+    assert own["n_predicted"] == other["n_predicted"]
 
 
 # --- what a ticket is ---------------------------------------------------------------------------
@@ -143,13 +143,13 @@ def test_who_only_looks_changes_nothing_of_what_comes(seed):
         for _ in range(rng.choice([0, 0, 1, 2])):
             asked = examples(rng, sparse=sparse)
             before = encode(looked_at) if rng.random() < 0.1 else None
-            said = looked_at.answer_one(asked, notes=False)
-            assert said == looked_at.answer_one(dict(asked), notes=False)
+            said = looked_at.answer_one(asked, ticket=False)
+            assert said == looked_at.answer_one(dict(asked), ticket=False)
             if before is not None:
                 assert encode(looked_at) == before
                 encode(model)  # what is stored ends the row
             with pytest.raises(TypeError):
-                looked_at.answer_one({"a": "text"}, notes=False)
+                looked_at.answer_one({"a": "text"}, ticket=False)
         if rng.random() < 0.6 or not waiting:
             assert model.answer_one(x) == looked_at.answer_one(x)
             waiting.append(x)
@@ -164,7 +164,7 @@ def test_who_only_looks_changes_nothing_of_what_comes(seed):
 def test_who_only_looks_is_told_what_is_noted_otherwise():
     model = learnt()
     x = {"f1": 0.5, "f7": 0.1}
-    assert model.answer_one(x, notes=False) == model.answer_one(x)
+    assert model.answer_one(x, ticket=False) == model.answer_one(x)
     assert len(model._core.tickets) == 1
 
 
@@ -326,11 +326,11 @@ TICKETS_FORGED = {
     "a key less": lambda own: own | {"keys": own["keys"][1:]},
     "two without a number": lambda own: own | {"numbers": own["numbers"][:-1]},
     "numbers out of order": lambda own: own | {"numbers": own["numbers"][::-1].copy()},
-    "a number too large": lambda own: own | {"number": 1},
+    "a number too large": lambda own: own | {"n_predicted": 1},
     "a size too large": lambda own: own | {"sizes": own["sizes"] + 1},
     "a size below a head": lambda own: own | {"sizes": own["sizes"] * 0},
     "no stride": lambda own: own | {"stride": 0},
-    "an age of nan": lambda own: own | {"oldest": float("nan")},
+    "an age of nan": lambda own: own | {"longest_delay": float("nan")},
     "more rows than there are": lambda own: own | {"tickets": _changed(own["tickets"], 0, 9)},
     "scores of nan": lambda own: own | {"tickets": _changed(own["tickets"], slice(8, 12), 255)},
 }
@@ -356,7 +356,7 @@ def test_forged_tickets_are_refused(forge):
 
 # --- room ---------------------------------------------------------------------------------------
 
-SIZE = 100 + tickets._BESIDE
+SIZE = 100 + tickets._OVERHEAD
 
 
 def test_when_tickets_are_full_every_second_one_goes():

@@ -137,7 +137,7 @@ def test_one_value_far_off_moves_the_mean_by_a_bounded_step():
         model.learn_one({"a": float(t % 2)}, t % 2)  # mean 1/2, variance 1/4
     model.learn_one({"a": 1e9}, 0)
     mean = arrays(model)["features"][0, c.FEATURE.index("mean")]
-    assert mean == pytest.approx(0.5 + c.FAR * 0.5 / 21.0)
+    assert mean == pytest.approx(0.5 + c.OUTLIER * 0.5 / 21.0)
 
 
 # --- members -------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def test_a_step_of_the_gates_where_the_label_is_late():
     before = arrays(model)
     model.learn_one({}, "no")
     after = arrays(model)
-    for g, now in enumerate(c.LATE_NOW):
+    for g, now in enumerate(c.LATE_CURRENT_SHARE):
         weights, covariance = before["gates"][g], before["covariances"][g]
         covariance = covariance + c.LATE_WALKS[g] * np.eye(len(weights))
         for margins, share in (((-3.0, 2.0), 1.0 - now), ((1.0, -4.0), now)):
@@ -348,7 +348,7 @@ def test_the_probability_is_the_mean_of_the_maps():
     model = changed(model, maps=evenly)
     n = arrays(model)["gates"].shape[1]
     odds = math.exp(8.0 / n)
-    yes = c.CLIP + (1.0 - 2.0 * c.CLIP) * odds / (1.0 + odds)
+    yes = c.LEAST_PROBABILITY + (1.0 - 2.0 * c.LEAST_PROBABILITY) * odds / (1.0 + odds)
     powers = [yes**slope / (yes**slope + (1.0 - yes) ** slope) for slope in c.SLOPES]
     maps = [(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS]
     assert model.predict_proba_one({})["yes"] == pytest.approx(np.mean(maps), abs=1e-7)
@@ -363,7 +363,7 @@ def test_exponentials_and_logarithms_are_those_of_the_library():
 
     for score in np.arange(-3.5, 3.5, 0.1875).tolist():
         model = changed(biased([score, -score, 0.0, score / 2.0]), gates=on_the_first)
-        yes = c.CLIP + (1.0 - 2.0 * c.CLIP) / (1.0 + math.exp(-score))
+        yes = c.LEAST_PROBABILITY + (1.0 - 2.0 * c.LEAST_PROBABILITY) / (1.0 + math.exp(-score))
         powers = [yes**slope / (yes**slope + (1.0 - yes) ** slope) for slope in c.SLOPES]
         maps = [(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS]
         found, before = model.predict_proba_one({})["yes"], arrays(model)

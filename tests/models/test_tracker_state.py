@@ -57,11 +57,11 @@ def test_a_moment_stays_as_it_was(late):
     examples[20:24] = [examples[19]] * 4  # an example of several tickets
     for t, (x, _) in enumerate(examples):
         if t == 60:
-            before, moment = pickle.dumps(model), model._moment()
+            before, snapshot = pickle.dumps(model), model._snapshot()
         model.predict_one(x)
         if t >= 15:
             model.learn_one(*examples[t - 15])
-    assert pickle.dumps(moment) == before != pickle.dumps(model)
+    assert pickle.dumps(snapshot) == before != pickle.dumps(model)
 
 
 # --- what is refused ----------------------------------------------------------------------------
@@ -133,7 +133,7 @@ FORGED = {
     "sparse rows": (beside(sparse=True), "names"),
     "a part less": (lambda core: core.pop("draws"), "parts"),
     "a part more": (beside(more=1), "parts"),
-    "an array less": (lambda core: core["arrays"].pop("lags"), "its arrays"),
+    "an array less": (lambda core: core["arrays"].pop("regrets"), "its arrays"),
     "an array more": (lambda core: core["arrays"].update(more=np.zeros(1)), "its arrays"),
     "supports that are none": (beside(supports=None), "supports"),
     "supports without values": (lambda core: core["supports"].pop("values"), "supports"),

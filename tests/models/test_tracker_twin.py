@@ -122,14 +122,14 @@ def test_linear_experts_that_fell_behind_go_on_from_others(n_classes):
         y = rng.randrange(n_classes) if rng.random() < 0.1 else (max(words) + t // 100) % n_classes
         stream.append((dict.fromkeys(map(str, words), 1.0), y))
     cores, caught_up = both(4, "sparse"), set()
-    learn, lags = cores[1].learn, cores[1]._state.lags
+    learn, regrets = cores[1].learn, cores[1]._state.regrets
 
-    def noted(*example):
-        nonlocal lags
+    def recorded(*example):
+        nonlocal regrets
         learn(*example)
-        before, lags = lags, cores[1]._state.lags
-        caught_up.update(np.flatnonzero((before > 0.5 * tables.PATIENCE) & (lags == 0.0)))
+        before, regrets = regrets, cores[1]._state.regrets
+        caught_up.update(np.flatnonzero((before > 0.5 * tables.PATIENCE) & (regrets == 0.0)))
 
-    cores[1].learn = noted
+    cores[1].learn = recorded
     compare(cores, stream)
     assert caught_up >= {1} if n_classes == 2 else True

@@ -202,7 +202,7 @@ def encode_model(model: Any, *, allow_pickle: bool = False) -> tuple[bytes, str]
 def encoding(model: Any, *, allow_pickle: bool = False) -> Callable[[], tuple[bytes, str]]:
     """Return what gives the bytes of a model as it is now, on any thread.
 
-    A model that goes on while it is stored says so by `_moment`; that of any other is done here.
+    A model that goes on while it is stored says so by `_snapshot`; that of any other is done here.
     For a Tracker with 100,000 tickets it takes 30 ms.
 
     Raises
@@ -210,7 +210,7 @@ def encoding(model: Any, *, allow_pickle: bool = False) -> Callable[[], tuple[by
     CheckpointError
         If the model cannot be stored; what is returned may raise it, too.
     """
-    moment = getattr(model, "_moment", None)
+    moment = getattr(model, "_snapshot", None)
     if moment is not None:
         return partial(encode_model, moment(), allow_pickle=allow_pickle)
     encoded = encode_model(model, allow_pickle=allow_pickle)

@@ -373,7 +373,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
     def answer_one(
         self,
         x: Features,
-        notes: bool = True,  # noqa: FBT001, FBT002 - as of the Tracker's core
+        ticket: bool = True,  # noqa: FBT001, FBT002 - as in the Tracker's core
     ) -> tuple[Label, Any, dict[Label, float]]:
         """Give label, score and probabilities of one example for the price of one of them.
 
@@ -381,9 +381,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         ----------
         x
             Features by name.
-        notes
-            Whether a model that notes what it predicts, as a Tracker with ``late=True`` does, is to
-            do so. Without, nothing that it learns or notes later is another for it.
+        ticket
+            Whether a Tracker with ``late=True`` keeps a ticket of the prediction. Without, the
+            prediction changes nothing.
 
         Returns
         -------
@@ -399,15 +399,15 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         >>> model.answer_one({"rain": 1.0})
         (True, 16.0, {False: 1.12...e-07, True: 0.99...})
         """
-        answer: tuple[Label, Any, dict[Label, float]] = self._guard.run(self._answer, x, notes)
+        answer: tuple[Label, Any, dict[Label, float]] = self._guard.run(self._answer, x, ticket)
         return answer
 
-    def _answer(self, x: Features, notes: bool) -> tuple[Label, Any, dict[Label, float]]:  # noqa: FBT001
-        score = self._score_of(x, notes)
+    def _answer(self, x: Features, ticket: bool) -> tuple[Label, Any, dict[Label, float]]:  # noqa: FBT001
+        score = self._score_of(x, ticket)
         return self._label_of(score), self._shown(score), self._probabilities(score)
 
-    def _score_of(self, x: Features, notes: bool) -> Any:  # noqa: FBT001
-        """Score an example; `notes` is as of `answer_one`."""
+    def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
+        """Score an example; `ticket` is that of `answer_one`."""
         self._read(x)
         return self._score()
 

@@ -1,4 +1,4 @@
-"""The core that there is: the compiled one, else the same in plain Python."""
+"""The compiled core, or the reference where it was not built."""
 
 import warnings
 
@@ -11,7 +11,7 @@ compiled: bool = stores.compiled
 
 try:
     if not stores.compiled:
-        raise ImportError  # noqa: TRY301 - which has been said there
+        raise ImportError  # noqa: TRY301 - `stores` has warned
     from drift.models._tracker import core
 
     stores.check_version(core)

@@ -1,4 +1,4 @@
-"""What the state of a tracker must be, for compiled code to stay within its memory."""
+"""Checks of a stored state, so that compiled code stays within its memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_state"]
 
-#: Beside the arrays, and of the supports.
+#: Keys of a state, and types of the arrays of supports and tickets.
 _PARTS = (
     "arrays",
     "supports",
@@ -33,12 +33,12 @@ _PARTS = (
 )
 _SUPPORTS = {"sizes": np.int32, "numbers": np.int32, "values": np.float32}
 _TICKETS = {"keys": np.uint64, "numbers": np.int64, "sizes": np.int64, "tickets": np.uint8}
-_COUNTS: dict[str, type] = {"number": int, "stride": int, "oldest": float}
-#: Bytes of a ticket before its numbers: how many rows of scores, and how many deviations.
+_COUNTS: dict[str, type] = {"n_predicted": int, "stride": int, "longest_delay": float}
+#: Bytes of a ticket's head: the numbers of rows of scores, and of deviations.
 _HEAD = 8
 #: Arrays without a number below 0.
-_AT_LEAST_0 = ("squared", "lags", "maps", "sums", "errors", "losses")
-#: By how much sums of weights may differ from 1, and a covariance from its mirror image.
+_AT_LEAST_0 = ("squared", "regrets", "maps", "sums", "errors", "losses")
+#: Tolerance of sums of weights, and of a covariance's symmetry.
 _ROUNDING = 1e-6
 
 
@@ -48,7 +48,7 @@ def _check(holds: Any, problem: str) -> None:
 
 
 def check_state(plan: Plan, state: Any) -> None:
-    """Refuse, with ValueError, what a tracker cannot be built from.
+    """Refuse, with ValueError, a state that no tracker has.
 
     Parameters
     ----------
@@ -126,28 +126,28 @@ def _check_tickets(plan: Plan, state: Any) -> None:
     _check(len(state["keys"]) == len(sizes) and 0 <= len(sizes) - n <= 1, "their number")
     _check(state["stride"] > 0, "stride of the tickets")
     order = np.diff(numbers, prepend=0) > 0
-    _check(order.all() and (not n or numbers[-1] <= state["number"]), "numbers of the tickets")
+    _check(order.all() and (not n or numbers[-1] <= state["n_predicted"]), "numbers of the tickets")
     _check((sizes >= _HEAD).all() and sizes.sum() == len(data), "sizes of the tickets")
     starts = np.cumsum(sizes) - sizes
     heads = data[starts[:, np.newaxis] + np.arange(_HEAD)].copy().view(np.int32)
-    rows, back = heads.T.astype(np.int64) if len(sizes) else np.zeros((2, 0), np.int64)
-    _check((rows > 0).all() and (back >= 0).all(), "sizes in the tickets")
-    expected = _HEAD + 4 * (rows * plan.n_members + back)
+    rows, n_deviations = heads.T.astype(np.int64) if len(sizes) else np.zeros((2, 0), np.int64)
+    _check((rows > 0).all() and (n_deviations >= 0).all(), "sizes in the tickets")
+    expected = _HEAD + 4 * (rows * plan.n_members + n_deviations)
     _check((expected == sizes).all(), "sizes in the tickets")
-    for start, size, n_back in zip(starts.tolist(), sizes.tolist(), back.tolist(), strict=True):
+    for start, size, n in zip(starts.tolist(), sizes.tolist(), n_deviations.tolist(), strict=True):
         numbers = np.frombuffer(data[start + _HEAD : start + size].tobytes(), np.float32)
-        _check(np.isfinite(numbers[: len(numbers) - n_back]).all(), "scores in the tickets")
+        _check(np.isfinite(numbers[: len(numbers) - n]).all(), "scores in the tickets")
 
 
 def _check_arrays(plan: Plan, state: dict[str, Any]) -> None:
     arrays, names, sparse = state["arrays"], state["names"], state["sparse"]
     stored = {name: array for name, array in ARRAYS.items() if array.stored}
     _check(type(arrays) is dict and set(arrays) == set(stored), "its arrays")
-    known = len(state["classes"])
+    n_classes = len(state["classes"])
     sizes = {
         "members": plan.n_members,
         "experts": plan.n_experts,
-        "rows": known + 1 if known > 2 else 1,
+        "rows": n_classes + 1 if n_classes > 2 else 1,
         "slots": len(state["supports"]["sizes"]),
     }
     n = np.size(arrays["common"]) if sparse else len(names)
@@ -168,13 +168,13 @@ def _check_arrays(plan: Plan, state: dict[str, Any]) -> None:
 def _check_values(arrays: dict[str, NDArray[Any]], *, sparse: bool) -> None:
     factors, covariances = arrays["factors"], arrays["covariances"]
     _check(((factors > 0.0) & (factors <= 1.0)).all(), "factors")
-    for name in ("features", "deviations"):  # all but mean and last
+    for name in ("features", "deviation_statistics"):  # all but mean and last
         _check((np.delete(arrays[name], [0, 5], axis=-1) >= 0.0).all(), name)
     weights = arrays["means"][..., 1]
     _check(((weights >= 0.0) & (weights <= 1.0)).all(), "means")
     mirrored, diagonal = covariances.swapaxes(1, 2), np.diagonal(covariances, axis1=1, axis2=2)
-    apart = abs(covariances - mirrored).max(initial=0.0)
-    _check((diagonal >= 0.0).all() and apart <= _ROUNDING * diagonal.max(), "covariances")
+    asymmetry = abs(covariances - mirrored).max(initial=0.0)
+    _check((diagonal >= 0.0).all() and asymmetry <= _ROUNDING * diagonal.max(), "covariances")
     _check(abs(arrays["maps"].sum() - 1.0) <= _ROUNDING, "maps that do not sum to 1")
     common = arrays["common"]
     _check(not common.any() if not sparse else (np.diff(common, prepend=-1) > 0).all(), "common")

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled tracker: the contract of `reference.py`, which is the one to read.
+"""The compiled tracker, with the contract of `reference.py`; read that one.
 
-An update does first what may fail: it reads the example, makes room, enters names and the support. The rest is
-arithmetic in C (`tracker.h`), in which nothing fails and no signal handler runs.
+An update first takes the steps that may fail: it reads the example, reserves memory, adds names and the support. The
+rest is arithmetic in C (`tracker.h`), which cannot fail and runs no signal handler.
 """
 
 from libc.stdint cimport int32_t, uint64_t
@@ -19,7 +19,7 @@ from drift.models._tracker import tables
 from drift.models._tracker.check import check_state
 from drift.models._tracker.names import hash_of
 from drift.models._tracker.room import no_room
-from drift.models._tracker.tickets import Moment, Tickets
+from drift.models._tracker.tickets import Snapshot, Tickets
 
 from drift.models._tracker.scales cimport Dense, Scale, Sparse
 from drift.models._tracker.state cimport DriftTracker, State
@@ -31,19 +31,19 @@ cdef extern from "core.h":
     double drift_probability(const DriftTracker *, int) nogil
     double drift_loss(const DriftTracker *, int) nogil
     bint drift_inserts(const DriftTracker *, double) nogil
-    uint64_t drift_choose(DriftTracker *, int, int32_t *, double *) nogil
+    uint64_t drift_choose_evicted(DriftTracker *, int, int32_t *, double *) nogil
     int drift_supports_add(void *, int, const int32_t *, const double *, int) nogil
     void drift_learn(DriftTracker *, int, double, int) nogil
-    void drift_read_said(DriftTracker *, const float *, int) nogil
-    enum: DRIFT_NOTHING, DRIFT_SAYS, DRIFT_SAID, DRIFT_BESIDE, DRIFT_N_HORIZONS
+    void drift_read_ticket(DriftTracker *, const float *, int) nogil
+    enum: DRIFT_NO_SCORES, DRIFT_CURRENT_SCORES, DRIFT_TICKET_SCORES, DRIFT_CONTEXT_INPUTS, DRIFT_N_HORIZONS
     int drift_rows_of(int) nogil
     enum: DRIFT_N_GATE_WALKS, DRIFT_N_MAPS
-    enum: DRIFT_SLOTS, DRIFT_FEW_NAMES, DRIFT_MANY_NAMES, DRIFT_DENSE_NAMES, DRIFT_FEW_EXAMPLES
+    enum: DRIFT_HASH_SLOTS, DRIFT_FEW_NAMES, DRIFT_MANY_NAMES, DRIFT_DENSE_NAMES, DRIFT_FEW_EXAMPLES
     double DRIFT_SPARSE_SHARE, DRIFT_SPARSE_VALUES, DRIFT_COMMON_SHARE
 
 
 cdef class TrackerCore:
-    """State of a tracker, and how it learns.
+    """A tracker's state and updates.
 
     Parameters
     ----------
@@ -52,211 +52,211 @@ cdef class TrackerCore:
     scale
         ``"auto"``, ``"dense"`` or ``"sparse"``.
     seed
-        Of the draws, any integer.
+        Seed of the draws, any integer.
     """
 
     cdef readonly object plan, guard
     cdef readonly list classes
     cdef dict numbers  # of the classes
-    cdef State memory
+    cdef State data
     cdef Scale scale
-    cdef readonly object tickets  # None where labels come at once
-    cdef bint auto, busy, predicted
-    cdef uint64_t key  # what the point's ticket is found by, where there are tickets
-    cdef int budget, free  # slot that no support is in, once the budget is full
+    cdef readonly object tickets  # None unless labels come late
+    cdef bint auto, in_use, predicted
+    cdef uint64_t key  # of the point's ticket
+    cdef int budget, free  # the free slot, on a full budget
 
     def __init__(self, plan, scale, seed):
         self.plan, self.guard = plan, Guard()
         self.tickets = Tickets() if plan.late else None
         self.classes, self.numbers = [], {}
         self.auto, self.budget, self.free = scale == "auto", min(plan.budget, 2**31 - 2), -1
-        self.memory = self.new_state({})
-        self.scale = Sparse(self.memory, 0) if scale == "sparse" else Dense(self.memory, [])
-        self.memory.t.sparse = scale == "sparse"
-        self.memory.t.draws = seed % 2**64
+        self.data = self.new_state({})
+        self.scale = Sparse(self.data, 0) if scale == "sparse" else Dense(self.data, [])
+        self.data.t.sparse = scale == "sparse"
+        self.data.t.draws = seed % 2**64
         prior = tables.LATE_PRIOR if plan.late else tables.GATE_PRIOR
-        self.memory.array("gates")[:] = 1.0 / plan.n_members
-        for covariance in self.memory.array("covariances"):
+        self.data.array("gates")[:] = 1.0 / plan.n_members
+        for covariance in self.data.array("covariances"):
             np.fill_diagonal(covariance, prior)
-        self.memory.array("maps")[:] = 1.0 / DRIFT_N_MAPS
-        self.memory.array("factors")[:] = 1.0
-        self.memory.t.sums.mean_loss, self.memory.t.sums.mean_weight = 0.7, 1.0
+        self.data.array("maps")[:] = 1.0 / DRIFT_N_MAPS
+        self.data.array("factors")[:] = 1.0
+        self.data.t.sums.mean_loss, self.data.t.sums.mean_weight = 0.7, 1.0
 
     cdef State new_state(self, dict room):
-        """Memory of a tracker with these parameters that knows nothing."""
+        """Memory of a new tracker."""
         plan = self.plan
         least = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0} | tables.sizes_of(0, pairs=False, sparse=False)
-        own = {"members": plan.n_members, "experts": plan.n_experts, "kernels": len(plan.kernels)}
-        state = State(least | room | own)
+        fixed = {"members": plan.n_members, "experts": plan.n_experts, "kernels": len(plan.kernels)}
+        state = State(least | room | fixed)
         state.array("widths")[:] = plan.kernels
         state.array("rates").reshape(-1, len(plan.rates))[:] = plan.rates
-        state.array("kept").reshape(-1, len(plan.lost))[:] = plan.lost
-        state.array("kept")[:] = 1.0 - state.array("kept")
+        state.array("retention").reshape(-1, len(plan.forgetting))[:] = plan.forgetting
+        state.array("retention")[:] = 1.0 - state.array("retention")
         state.array("walks")[:] = tables.LATE_WALKS if plan.late else tables.GATE_WALKS
         return state
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + self.memory.size()
+        return object.__sizeof__(self) + self.data.size()
 
     # --- prediction --------------------------------------------------------------------------------
 
-    cdef int enter(self) except -1:
-        """Keep out other threads, and the caller's own code, until `leave`."""
+    cdef int acquire(self) except -1:
+        """Exclude other threads and reentrant calls until `release`."""
         self.guard.hold()
-        if self.busy:
+        if self.in_use:
             self.guard.release()
             raise RuntimeError(IN_USE)
-        self.busy = True
+        self.in_use = True
         return 0
 
-    cdef int leave(self) except -1:
-        self.busy = False
+    cdef int release(self) except -1:
+        self.in_use = False
         self.guard.release()
         return 0
 
-    cdef int take(self, x) except -1:
-        """Make an example the point; FeatureError changes nothing."""
+    cdef int read_point(self, x) except -1:
+        """Read an example into the point; FeatureError changes nothing."""
         cdef bint same
         cdef bytes ticket
         if type(x) is Row:
-            same = self.scale.take(x, None, x.rows, x.i)
+            same = self.scale.read(x, None, x.rows, x.i)
         else:
-            same = self.scale.take(x, x, None, 0)
+            same = self.scale.read(x, x, None, 0)
         self.predicted = self.predicted and same
         if self.tickets is not None:
-            self.key = self.scale.content()
-            ticket = self.tickets.asked_for(self.key)
-            if ticket is not None and not same:  # another was read since, or it was stored
-                self.look_back(ticket)
+            self.key = self.scale.key()
+            ticket = self.tickets.last_ticket(self.key)
+            if ticket is not None and not same:  # another example was read since, or the tracker restored
+                self.use_context(ticket)
         return 0
 
     cdef int predict_point(self) noexcept:
         if not self.predicted:
-            drift_predict(&self.memory.t)
+            drift_predict(&self.data.t)
             self.predicted = True
-        return self.memory.t.prediction
+        return self.data.t.prediction
 
-    cdef int note(self) except -1:
-        """Keep a ticket of the example that was predicted, one however often it is asked for in a row."""
-        cdef DriftTracker *t = &self.memory.t
+    cdef int issue_ticket(self) except -1:
+        """Keep one ticket of the example, however often it is predicted in a row."""
+        cdef DriftTracker *t = &self.data.t
         cdef int head[2]
         cdef int k, n = t.n_rows * t.members
         cdef float *numbers
-        if self.tickets is None or self.tickets.asked_for(self.key) is not None:
+        if self.tickets is None or self.tickets.last_ticket(self.key) is not None:
             return 0
         head[0] = t.n_rows
-        head[1] = min(t.n_context // DRIFT_BESIDE, <int>len(self.scale.names)) * DRIFT_N_HORIZONS  # new names have none
+        head[1] = min(t.n_context // DRIFT_CONTEXT_INPUTS, <int>len(self.scale.names)) * DRIFT_N_HORIZONS  # new names have none
         ticket = PyBytes_FromStringAndSize(NULL, sizeof(head) + (n + head[1]) * sizeof(float))
         memcpy(PyBytes_AS_STRING(ticket), head, sizeof(head))
         numbers = <float *>(PyBytes_AS_STRING(ticket) + sizeof(head))
         for k in range(n):
             numbers[k] = <float>t.scores[k]
         for k in range(head[1]):
-            numbers[n + k] = <float>t.back[k]
+            numbers[n + k] = <float>t.raw_deviations[k]
         self.tickets.put(self.key, ticket)
-        self.scale.note()
+        self.scale.update_context()
         return 0
 
-    cdef int look_back(self, bytes ticket) except -1:
-        """Read the example in the context that it was predicted in."""
+    cdef int use_context(self, bytes ticket) except -1:
+        """Replace the point's context by the ticket's."""
         cdef const int *head = <const int *>PyBytes_AS_STRING(ticket)
-        self.scale.look_back(<const float *>(head + 2) + head[0] * self.memory.t.members, head[1])
+        self.scale.use_context(<const float *>(head + 2) + head[0] * self.data.t.members, head[1])
         self.predicted = False
         return 0
 
-    cdef int told_by(self, bytes ticket) except -1:
-        """Read the example in the context that it was predicted in; return what gates and maps are told."""
+    cdef int evidence_of(self, bytes ticket) except -1:
+        """Replace the point's context by the ticket's; return which scores gates and maps learn from."""
         cdef const int *head
         if ticket is None:
-            return DRIFT_SAYS if self.tickets is None or not len(self.tickets) else DRIFT_NOTHING
-        if ticket is not self.tickets.asked_for(self.key):
-            self.look_back(ticket)
+            return DRIFT_CURRENT_SCORES if self.tickets is None or not len(self.tickets) else DRIFT_NO_SCORES
+        if ticket is not self.tickets.last_ticket(self.key):
+            self.use_context(ticket)
         head = <const int *>PyBytes_AS_STRING(ticket)
-        drift_read_said(&self.memory.t, <const float *>(head + 2), head[0])
-        return DRIFT_SAID
+        drift_read_ticket(&self.data.t, <const float *>(head + 2), head[0])
+        return DRIFT_TICKET_SCORES
 
     def read(self, x):
-        """Take an example as the one that `score` is about; FeatureError changes nothing."""
-        self.enter()
+        """Read the example that `score` answers for; FeatureError changes nothing."""
+        self.acquire()
         try:
-            self.take(x)
+            self.read_point(x)
         finally:
-            self.leave()
+            self.release()
 
     def score(self):
-        """Number of the class that is predicted, -1 before any was met, and each one's probability."""
+        """Return the number of the predicted class, -1 without any, and all probabilities."""
         cdef int c
         self.predict_point()
-        self.note()
-        return self.memory.t.prediction, [drift_probability(&self.memory.t, c) for c in range(self.memory.t.known)]
+        self.issue_ticket()
+        return self.data.t.prediction, [drift_probability(&self.data.t, c) for c in range(self.data.t.n_classes)]
 
-    def predict(self, x, bint notes=True):
-        """Return the number of the class that is predicted; -1 before anything was learnt."""
+    def predict(self, x, bint ticket=True):
+        """Return the number of the predicted class; -1 without any."""
         cdef int prediction
-        self.enter()
+        self.acquire()
         try:
-            self.take(x)
+            self.read_point(x)
             prediction = self.predict_point()
-            if notes:
-                self.note()
+            if ticket:
+                self.issue_ticket()
             return prediction
         finally:
-            self.leave()
+            self.release()
 
     def peek(self, x):
-        """Return what `score` does, and note nothing: what is learnt or noted later is the same without it."""
-        cdef DriftTracker *t = &self.memory.t
+        """Return the result of `score`, and issue no ticket."""
+        cdef DriftTracker *t = &self.data.t
         cdef int c
-        self.enter()
+        self.acquire()
         try:
-            self.take(x)
+            self.read_point(x)
             self.predict_point()
-            return t.prediction, [drift_probability(t, c) for c in range(t.known)]
+            return t.prediction, [drift_probability(t, c) for c in range(t.n_classes)]
         finally:
-            self.leave()
+            self.release()
 
     @property
     def sparse(self):
         """Whether rows are sparse."""
-        return bool(self.memory.t.sparse)
+        return bool(self.data.t.sparse)
 
     @property
     def n_learnt(self):
         """Number of examples learnt."""
-        return int(self.memory.t.sums.learnt)
+        return int(self.data.t.sums.learnt)
 
     # --- learning ----------------------------------------------------------------------------------
 
     def learn(self, x, y, double w):
-        """Learn an example; return the number of the class that was predicted before."""
-        cdef int number, prediction, told = DRIFT_SAYS
+        """Learn an example; return the number of the class predicted before."""
+        cdef int number, prediction, evidence = DRIFT_CURRENT_SCORES
         cdef bytes ticket = None
-        self.enter()
+        self.acquire()
         try:
-            number = self.number_of(y)
-            self.take(x)
+            number = self.class_index(y)
+            self.read_point(x)
             if self.tickets is not None:
                 ticket = self.tickets.find(self.key)
-                told = self.told_by(ticket)
+                evidence = self.evidence_of(ticket)
             prediction = self.predict_point()
             tickets = self.tickets
-            self.change(y, number, w, told)
+            self.update(y, number, w, evidence)
             if ticket is not None and self.tickets is tickets:
                 tickets.drop(self.key)
             return prediction
         finally:
-            self.leave()
+            self.release()
 
     def learn_rows(self, rows, list predictions, list labels):
-        """Predict rows from the one on whose number is that of the predictions; learn them if there are labels."""
+        """Predict the rows that lack a prediction, and learn them if there are labels."""
         cdef int i
         for i in range(<int>len(predictions), <int>len(rows)):
             x = Row(rows, i)
             number = self.predict(x) if labels is None else self.learn(x, labels[i], 1.0)
             predictions.append(None if number < 0 else self.classes[number])
 
-    cdef int number_of(self, y) except -2:
-        """Number of a class; -1 for a new one, LabelError for what is none."""
+    cdef int class_index(self, y) except -2:
+        """Number of a class; -1 for a new one, LabelError for what cannot be one."""
         try:
             number = self.numbers.get(y)
             if number is not None:
@@ -266,69 +266,69 @@ cdef class TrackerCore:
         check_class(y)
         return -1
 
-    cdef int change(self, y, int number, double w, int told) except -1:
-        """Learn the example read last, which was predicted."""
-        cdef DriftTracker *t = &self.memory.t
+    cdef int update(self, y, int number, double w, int evidence) except -1:
+        """Learn the example that was read and predicted."""
+        cdef DriftTracker *t = &self.data.t
         cdef uint64_t draws = t.draws
-        cdef bint new = number < 0, turns = self.turns()
+        cdef bint new = number < 0, to_sparse = self.becomes_sparse()
         cdef list classes = self.classes
         cdef dict numbers = self.numbers
         cdef State state = None
         cdef Scale scale
         if new:
-            number = t.known
+            number = t.n_classes
             classes, numbers = [*classes, y], {**numbers, y: number}
             self.reserve_rows(y, number + 1)
         t.inserted = t.evicted = t.nearest = -1
-        if turns:
+        if to_sparse:
             state = self.sparse_state()
             scale = Sparse(state, state.t.names)
             tickets = Tickets()
         else:
-            self.scale.enter()
+            self.scale.add_names()
             try:
                 if drift_inserts(t, w * drift_loss(t, number)):
                     draws = self.insert()
             except BaseException:
-                self.scale.leave()
+                self.scale.drop_names()
                 raise
-        # From here on nothing fails.
+        # Nothing fails below.
         self.classes, self.numbers = classes, numbers
         self.predicted = False
         if self.tickets is not None:
-            self.tickets.asked = None
-        drift_learn(t, number, w, told)
+            self.tickets.last = None
+        drift_learn(t, number, w, evidence)
         t.draws = draws
-        if turns:
-            self.turn(state, scale, tickets)
+        if to_sparse:
+            self.become_sparse(state, scale, tickets)
             return 0
-        self.scale.learn(told != DRIFT_SAYS)
+        self.scale.learn(evidence != DRIFT_CURRENT_SCORES)
         if t.inserted >= 0:
             t.n_used = max(t.n_used, t.inserted + 1)
             self.free = t.evicted
         return 0
 
     cdef int reserve_rows(self, y, int n) except -1:
-        """Make room for the rows of so many classes, and for half as many again."""
+        """Reserve the rows of `n` classes, and half as many more than there are."""
         cdef int rows = drift_rows_of(n)
-        if rows <= self.memory.t.rows:
+        if rows <= self.data.t.rows:
             return 0
-        rows = max(rows, self.memory.t.rows + self.memory.t.rows // 2)
+        rows = max(rows, self.data.t.rows + self.data.t.rows // 2)
         try:
-            self.memory.reserve({"rows": rows, "classes": max(rows, 2)})
+            self.data.reserve({"rows": rows, "classes": max(rows, 2)})
         except MemoryError:
-            held = [self.memory.array(name) for name, a in tables.ARRAYS.items() if a.shape[0] == "rows"]
-            raise no_room(y, n, sum([a.nbytes // len(a) for a in held])) from None
+            by_rows = [self.data.array(name) for name, a in tables.ARRAYS.items() if a.shape[0] == "rows"]
+            raise no_room(y, n, sum([a.nbytes // len(a) for a in by_rows])) from None
         return 0
 
     cdef uint64_t insert(self) except? 0:
-        """Put the point into a free slot; on a full budget choose a support to be evicted. Returns the state of the draws."""
-        cdef DriftTracker *t = &self.memory.t
+        """Put the point into a free slot, and on a full budget choose a support to evict. Returns the state of the draws."""
+        cdef DriftTracker *t = &self.data.t
         cdef uint64_t draws = t.draws
         cdef int slot = self.free if self.free >= 0 else t.n_used
-        self.memory.reserve_slots(slot + 1)
+        self.data.reserve_slots(slot + 1)
         if t.n_used - (self.free >= 0) == self.budget:
-            draws = drift_choose(t, self.free, t.raw_numbers, t.standardised)
+            draws = drift_choose_evicted(t, self.free, t.raw_numbers, t.standardised)
         if drift_supports_add(&t.supports, slot, t.numbers, t.values, t.n_values):
             t.evicted = -1
             raise MemoryError("no room for a support")
@@ -337,15 +337,15 @@ cdef class TrackerCore:
 
     # --- from dense to sparse rows -----------------------------------------------------------------
 
-    cdef bint turns(self):
-        """Whether rows are sparse from the next one on."""
-        cdef DriftTracker *t = &self.memory.t
+    cdef bint becomes_sparse(self):
+        """Whether rows are sparse from the next one on: they hold few of many names."""
+        cdef DriftTracker *t = &self.data.t
         cdef Dense dense
         cdef double least, n = t.sums.examples + 1.0
         if not self.auto or t.sparse:
             return False
         dense = self.scale
-        if len(dense.names) + len(dense.fresh) >= DRIFT_DENSE_NAMES:
+        if len(dense.names) + len(dense.new_names) >= DRIFT_DENSE_NAMES:
             return True
         if dense.n_active + dense.n_new <= DRIFT_FEW_NAMES:
             return False
@@ -355,25 +355,25 @@ cdef class TrackerCore:
         return t.sums.values + dense.n_present < least * (dense.n_active + dense.n_new)
 
     cdef State sparse_state(self):
-        """Memory for sparse rows, in which are the features that many of not too few examples had."""
-        cdef DriftTracker *t = &self.memory.t
+        """Memory for sparse rows, with the features that half of the examples had."""
+        cdef DriftTracker *t = &self.data.t
         cdef int k, n = <int>t.sums.examples
         cdef double least = DRIFT_COMMON_SHARE * n
         cdef dict common = {}
         if n >= DRIFT_FEW_EXAMPLES:
             common = {hash_of(name) >> 33: k for k, name in enumerate(self.scale.names) if t.features[k].present >= least}
         common = dict(sorted(common.items()))
-        state = self.new_state({"rows": t.rows, "classes": t.classes, "slots": t.slots, "cells": 1 + DRIFT_SLOTS, "names": len(common)})
+        state = self.new_state({"rows": t.rows, "classes": t.classes, "slots": t.slots, "cells": 1 + DRIFT_HASH_SLOTS, "names": len(common)})
         state.reserve_slots(t.supports.capacity)
         state.array("common")[:] = list(common)
-        state.array("features")[:] = self.memory.array("features")[list(common.values())]
+        state.array("features")[:] = self.data.array("features")[list(common.values())]
         state.array("factors")[:] = 1.0
         state.t.sparse = True
         return state
 
-    cdef void turn(self, State state, Scale scale, tickets) noexcept:
-        """Go over to sparse rows: supports and the weights of features are on another scale, and go."""
-        cdef DriftTracker *t = &self.memory.t
+    cdef void become_sparse(self, State state, Scale scale, tickets) noexcept:
+        """Switch to sparse rows: supports and weights of features are dropped with their scale."""
+        cdef DriftTracker *t = &self.data.t
         cdef size_t gates = DRIFT_N_GATE_WALKS * t.members
         memcpy(state.t.gates, t.gates, gates * sizeof(double))
         memcpy(state.t.covariances, t.covariances, gates * t.members * sizeof(double))
@@ -382,38 +382,38 @@ cdef class TrackerCore:
         memcpy(state.t.losses, t.losses, t.members * sizeof(double))
         state.t.sums[0] = t.sums[0]
         state.t.sums.squares = state.t.sums.examples = state.t.sums.values = state.t.sums.context_squares = 0.0
-        state.t.known, state.t.n_rows, state.t.draws = t.known, t.n_rows, t.draws
-        self.memory, self.scale, self.free = state, scale, -1
+        state.t.n_classes, state.t.n_rows, state.t.draws = t.n_classes, t.n_rows, t.draws
+        self.data, self.scale, self.free = state, scale, -1
         if self.tickets is not None:
-            self.tickets = tickets  # of scores and examples on another scale
+            self.tickets = tickets  # the scores of the others are on another scale
 
-    # --- what there is -----------------------------------------------------------------------------
+    # --- contents ----------------------------------------------------------------------------------
 
     @property
     def n_supports(self):
         """Number of supports held."""
-        return self.memory.t.n_used - (self.free >= 0)
+        return self.data.t.n_used - (self.free >= 0)
 
     def record(self):
-        """Return what the members did so far: the gate's weights, their mistakes and losses."""
-        sums = self.memory.t.sums
-        found = {name: self.memory.array(name).copy() for name in ("gates", "maps", "errors", "losses")}
-        return found | {"total": sums.total, "sparse": bool(self.memory.t.sparse)}
+        """Return the gates' weights, and the members' mistakes and losses so far."""
+        sums = self.data.t.sums
+        found = {name: self.data.array(name).copy() for name in ("gates", "maps", "errors", "losses")}
+        return found | {"total": sums.total, "sparse": bool(self.data.t.sparse)}
 
     def state(self):
-        """Return all that a tracker is, as plain values and arrays."""
-        return self.moment().state()
+        """Return the tracker's state as plain values and arrays."""
+        return self.snapshot().state()
 
-    def moment(self):
-        """Return what gives the state as it is now, on any thread."""
+    def snapshot(self):
+        """Return the state of now, to be read on any thread."""
         self.guard.hold()
         try:
-            return Moment(self.stored(), None if self.tickets is None else self.tickets.copy())
+            return Snapshot(self.stored(), None if self.tickets is None else self.tickets.copy())
         finally:
             self.guard.release()
 
     cdef dict stored(self):
-        cdef DriftTracker *t = &self.memory.t
+        cdef DriftTracker *t = &self.data.t
         names = self.scale.names
         pairs = None if t.sparse else (<Dense>self.scale).pairs
         used = {
@@ -421,41 +421,41 @@ cdef class TrackerCore:
             **tables.sizes_of(t.names if t.sparse else len(names), pairs=bool(pairs), sparse=t.sparse),
         }
         return {
-            "arrays": self.memory.stored(used), "supports": self.memory.supports(), "free": self.free,
+            "arrays": self.data.stored(used), "supports": self.data.supports(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
             "auto": self.auto, "sparse": bool(t.sparse), "draws": t.draws,
         }
 
     def restore(self, state):
-        """Be the tracker that gave `state`; ValueError if that is none."""
+        """Restore what `state` returned; ValueError for any other."""
         check_state(self.plan, state)
-        cdef State own
-        cdef int known = <int>len(state["classes"])
+        cdef State data
+        cdef int n_classes = <int>len(state["classes"])
         arrays = state["arrays"]
         sizes = {d: n for name, a in arrays.items() for d, n in zip(tables.ARRAYS[name].shape, a.shape) if isinstance(d, str)}
         sizes |= tables.sizes_of(sizes["names"], pairs=bool(state["pairs"]), sparse=state["sparse"])
         sizes["classes"] = max(sizes["rows"], 2)
         sizes["inputs"] = max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
         tickets = Tickets.restored(state["tickets"]) if self.plan.late else None
-        own = self.new_state(sizes | {"slots": 0})
-        own.restore_supports(state["supports"])
-        own.restore(arrays)
-        own.t.sparse, own.t.draws, own.t.known, own.t.n_rows = state["sparse"], state["draws"], known, drift_rows_of(known)
+        data = self.new_state(sizes | {"slots": 0})
+        data.restore_supports(state["supports"])
+        data.restore(arrays)
+        data.t.sparse, data.t.draws, data.t.n_classes, data.t.n_rows = state["sparse"], state["draws"], n_classes, drift_rows_of(n_classes)
         names, classes = list(state["names"]), list(state["classes"])
         numbers = {label: number for number, label in enumerate(classes)}
-        self.scale = Sparse(own, sizes["names"]) if state["sparse"] else Dense(own, names, state["pairs"])
-        self.memory, self.free, self.auto, self.predicted = own, state["free"], state["auto"], False
+        self.scale = Sparse(data, sizes["names"]) if state["sparse"] else Dense(data, names, state["pairs"])
+        self.data, self.free, self.auto, self.predicted = data, state["free"], state["auto"], False
         self.classes, self.numbers, self.tickets = classes, numbers, tickets
 
     def supports(self):
         """Return the supports, by name; those of sparse rows by hash."""
-        found = self.memory.supports()
+        found = self.data.supports()
         start, result = 0, []
         for slot, size in enumerate(found["sizes"].tolist()):
             numbers = found["numbers"][start : start + size].tolist()
             values = found["values"][start : start + size].tolist()
             start += size
             if slot != self.free:
-                names = numbers if self.memory.t.sparse else [self.scale.names[j] for j in numbers]
+                names = numbers if self.data.t.sparse else [self.scale.names[j] for j in numbers]
                 result.append(dict(zip(names, values)))
         return result

@@ -1,4 +1,4 @@
-"""The members of a tracker's list as a table that prints itself."""
+"""The tracker's members as a table that prints itself."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ __all__ = ["Expert", "Experts", "experts_of"]
 
 
 class Expert(NamedTuple):
-    """A member of the list, whose scores a tracker's gates weigh.
+    """A member of a tracker.
 
     Parameters
     ----------
     kernel
-        Its kernel over the supports; else what it is called, as a linear model or splines.
+        Kernel of a kernel expert, else the member's name.
     rate
-        Its learning rate over the supports, else 0.
+        Learning rate of a kernel expert, else 0.
     forgetting
-        Share of its coefficients there that an insertion takes from it.
+        Share of the coefficients that an insertion removes, else 0.
     weight
-        What its score is multiplied by now: the mean of the gates' weights, each gate by its share
-        of the calibration. It may be below 0, and they need not sum to 1.
+        Current weight of its score: the mean of the gates' weights, each gate by its weight in the
+        calibration. It may be negative, and weights need not sum to 1.
     error
-        Share of the examples that it would have predicted wrongly before they were learnt.
+        Its error so far, predicting each example before learning it.
     log_loss
-        Mean of minus the logarithm of the probability that it gave their labels.
+        Its mean log loss so far, in nats.
     """
 
     kernel: str
@@ -44,7 +44,7 @@ class Expert(NamedTuple):
 
 
 class Experts(tuple[Expert, ...]):
-    """The members of the list: named tuples, and a table where they are printed or shown.
+    """The members of a tracker: named tuples that print as a table.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Experts(tuple[Expert, ...]):
 
 
 def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
-    """Members of a tracker with these parameters, which has this record.
+    """Return the members of a tracker.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     Returns
     -------
     Experts
-        In the order in which members are numbered.
+        In the order of their numbers.
     """
     heads = [
-        (f"RBF({width:g})" if width else "linear", rate, lost)
+        (f"RBF({width:g})" if width else "linear", rate, forgetting)
         for width in plan.kernels
-        for rate, lost in zip(plan.rates, plan.lost, strict=True)
+        for rate, forgetting in zip(plan.rates, plan.forgetting, strict=True)
     ]
     heads += [(name, 0.0, 0.0) for names in FAMILIES.values() for name in names]
     gates, total = record["gates"], record["total"] or 1.0

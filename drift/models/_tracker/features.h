@@ -1,6 +1,6 @@
-/* Features of dense rows, and those of sparse ones that are standardised: running statistics, and what is missing.
+/* Features of dense rows, and standardised ones of sparse rows: running statistics and missing values.
 
-   A value that an example does not give is NaN where it gave NaN, and DRIFT_ABSENT where it has no such name. */
+   A missing value is NaN; DRIFT_ABSENT marks a name that the example lacks. */
 
 #ifndef DRIFT_FEATURES_H
 #define DRIFT_FEATURES_H
@@ -9,42 +9,42 @@
 
 static inline int drift_given(double x) { return x == x && x != DRIFT_ABSENT; }
 
-/* Take a value in. Its statistics restart where errors have been far larger than the deviation for a while, or steps from
-   value to value far smaller than they used to be. After DRIFT_EARLY values one far off counts as less, so that it does not
-   leave the others without a difference; before, it makes all begin anew then. */
+/* Update the statistics by a value. They restart where errors have long exceeded the deviation by far, or where steps between
+   values have become far smaller than they were. After DRIFT_WARM_UP values outliers are clipped, so that the deviation stays
+   in the range of the others; before, an outlier leads to a restart then. */
 static DRIFT_INLINE void drift_feature_learn(DriftFeature *f, double x) {
     double error = x - f->mean, step = f->count > 0.0 ? x - f->last : 0.0, rate = 1.0 / (f->count + 1.0);
-    if (rate < DRIFT_RATE) rate = DRIFT_RATE;
-    if (f->count >= DRIFT_EARLY && f->variance > 0.0) error = drift_clipped(error, DRIFT_FAR * sqrt(f->variance));
+    if (rate < DRIFT_STATISTICS_RATE) rate = DRIFT_STATISTICS_RATE;
+    if (f->count >= DRIFT_WARM_UP && f->variance > 0.0) error = drift_clipped(error, DRIFT_OUTLIER * sqrt(f->variance));
     if (f->variance > 0.0) f->level = (1.0 - DRIFT_LEVEL_RATE) * f->level + DRIFT_LEVEL_RATE * (error * error / f->variance);
     f->steps += rate * (step * step - f->steps);
     f->recent += (rate > DRIFT_LEVEL_RATE ? rate : DRIFT_LEVEL_RATE) * (step * step - f->recent);
     f->mean += rate * error;
     f->variance = (1.0 - rate) * (f->variance + rate * error * error);
     f->count += 1.0;
-    if (f->count > DRIFT_EARLY && (f->level > DRIFT_LEVEL_HIGH || f->recent < DRIFT_LEVEL_LOW * f->steps)) {
+    if (f->count > DRIFT_WARM_UP && (f->level > DRIFT_LEVEL_HIGH || f->recent < DRIFT_LEVEL_LOW * f->steps)) {
         f->mean = x;
         f->variance = f->level = 0.0;
         f->count = 2.0;
         f->steps = f->recent;
     }
-    if (!(f->variance > 1e-24 * f->mean * f->mean)) f->variance = 0.0; /* what is left is rounding */
+    if (!(f->variance > 1e-24 * f->mean * f->mean)) f->variance = 0.0; /* rounding */
     if (x == 0.0) f->zero = 1.0;
     f->last = x;
     f->present += x != 0.0;
 }
 
-/* Whether an absent feature is missing rather than 0: it was given as 0 before, or half of the examples since the first
-   have it and 0, standardised, would be clipped. One that does not vary is neither. */
+/* Whether an absent feature is missing rather than 0: 0 was given before, or half of the examples since the first have it and
+   the standard score of 0 would be clipped. A feature that does not vary is neither. */
 static DRIFT_INLINE int drift_has_gaps(const DriftFeature *f, double n) {
-    double far = (1.0 - 1e-9) * DRIFT_CLIPPED * DRIFT_CLIPPED * f->variance; /* so that no tie hangs on rounding */
+    double far = (1.0 - 1e-9) * DRIFT_VALUE_LIMIT * DRIFT_VALUE_LIMIT * f->variance; /* rounding does not decide ties */
     return f->variance > 0.0 && (f->zero > 0.0 || (2.0 * f->present >= n - f->since && f->mean * f->mean >= far));
 }
 
-/* Take an example's value in, the n-th, and standardise it. NaN in `curve` where there is nothing to look up in a curve: the
-   value is missing, or 0 as in most examples. */
+/* Update the statistics by a value of the n-th example, and standardise it. `curve` gets NaN if the value has no point on the
+   curve: it is missing, or 0 as in most examples. */
 static DRIFT_INLINE double drift_feature_read(DriftFeature *f, double x, double n, double *curve) {
-    double mean, deviation, z, rate = 1.0 / n > DRIFT_RATE ? 1.0 / n : DRIFT_RATE;
+    double mean, deviation, z, rate = 1.0 / n > DRIFT_STATISTICS_RATE ? 1.0 / n : DRIFT_STATISTICS_RATE;
     int gaps, rare = 0;
     *curve = NAN;
     if (drift_given(x)) {
@@ -61,30 +61,30 @@ static DRIFT_INLINE double drift_feature_read(DriftFeature *f, double x, double 
         if (x == DRIFT_ABSENT) x = 0.0;
     }
     if (x == 0.0) rare = 2.0 * mean * mean <= (1.0 + 1e-9) * deviation * deviation;
-    z = deviation > 0.0 ? drift_clipped((x - mean) / deviation, DRIFT_CLIPPED) : 0.0;
+    z = deviation > 0.0 ? drift_clipped((x - mean) / deviation, DRIFT_VALUE_LIMIT) : 0.0;
     if (!rare) *curve = z;
     return z;
 }
 
-/* The same of a feature of sparse rows, where it is given alone. */
+/* The same in sparse rows, where every value is given. */
 static inline double drift_feature_standardise(DriftFeature *f, double x) {
     drift_feature_learn(f, x);
     double deviation = sqrt(f->variance);
-    return deviation > 0.0 ? drift_clipped((x - f->mean) / deviation, DRIFT_CLIPPED) : 0.0;
+    return deviation > 0.0 ? drift_clipped((x - f->mean) / deviation, DRIFT_VALUE_LIMIT) : 0.0;
 }
 
-/* Deviations of an example's values from the means of those before it, as tickets keep them; NaN without a value, or one before. */
-static void drift_look_back(DriftTracker *t) {
-    for (int j = 0; j < t->n_context / DRIFT_BESIDE; j++)
+/* Deviations of an example's values from the means of earlier ones, in the precision of tickets; NaN without either. */
+static void drift_context_deviations(DriftTracker *t) {
+    for (int j = 0; j < t->n_context / DRIFT_CONTEXT_INPUTS; j++)
         for (int h = DRIFT_N_HORIZONS * j; h < DRIFT_N_HORIZONS * (j + 1); h++) {
             const double *mean = t->means + 2 * h;
-            t->back[h] = drift_given(t->raw[j]) && mean[1] > 0.0 ? (float)(t->raw[j] - mean[0] / mean[1]) : NAN;
+            t->raw_deviations[h] = drift_given(t->raw[j]) && mean[1] > 0.0 ? (float)(t->raw[j] - mean[0] / mean[1]) : NAN;
         }
 }
 
-/* Take an example's values into the running means, those of features from `first` up to `last`. */
+/* Update the running means of the features from `first` up to `last`. */
 static void drift_means_learn(DriftTracker *t, int first, int last) {
-    for (int j = first; j < last && j < t->n_context / DRIFT_BESIDE; j++)
+    for (int j = first; j < last && j < t->n_context / DRIFT_CONTEXT_INPUTS; j++)
         for (int h = 0; h < DRIFT_N_HORIZONS && drift_given(t->raw[j]); h++) {
             double *mean = t->means + 2 * (DRIFT_N_HORIZONS * j + h);
             mean[0] += (t->raw[j] - mean[0]) / DRIFT_HORIZONS[h];
@@ -92,23 +92,23 @@ static void drift_means_learn(DriftTracker *t, int first, int last) {
         }
 }
 
-/* Standardise the deviations of the n-th example, beside its values; return the sum of squares of both. */
+/* Standardise the deviations of the n-th example; return the sum of squares of these and of its values. */
 static double drift_context_read(DriftTracker *t, double n, int learn) {
     double sum = 0.0;
-    for (int j = 0; j < t->n_context / DRIFT_BESIDE; j++) {
-        double *z = t->beside + DRIFT_BESIDE * j, *curves = t->context_curves + DRIFT_BESIDE * j;
+    for (int j = 0; j < t->n_context / DRIFT_CONTEXT_INPUTS; j++) {
+        double *z = t->context_standardised + DRIFT_CONTEXT_INPUTS * j, *curves = t->context_curves + DRIFT_CONTEXT_INPUTS * j;
         z[0] = t->standardised[j], curves[0] = t->curves[j];
         for (int h = 0; h < DRIFT_N_HORIZONS; h++) {
-            DriftFeature feature = t->deviations[DRIFT_N_HORIZONS * j + h];
-            z[1 + h] = drift_feature_read(&feature, t->back[DRIFT_N_HORIZONS * j + h], n, curves + 1 + h);
-            if (learn) t->deviations[DRIFT_N_HORIZONS * j + h] = feature;
+            DriftFeature feature = t->deviation_statistics[DRIFT_N_HORIZONS * j + h];
+            z[1 + h] = drift_feature_read(&feature, t->raw_deviations[DRIFT_N_HORIZONS * j + h], n, curves + 1 + h);
+            if (learn) t->deviation_statistics[DRIFT_N_HORIZONS * j + h] = feature;
         }
-        for (int k = 0; k < DRIFT_BESIDE; k++) sum += z[k] * z[k];
+        for (int k = 0; k < DRIFT_CONTEXT_INPUTS; k++) sum += z[k] * z[k];
     }
     return sum;
 }
 
-/* Standardise the values of `d` features; return the sum of squares. With `learn` the statistics are kept. */
+/* Standardise the values of `d` features; return the sum of squares. `learn` stores the statistics. */
 DRIFT_CLONES static double drift_features_read(DriftFeature *features, const double *x, double *z, double *curves, int d, double n, int learn) {
     double sum = 0.0;
     for (int j = 0; j < d; j++) {

@@ -1,36 +1,36 @@
-/* Experts over the supports: kernels of several widths from one row of inner products, and the coefficients of all
-   experts over it. Slots come in multiples of the lanes; every sum over slots has a fixed number of them. */
+/* Kernel experts: one row of inner products gives kernels of several widths, over which each expert has coefficients. Slots
+   are padded to multiples of the lanes, so that every sum has a fixed order. */
 
 #ifndef DRIFT_KERNELS_H
 #define DRIFT_KERNELS_H
 
-static void drift_kernels_part(DriftTracker *t) { drift_part(t->coefficients, (size_t)t->experts * t->slots, 1, 1); }
+static void drift_kernels_split(DriftTracker *t) { drift_split(t->coefficients, (size_t)t->experts * t->slots, 1, 1); }
 
-/* A squared distance from an inner product; what is within rounding of 0 is 0. */
+/* A squared distance from an inner product; 0 within rounding. */
 static DRIFT_INLINE double drift_distance(double squared, double other, double dot) {
     double sum = squared + other, d = sum - 2.0 * dot;
     return d > 1e-6 * sum ? d : 0.0;
 }
 
 DRIFT_CLONES static void drift_distances(float *__restrict distance, const double *__restrict dots, const double *__restrict squared,
-                                        double own, int n) {
-    for (int i = 0; i < n; i++) distance[i] = (float)drift_distance(squared[i], own, dots[i]);
+                                        double squared_norm, int n) {
+    for (int i = 0; i < n; i++) distance[i] = (float)drift_distance(squared[i], squared_norm, dots[i]);
 }
 
-DRIFT_CLONES static void drift_narrow(float *__restrict out, const double *__restrict values, int n) {
+DRIFT_CLONES static void drift_to_floats(float *__restrict out, const double *__restrict values, int n) {
     for (int i = 0; i < n; i++) out[i] = (float)values[i];
 }
 
-/* Kernels below exp(-40), and coefficients too small to count, are flushed to 0: their products would be denormal, and
-   cost some processors a hundred cycles each. */
-static const float drift_far = 40.0f;
+/* Kernels below exp(-40) and tiny coefficients are flushed to 0: their products would be denormal, which costs some processors
+   a hundred cycles each. */
+static const float drift_farthest = 40.0f;
 
 static inline float drift_flushed(double coefficient) { return fabs(coefficient) > 1e-20 ? (float)coefficient : 0.0f; }
 
 /* exp(-width * distance), to a few units in the last place. */
 DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__restrict distance, float width, int n) {
     for (int i = 0; i < n; i++) {
-        float x = -width * distance[i], bounded = x > -drift_far ? x : -drift_far;
+        float x = -width * distance[i], bounded = x > -drift_farthest ? x : -drift_farthest;
         float shifted = bounded * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f; /* rounds */
         float r = (bounded - whole * 0.693145752f) - whole * 1.42860677e-6f;
         float sum = 1.0f + r * (1.0f / 7);
@@ -43,7 +43,7 @@ DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__r
         sum = 1.0f + r * sum;
         exponent.real = shifted;
         power.bits = (int32_t)((uint32_t)(exponent.bits + 127) << 23);
-        out[i] = x > -drift_far ? sum * power.real : 0.0f;
+        out[i] = x > -drift_farthest ? sum * power.real : 0.0f;
     }
 }
 
@@ -94,24 +94,24 @@ static void drift_kernels_scores(DriftTracker *t, double *scores) {
     int n = t->n_used, per_kernel = t->experts / t->kernels;
     n = (n + DRIFT_LANES - 1) / DRIFT_LANES * DRIFT_LANES;
     if (n) drift_supports_dots(&t->supports, t->numbers, t->values, t->n_values, t->dots);
-    drift_distances(t->distances, t->dots, t->squared, t->own, n);
+    drift_distances(t->distances, t->dots, t->squared, t->squared_norm, n);
     for (int k = 0; k < t->kernels; k++) {
         float *values = t->kernel_values + (size_t)k * t->slots;
         if (t->widths[k] == 0.0)
-            drift_narrow(values, t->dots, n);
+            drift_to_floats(values, t->dots, n);
         else
             drift_gaussians(values, t->distances, (float)t->widths[k], n);
     }
     for (int r = 0; r < t->n_rows; r++) {
-        double *own = scores + (size_t)r * t->members;
+        double *row = scores + (size_t)r * t->members;
         for (int k = 0; k < t->kernels; k++)
-            drift_expert_sums(own + k * per_kernel, drift_coefficients(t, r, k * per_kernel), t->kernel_values + (size_t)k * t->slots,
+            drift_expert_sums(row + k * per_kernel, drift_coefficients(t, r, k * per_kernel), t->kernel_values + (size_t)k * t->slots,
                               per_kernel, (size_t)t->slots, n);
-        for (int e = 0; e < t->experts; e++) own[e] *= t->factors[e];
+        for (int e = 0; e < t->experts; e++) row[e] *= t->factors[e];
     }
 }
 
-/* What the gate loses with each of the supports drawn: the sizes of what it makes of each kernel's coefficients. */
+/* Cost of evicting each support drawn: the change of the first gate's score, summed over kernels. */
 DRIFT_CLONES static void drift_costs(double *__restrict cost, const DriftTracker *t, const int32_t *__restrict slots) {
     double sum[DRIFT_DRAWS], size[DRIFT_DRAWS];
     int per_kernel = t->experts / t->kernels;
@@ -131,9 +131,9 @@ DRIFT_CLONES static void drift_costs(double *__restrict cost, const DriftTracker
     }
 }
 
-/* Choose the cheapest of some supports, and the one nearest to it, of equals the first; `free` is no support. The inner
-   products with all go to `dots`. Returns the state of the draws. */
-static uint64_t drift_choose(DriftTracker *t, int free, int32_t *numbers, double *values) {
+/* Draw supports, choose the cheapest for eviction, and find its nearest neighbour; the first of equals. `free` is the free
+   slot, or -1. `dots` gets the inner products of the evicted one. Returns the state of the draws. */
+static uint64_t drift_choose_evicted(DriftTracker *t, int free, int32_t *numbers, double *values) {
     int32_t slots[DRIFT_DRAWS];
     double cost[DRIFT_DRAWS], least = INFINITY;
     uint64_t draws = t->draws;
@@ -158,7 +158,7 @@ static uint64_t drift_choose(DriftTracker *t, int free, int32_t *numbers, double
     return draws;
 }
 
-/* Give the nearest support what the evicted one leaves, as far as their kernels agree, and empty its slot. */
+/* Add the evicted support's coefficients, times the kernel of the two, to its neighbour's, and empty its slot. */
 static void drift_merge(DriftTracker *t) {
     int per_kernel = t->experts / t->kernels, from = t->evicted, to = t->nearest;
     for (int e = 0; e < t->experts; e++) {
@@ -177,14 +177,14 @@ static void drift_merge(DriftTracker *t) {
     t->squared[from] = 0.0;
 }
 
-/* Give a new support its coefficients, a gradient step of each expert. */
+/* Set a new support's coefficients: a gradient step of each expert. */
 static void drift_kernels_learn(DriftTracker *t, int first, int number, double w, double loss) {
     (void)loss;
     if (t->inserted < 0) return;
     if (t->evicted >= 0) drift_merge(t);
-    t->squared[t->inserted] = t->own;
+    t->squared[t->inserted] = t->squared_norm;
     for (int e = 0; e < t->experts; e++) {
-        double factor = t->factors[e] *= t->kept[e];
+        double factor = t->factors[e] *= t->retention[e];
         for (int r = 0; r < t->n_rows; r++) {
             float *row = drift_coefficients(t, r, e);
             for (int i = 0; factor < 1e-6 && i < t->slots; i++) row[i] = drift_flushed(row[i] * (float)factor);

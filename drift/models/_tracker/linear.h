@@ -1,13 +1,13 @@
 /* Linear experts: over the features, two by gradient descent, one by AdaGrad, one by a diagonal Kalman filter; over features
    beside their context, the last two.
 
-   A cell, one for the bias and for each feature, has the weights of each expert, AdaGrad's sum of squares, and by how much the
-   filter's variance is below the prior. */
+   A cell, of the bias or a feature, holds each expert's weight, AdaGrad's sum of squares, and the reduction of the filter's
+   variance below its prior. */
 
 #ifndef DRIFT_LINEAR_H
 #define DRIFT_LINEAR_H
 
-/* The weights of all rows, experts by gradient descent in each cell, and an example's inputs. */
+/* The weights of all rows, the number of descents in a cell, and an example's inputs. */
 typedef struct {
     float *weights;
     int cells, descents;
@@ -22,14 +22,14 @@ static inline DriftLinear drift_context_linear_of(const DriftTracker *t) {
     return (DriftLinear){t->context_linear, t->context_cells, DRIFT_COUNT_context_linear - 2, t->context_values, t->n_context};
 }
 
-static inline float *drift_linear_row(DriftLinear own, int row) {
-    return own.weights + (size_t)row * own.cells * (own.descents + 4);
+static inline float *drift_linear_row(DriftLinear linear, int row) {
+    return linear.weights + (size_t)row * linear.cells * (linear.descents + 4);
 }
-static void drift_part_linear(DriftLinear own) {
-    drift_part(own.weights, (size_t)own.cells * (own.descents + 4), own.descents + 4, own.descents + 2);
+static void drift_split_linear(DriftLinear linear) {
+    drift_split(linear.weights, (size_t)linear.cells * (linear.descents + 4), linear.descents + 4, linear.descents + 2);
 }
-static void drift_linear_part(DriftTracker *t) { drift_part_linear(drift_linear_of(t)); }
-static void drift_context_linear_part(DriftTracker *t) { drift_part_linear(drift_context_linear_of(t)); }
+static void drift_linear_split(DriftTracker *t) { drift_split_linear(drift_linear_of(t)); }
+static void drift_context_linear_split(DriftTracker *t) { drift_split_linear(drift_context_linear_of(t)); }
 
 static DRIFT_INLINE void drift_linear_sums_of(double *__restrict out, const float *__restrict weights, const int32_t *__restrict cells,
                                               const float *__restrict inputs, int n, const int descents) {
@@ -51,14 +51,14 @@ DRIFT_CLONES static void drift_linear_sums(double *__restrict out, const float *
         drift_linear_sums_of(out, weights, cells, inputs, n, 0);
 }
 
-static void drift_score_linear(DriftTracker *t, DriftLinear own, double *scores) {
+static void drift_score_linear(DriftTracker *t, DriftLinear linear, double *scores) {
     for (int r = 0; r < t->n_rows; r++)
-        drift_linear_sums(scores + (size_t)r * t->members, drift_linear_row(own, r), t->input_cells, own.inputs, own.n, own.descents);
+        drift_linear_sums(scores + (size_t)r * t->members, drift_linear_row(linear, r), t->input_cells, linear.inputs, linear.n, linear.descents);
 }
 static void drift_linear_scores(DriftTracker *t, double *scores) { drift_score_linear(t, drift_linear_of(t), scores); }
 static void drift_context_linear_scores(DriftTracker *t, double *scores) { drift_score_linear(t, drift_context_linear_of(t), scores); }
 
-/* One step of each, by minus the gradient of its loss in its score; `curvature` is that of the filter's loss. */
+/* One step of each; `gradient` is minus that of its loss in its score, `curvature` that of the filter's loss. */
 static DRIFT_INLINE void drift_linear_steps_of(float *__restrict weights, const int32_t *__restrict cells, const float *__restrict inputs, int n,
                                                double bias, const double *gradient, const double *rates, double curvature, const int descents) {
     const int adagrad = descents, kalman = descents + 1, squares = descents + 2, reduced = descents + 3, size = descents + 4;
@@ -77,9 +77,9 @@ static DRIFT_INLINE void drift_linear_steps_of(float *__restrict weights, const 
     step = (float)(gradient[kalman] / variance), gain = (float)(curvature / variance);
     for (int i = -1; i < n; i++) {
         float *__restrict cell = i < 0 ? weights : weights + size * (1 + (size_t)cells[i]);
-        float share = ((float)DRIFT_PRIOR - cell[reduced]) * (i < 0 ? 1.0f : inputs[i]);
-        cell[kalman] += step * share;
-        cell[reduced] += gain * share * share;
+        float px = ((float)DRIFT_PRIOR - cell[reduced]) * (i < 0 ? 1.0f : inputs[i]);
+        cell[kalman] += step * px;
+        cell[reduced] += gain * px * px;
     }
 }
 
@@ -91,28 +91,28 @@ DRIFT_CLONES static void drift_linear_steps(float *__restrict weights, const int
         drift_linear_steps_of(weights, cells, inputs, n, bias, gradient, rates, curvature, 0);
 }
 
-/* Over sparse rows an expert by gradient descent that fell behind takes over another's weights, or starts anew. */
+/* Over sparse rows, a descent with too much regret copies the faster one's weights, or resets. */
 static void drift_linear_catch_up(DriftTracker *t, int first, double loss) {
     size_t n = (size_t)t->n_rows * t->cells;
     double patience = DRIFT_PATIENCE_BY_WEIGHT * (double)n;
     if (patience < DRIFT_PATIENCE) patience = DRIFT_PATIENCE;
     for (int k = 0; k < 2; k++) {
-        double lag = t->lags[k] + t->lost[first + k] - (k ? loss : t->lost[first + 1]);
-        t->lags[k] = lag > 0.0 ? lag : 0.0;
-        if (lag <= patience) continue;
-        t->lags[k] = 0.0;
+        double regret = t->regrets[k] + t->example_losses[first + k] - (k ? loss : t->example_losses[first + 1]);
+        t->regrets[k] = regret > 0.0 ? regret : 0.0;
+        if (regret <= patience) continue;
+        t->regrets[k] = 0.0;
         for (float *cell = t->linear; cell < t->linear + (DRIFT_COUNT_linear + 2) * n; cell += DRIFT_COUNT_linear + 2)
             cell[k] = k ? 0.0f : cell[1];
     }
 }
 
-static void drift_learn_linear(DriftTracker *t, DriftLinear own, int first, int number, double w) {
+static void drift_learn_linear(DriftTracker *t, DriftLinear linear, int first, int number, double w) {
     for (int r = 0; r < t->n_rows; r++) {
         double gradient[DRIFT_COUNT_linear];
-        for (int c = 0; c < own.descents + 2; c++) gradient[c] = w * drift_gradient(t, first + c, r, number);
-        drift_linear_steps(drift_linear_row(own, r), t->input_cells, own.inputs, own.n, t->sparse ? DRIFT_SPARSE_BIAS : 1.0, gradient,
+        for (int c = 0; c < linear.descents + 2; c++) gradient[c] = w * drift_gradient(t, first + c, r, number);
+        drift_linear_steps(drift_linear_row(linear, r), t->input_cells, linear.inputs, linear.n, t->sparse ? DRIFT_SPARSE_BIAS : 1.0, gradient,
                            t->sparse ? DRIFT_DESCENT_SPARSE : DRIFT_DESCENT_DENSE,
-                           w * drift_curvature(t, first + own.descents + 1, r), own.descents);
+                           w * drift_curvature(t, first + linear.descents + 1, r), linear.descents);
     }
 }
 

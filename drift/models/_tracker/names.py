@@ -1,8 +1,8 @@
-"""Numbers instead of names, for the features of sparse rows: no vocabulary is kept of them.
+"""Hashes of names, for the features of sparse rows, which have no vocabulary.
 
-The first 31 bits of a name's hash are its number among the supports, where two names have one as
-good as never, and the first 14 of these its slot, where the linear experts keep its weight.
-Python's own hash of a text is another one in each process; these are the same everywhere.
+The first 31 bits of a name's hash are its number among the supports, where collisions are rare; the
+first 14 are the slot of its weights in the linear experts. Unlike Python's hashes of texts, they
+are the same in every process.
 """
 
 from __future__ import annotations

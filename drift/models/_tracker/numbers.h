@@ -1,7 +1,5 @@
-/* Columns by the number of their feature, for a store whose features are numbers and have no names.
-
-   A table of columns with linear probing, at most half full, deletion by shifting back. The numbers are
-   kept by column, outside: a place takes four bytes. */
+/* Hash table from features' numbers to columns: linear probing, at most half full, deletion by shifting back. Numbers are
+   stored by column, outside: a place takes four bytes. */
 
 #ifndef DRIFT_NUMBERS_H
 #define DRIFT_NUMBERS_H
@@ -12,7 +10,7 @@ typedef struct {
     size_t size;
 } DriftNumbers;
 
-/* Where the search for a number begins: numbers are 0, 1, 2, ... or hashes. */
+/* Home of a number; numbers are 0, 1, 2, ... or hashes. */
 static inline size_t drift_number_home(const DriftNumbers *n, int32_t number) { return (uint32_t)number & n->mask; }
 
 static inline void drift_numbers_prefetch(const DriftNumbers *n, int32_t number) {
@@ -47,7 +45,7 @@ static int drift_numbers_resize(DriftNumbers *n, const int32_t *number_of, size_
     return 0;
 }
 
-/* Enter a column, whose number is not there. Returns -1 without memory. */
+/* Add a column with a new number. Returns -1 without memory. */
 static int drift_numbers_enter(DriftNumbers *n, const int32_t *number_of, int32_t column) {
     if ((!n->places || 2 * (n->size + 1) > n->mask + 1) &&
         drift_numbers_resize(n, number_of, n->places ? 2 * (n->mask + 1) : 16))
@@ -57,13 +55,13 @@ static int drift_numbers_enter(DriftNumbers *n, const int32_t *number_of, int32_
     return 0;
 }
 
-/* Take out a column that is there. */
+/* Remove a column. */
 static void drift_numbers_leave(DriftNumbers *n, const int32_t *number_of, int32_t column) {
     size_t i = drift_number_home(n, number_of[column]);
     while (n->places[i] != column) i = (i + 1) & n->mask;
     for (size_t next = (i + 1) & n->mask; n->places[next] >= 0; next = (next + 1) & n->mask) {
         size_t home = drift_number_home(n, number_of[n->places[next]]);
-        /* An entry may move back to the gap if its home is not behind the gap. */
+        /* An entry may move to the gap unless its home lies after it. */
         if (((next - home) & n->mask) >= ((next - i) & n->mask)) {
             n->places[i] = n->places[next];
             i = next;
@@ -71,12 +69,12 @@ static void drift_numbers_leave(DriftNumbers *n, const int32_t *number_of, int32
     }
     n->places[i] = -1;
     n->size--;
-    /* Give memory back after a time of many numbers. */
+    /* Shrink a large table that is almost empty. */
     if (n->mask >= 1024 && 16 * n->size < n->mask) (void)drift_numbers_resize(n, number_of, (n->mask + 1) / 4);
 }
 
-/* Sort keys whose upper halves are numbers below 2^31: into buckets by their first bits, then each into its place. Hashes
-   fall into the buckets evenly; where they do not, as numbers that somebody chose might, all are sorted by digits. */
+/* Sort keys whose upper halves are numbers below 2^31: bucket sort, then insertion sort. Hashes fill the buckets evenly;
+   adversarial numbers may not, and are sorted by digits. */
 static void drift_sort_numbers(uint64_t *keys, uint64_t *spare, int n) {
     int start[257] = {0};
     for (int i = 0; i < n; i++) start[(keys[i] >> 55) + 1]++;

@@ -39,7 +39,7 @@ static DRIFT_INLINE void drift_softmax_of(double *__restrict softmax, const doub
     double top[DRIFT_LANES], sum[DRIFT_LANES];
     if (rows == 1) {
         for (int e = 0; e < n; e++) {
-            softmax[n + e] = 1.0 / (1.0 + drift_power_of_e(-drift_clipped(score[e], DRIFT_LARGEST)));
+            softmax[n + e] = 1.0 / (1.0 + drift_power_of_e(-drift_clipped(score[e], DRIFT_SCORE_LIMIT)));
             softmax[e] = 1.0 - softmax[n + e];
         }
         return;
@@ -98,10 +98,10 @@ static uint64_t drift_hash_bytes(const char *bytes, size_t size) {
 }
 
 /* What a value of a feature, a number of 31 bits, adds to the key of its example. */
-static inline uint64_t drift_content(uint64_t number, double value) {
-    union { double real; uint64_t bits; } own;
-    own.real = value + 0.0; /* -0.0 is 0.0 */
-    return drift_mix(number ^ drift_mix(own.bits + drift_step));
+static inline uint64_t drift_key_part(uint64_t number, double value) {
+    union { double real; uint64_t bits; } bits_of;
+    bits_of.real = value + 0.0; /* -0.0 is 0.0 */
+    return drift_mix(number ^ drift_mix(bits_of.bits + drift_step));
 }
 
 static inline int drift_draw(uint64_t *state, int below) {

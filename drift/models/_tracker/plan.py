@@ -12,18 +12,18 @@ __all__ = ["Plan"]
 class Plan(NamedTuple):
     """Parameters of a tracker.
 
-    Its kernel experts are numbered kernel by kernel, in each in the order of `rates`.
+    Kernel experts are numbered by kernel, then in the order of `rates`.
 
     Parameters
     ----------
     budget
         Largest number of supports.
     kernels
-        0 for the linear kernel, else the width `gamma` of ``exp(-gamma |a - b|^2)``.
+        0 for the linear kernel, else `gamma` of ``exp(-gamma |a - b|^2)``.
     rates
         Learning rates of a kernel's experts.
-    lost
-        Share of the coefficients of each that an insertion takes.
+    forgetting
+        Share of their coefficients that an insertion removes.
     late
         Whether labels come late, so that predictions leave tickets.
     """
@@ -31,12 +31,12 @@ class Plan(NamedTuple):
     budget: int
     kernels: tuple[float, ...]
     rates: tuple[float, ...]
-    lost: tuple[float, ...]
+    forgetting: tuple[float, ...]
     late: bool = False
 
     @property
     def n_experts(self) -> int:
-        """Number of experts over the supports."""
+        """Number of kernel experts."""
         return len(self.kernels) * len(self.rates)
 
     @property

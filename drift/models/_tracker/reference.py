@@ -1,9 +1,9 @@
-"""The tracker in numpy: the algorithm to be read, what runs without a compiler, the tests' oracle.
+"""The tracker in numpy: the algorithm to read, the fallback without a compiler, the tests' oracle.
 
-Members, gates, calibration, and then one update. Arrays are those of `tables.py`: `s` has them by
-name. Scores are by row and member. Two classes have one row, the second's log-odds; more have one
-each, and there is one for a class to come. An update changes a copy of the state, which then takes
-its place: it happens as a whole or not at all. How an example is read is in `reference_scales.py`.
+The order is members, gates, calibration, update. `s` holds the arrays of `tables.py` by name.
+Scores are indexed by row and member. Two classes share one row, the log-odds of the second; more
+classes have a row each, and the last row belongs to the next new class. An update changes a copy of
+the state and then replaces it, so that it is atomic. `reference_scales.py` reads examples.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from drift.models._tracker.reference_scales import (
     PRESENT,
     Point,
     View,
-    keep,
+    becomes_sparse,
+    commit,
     read,
     resized,
-    turns,
 )
 from drift.models._tracker.room import check_room
 
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAMILIES",
-    "Reading",
+    "Prediction",
     "State",
-    "back_of",
+    "evidence_of",
+    "make_ticket",
     "new_state",
-    "reading",
-    "ticket_of",
-    "told_by",
-    "updated",
+    "predict",
+    "ticket_deviations",
+    "update",
 ]
 
 
 class State(SimpleNamespace):
-    """All that a tracker keeps."""
+    """State of a tracker."""
 
     def copy(self) -> State:
-        """Return one whose arrays and lists are its own."""
-        own = {k: v.copy() if hasattr(v, "copy") else v for k, v in vars(self).items()}
-        return State(**own)
+        """Return a copy that shares no array or list."""
+        copied = {k: v.copy() if hasattr(v, "copy") else v for k, v in vars(self).items()}
+        return State(**copied)
 
 
 def new_state(plan: Plan, *, auto: bool, sparse: bool, rows: int = 1, names: int = 0) -> State:
@@ -70,20 +70,21 @@ def new_state(plan: Plan, *, auto: bool, sparse: bool, rows: int = 1, names: int
     s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] = 0.7, 1.0
     s.plan, s.auto, s.sparse, s.draws = plan, auto, sparse, 0
     s.classes, s.names, s.pairs = [], [], None
-    # Features and values by slot; in one slot there are none once the budget is full.
+    # Features and values by slot; on a full budget one slot is free.
     s.supports, s.free = [], -1
     return s
 
 
 class Step(NamedTuple):
-    """What an example tells the members.
+    """What the members learn from an example.
 
     Parameters
     ----------
     gradients, curvatures
-        Of their log losses in their scores, the former with the other sign, by row and member.
+        Minus the gradients of their log losses in their scores, and the curvatures, by row and
+        member.
     losses, loss
-        By member, and of the first gate.
+        Log losses of the members, and of the first gate.
     before
         The state before the example.
     """
@@ -95,7 +96,7 @@ class Step(NamedTuple):
     before: State
 
     def of(self, members: Any) -> Step:
-        """Return what it tells these members."""
+        """Return the part of these members."""
         gradients, curvatures, losses, loss, before = self
         rows = gradients[:, members], curvatures[:, members]
         return Step(*rows, losses[members], loss, before)
@@ -119,22 +120,22 @@ class Kernels:
 
     @staticmethod
     def learn(s: State, point: Point, step: Step) -> None:
-        """Make the example a support if its loss is large beside the mean loss."""
+        """Add the example as a support if its loss is above a share of the mean loss."""
         if not step.loss > c.INSERTION * s.sums[c.MEAN_LOSS] / s.sums[c.MEAN_WEIGHT]:
             return
         plan, slot = s.plan, s.free if s.free >= 0 else len(s.supports)
         if len(s.supports) - (s.free >= 0) == plan.budget:
-            evicted, nearest, shares, s.draws = choose(step.before)
-            if nearest >= 0:  # gets what the evicted one leaves, as far as their kernels agree
-                left = shares * s.coefficients[:, :, evicted].astype(float)
-                s.coefficients[:, :, nearest] += left.astype(np.float32)
+            evicted, nearest, shares, s.draws = choose_evicted(step.before)
+            if nearest >= 0:  # absorbs the evicted one's coefficients, times their kernel
+                moved = shares * s.coefficients[:, :, evicted].astype(float)
+                s.coefficients[:, :, nearest] += moved.astype(np.float32)
             s.coefficients[:, :, evicted], s.squared[evicted] = 0.0, 0.0
             s.supports[evicted], s.free = (np.zeros(0, np.int32), np.zeros(0)), evicted
         s.supports[slot : slot + 1] = [(point.numbers, point.values)]
         s.coefficients = resized(s.coefficients, len(s.supports), 2)
         s.squared = resized(s.squared, len(s.supports), 0)
         s.squared[slot] = point.squared
-        s.factors = s.factors * (1.0 - np.tile(plan.lost, len(plan.kernels)))
+        s.factors = s.factors * (1.0 - np.tile(plan.forgetting, len(plan.kernels)))
         small = s.factors < 1e-6
         s.coefficients[:, small] *= s.factors[small, np.newaxis].astype(np.float32)
         s.factors[small] = 1.0
@@ -146,15 +147,15 @@ def inner_products(s: State, numbers: Array, values: Array) -> Array:
     """Inner products of an example with the supports, by slot."""
     if not len(numbers) or not s.supports:
         return np.zeros(len(s.supports))
-    theirs, weights = map(np.concatenate, zip(*s.supports, strict=True))
-    slots = np.repeat(np.arange(len(s.supports)), [len(own) for own, _ in s.supports])
-    at = np.minimum(np.searchsorted(numbers, theirs), len(numbers) - 1)
-    products = weights * values[at] * (numbers[at] == theirs)
+    features, weights = map(np.concatenate, zip(*s.supports, strict=True))
+    slots = np.repeat(np.arange(len(s.supports)), [len(numbers) for numbers, _ in s.supports])
+    at = np.minimum(np.searchsorted(numbers, features), len(numbers) - 1)
+    products = weights * values[at] * (numbers[at] == features)
     return np.bincount(slots, weights=products, minlength=len(s.supports))
 
 
 def distances(s: State, dots: Array, squared: float) -> Array:
-    """Squared distances from the supports; what is within rounding of 0 is 0."""
+    """Squared distances from the supports; 0 within rounding."""
     total = s.squared + squared
     return np.where(total - 2.0 * dots > 1e-6 * total, total - 2.0 * dots, 0.0)
 
@@ -166,15 +167,15 @@ def kernel_values(plan: Plan, dots: Array, distance: Array) -> Array:
     return np.repeat(values, len(plan.rates), axis=0)
 
 
-def choose(s: State) -> tuple[int, int, Array, int]:
-    """Choose which support to evict.
+def choose_evicted(s: State) -> tuple[int, int, Array, int]:
+    """Choose the support to evict.
 
     Returns
     -------
     tuple[int, int, Array, int]
-        Of some that are drawn, the slot of the one that the first gate misses least; that of the
-        nearest to it; the shares of its coefficients that this one gets, by expert; and the state
-        of the draws.
+        The slot of the support drawn whose removal changes the first gate's score least; the slot
+        of its nearest neighbour, or -1; the share of its coefficients that the neighbour absorbs,
+        by expert; and the state of the draws.
     """
     kernels, draws, slots = s.plan.kernels, s.draws, []
     live = [slot for slot in range(len(s.supports)) if slot != s.free]
@@ -182,8 +183,8 @@ def choose(s: State) -> tuple[int, int, Array, int]:
         draws = (draws + STEP) % 2**64
         slots.append(live[(mix(draws) >> 32) * len(live) >> 32])
     weights = s.gates[0, : s.plan.n_experts] * s.factors
-    found = weights[:, np.newaxis] * s.coefficients[:, :, slots]
-    sums = abs(found.reshape(len(found), len(kernels), -1, c.DRAWS).sum(axis=2)).sum(axis=0)
+    weighted = weights[:, np.newaxis] * s.coefficients[:, :, slots]
+    sums = abs(weighted.reshape(len(weighted), len(kernels), -1, c.DRAWS).sum(axis=2)).sum(axis=0)
     norms = np.sqrt(s.squared[slots])
     cost = sum(row * (1.0 if w else norms) for w, row in zip(kernels, sums, strict=True))
     evicted = slots[int(np.argmin(cost))]
@@ -199,18 +200,18 @@ def choose(s: State) -> tuple[int, int, Array, int]:
 
 def filter_step(weights: Array, reduced: Array, x: Array, step: Step, walk: Any) -> None:
     """Step diagonal Kalman filters of logistic regressions; variances are `PRIOR - reduced`."""
-    share = (c.PRIOR - reduced) * x
-    divisor = 1.0 + step.curvatures * (share @ x)
-    weights += (step.gradients / divisor)[:, np.newaxis] * share
-    reduced += (step.curvatures / divisor)[:, np.newaxis] * share**2 - walk
+    px = (c.PRIOR - reduced) * x
+    divisor = 1.0 + step.curvatures * (px @ x)
+    weights += (step.gradients / divisor)[:, np.newaxis] * px
+    reduced += (step.curvatures / divisor)[:, np.newaxis] * px**2 - walk
     np.maximum(reduced, 0.0, out=reduced)
 
 
 class Linear:
     """Gradient descent at two rates, AdaGrad, and a diagonal Kalman filter.
 
-    A cell has their weights, AdaGrad's sum of squares, and by how much the filter's variance is
-    below the prior.
+    A cell holds their weights, AdaGrad's sum of squares, and the reduction of the filter's variance
+    below its prior.
     """
 
     weights, size, view = ("linear", (..., slice(0, 4))), "cells", "plain"
@@ -218,7 +219,7 @@ class Linear:
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
-        """Cells by row, those of new names included."""
+        """Cells by row, new names included."""
         return resized(getattr(s, cls.weights[0]), sizes_after(s, point)[cls.size], 1)
 
     @classmethod
@@ -254,13 +255,13 @@ class Linear:
 
     @staticmethod
     def catch_up(s: State, step: Step) -> None:
-        """Over sparse rows let those that fell behind take over, or start anew."""
+        """Over sparse rows copy the fast descent's weights to a slow one that lags, or reset."""
         patience = max(c.PATIENCE, c.PATIENCE_BY_WEIGHT * s.linear[..., 0].size)
-        s.lags = np.maximum(s.lags - np.diff([*step.losses[:2], step.loss]), 0.0)
-        if s.lags[0] > patience:
-            s.linear[..., 0], s.lags[0] = s.linear[..., 1], 0.0
-        if s.lags[1] > patience:
-            s.linear[..., 1], s.lags[1] = 0.0, 0.0
+        s.regrets = np.maximum(s.regrets - np.diff([*step.losses[:2], step.loss]), 0.0)
+        if s.regrets[0] > patience:
+            s.linear[..., 0], s.regrets[0] = s.linear[..., 1], 0.0
+        if s.regrets[1] > patience:
+            s.linear[..., 1], s.regrets[1] = 0.0, 0.0
 
 
 class Splines:
@@ -270,20 +271,20 @@ class Splines:
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
-        """Weights of the knots and their variances by row, those of new names included."""
+        """Weights and variances of the knots by row, new names included."""
         return resized(getattr(s, cls.weights[0]), sizes_after(s, point)[cls.size], 2)
 
     @classmethod
     def scores(cls, s: State, point: Point) -> Array:
-        """Weights of the knots around the values, by how near these are; and a bias."""
+        """Weights of the knots around the values, times their basis values; and a bias."""
         view: View = getattr(point, cls.view)
-        cells, x = cls.cells(s, point)[:, 0].astype(float), view.near * view.scales
+        cells, x = cls.cells(s, point)[:, 0].astype(float), view.basis * view.scales
         scores: Array = cells[:, 0] + np.einsum("rie,i->re", cells[:, 1 + view.knots], x)
         return scores
 
     @classmethod
     def learn(cls, s: State, point: Point, step: Step) -> None:
-        """One step of each. Variances grow with how near a value is to a knot."""
+        """One step of each. A knot's variance grows by its basis value."""
         if s.sparse:
             return
         view, rows = getattr(point, cls.view), cls.cells(s, point)
@@ -291,28 +292,28 @@ class Splines:
         if view is NO_CONTEXT:
             return
         places = np.append(0, 1 + view.knots)
-        near, x = np.append(1.0, view.near), np.append(1.0, view.near * view.scales)
+        basis, x = np.append(1.0, view.basis), np.append(1.0, view.basis * view.scales)
         cells = rows[:, :, places].astype(float)
         for k, walk in enumerate(c.SPLINE_WALKS):
-            filter_step(cells[:, 0, :, k], cells[:, 1, :, k], x, step.of(k), walk * near)
+            filter_step(cells[:, 0, :, k], cells[:, 1, :, k], x, step.of(k), walk * basis)
         rows[:, :, places] = cells
 
 
 def sizes_after(s: State, point: Point) -> dict[str, int]:
-    """Return the dimensions once the example is learnt."""
+    """Return the dimensions after the example."""
     names = len(s.common) if s.sparse else len(point.names)
     return c.sizes_of(names, pairs=bool(point.pairs), sparse=s.sparse)
 
 
 class ContextLinear(Linear):
-    """The last two over the features beside their context, where there is one."""
+    """AdaGrad and Kalman filter over the features and their context."""
 
     weights, size, view = ("context_linear", (..., slice(0, 2))), "context_cells", "context"
     descents = 0
 
 
 class ContextSplines(Splines):
-    """Sums of curves of the features beside their context, where there is one."""
+    """Sums of curves of the features and their context."""
 
     weights, size, view = ("context_splines", 0), "context_knots", "context"
 
@@ -325,59 +326,59 @@ FAMILIES: tuple[Any, ...] = (Kernels, Linear, Splines, ContextLinear, ContextSpl
 
 
 def softmax(scores: Array, most: float = math.inf) -> Array:
-    """Probabilities by class, of log-odds up to so much where there is one row."""
+    """Probabilities by class; log-odds in a single row are clipped at `most`."""
     if len(scores) == 1:
         half = np.clip(scores, -most, most) / 2.0
         scores = np.concatenate([-half, half])
     powers = np.exp(scores - scores.max(axis=0))
-    chances: Array = powers / powers.sum(axis=0)
-    return chances
+    probabilities: Array = powers / powers.sum(axis=0)
+    return probabilities
 
 
-def clipped(chances: Array) -> Array:
-    """Return probabilities by gate and class, none below `CLIP` unless there are many classes."""
-    least = min(c.CLIP, 0.5 / chances.shape[1])
-    raised: Array = least + (1.0 - chances.shape[1] * least) * chances
-    return raised
+def clipped(probabilities: Array) -> Array:
+    """Bound probabilities by gate and class from below, by less than an equal share of them."""
+    least = min(c.LEAST_PROBABILITY, 0.5 / probabilities.shape[1])
+    bounded: Array = least + (1.0 - probabilities.shape[1] * least) * probabilities
+    return bounded
 
 
 def learn_gates(s: State, scores: Array, number: int, weights: Any, walks: Any) -> None:
-    """Step extended Kalman filters of weights that walk, each by its weight of the example.
+    """Step each gate's extended Kalman filter of its weights, which follow a random walk.
 
-    The gradient of a gate's log loss in its weights is the probability of all other classes, times
-    how far the class's scores are above their mean.
+    Minus the gradient of a gate's log loss in its weights is ``u z``: `u` is the probability of the
+    other classes, `z` the label's scores minus the mean scores of the others.
     """
-    chances = softmax(scores @ s.gates.T).T
+    probabilities = softmax(scores @ s.gates.T).T
     if len(scores) == 1:
         scores = np.concatenate([-scores, scores]) / 2.0
     for g, (w, walk) in enumerate(zip(weights, walks, strict=True)):
-        others = np.where(np.arange(len(scores)) == number, 0.0, chances[g])
+        others = np.where(np.arange(len(scores)) == number, 0.0, probabilities[g])
         u = float(others.sum())
-        if u <= c.SURE:
+        if u <= c.CONFIDENT:
             continue
         z = scores[number] - others / u @ scores
         curvature = w * u * (1.0 - u)
         covariance = s.covariances[g] + walk * np.eye(len(z))
         gain = covariance @ z
-        share = 1.0 / (1.0 + curvature * float(gain @ z))
-        s.covariances[g] = covariance - curvature * share * np.outer(gain, gain)
-        s.gates[g] += w * u * share * gain
+        factor = 1.0 / (1.0 + curvature * float(gain @ z))
+        s.covariances[g] = covariance - curvature * factor * np.outer(gain, gain)
+        s.gates[g] += w * u * factor * gain
 
 
 # --- calibration ---------------------------------------------------------------------------------
 
 
-def map_chances(chances: Array, known: int) -> Array:
-    """Probabilities by map and class met: powers of each gate's, mixed with equal chances."""
-    powers = clipped(chances)[:, np.newaxis, :known] ** np.array(c.SLOPES)[:, np.newaxis]
+def apply_maps(probabilities: Array, n_classes: int) -> Array:
+    """Return probabilities by map and class: powers of each gate's, mixed with equal ones."""
+    powers = clipped(probabilities)[:, np.newaxis, :n_classes] ** np.array(c.SLOPES)[:, np.newaxis]
     powers = (powers / powers.sum(axis=2, keepdims=True))[:, :, np.newaxis]
     floors = np.array(c.FLOORS)[:, np.newaxis]
-    maps: Array = (1.0 - floors) * powers + floors / known
-    return maps.reshape(-1, known)
+    maps: Array = (1.0 - floors) * powers + floors / n_classes
+    return maps.reshape(-1, n_classes)
 
 
 def learn_maps(s: State, mapped: Array, w: float) -> None:
-    """Weigh the maps by the probability that they gave the class."""
+    """Multiply the maps' weights by their probabilities of the label; a share is redistributed."""
     weights = s.maps * (mapped / mapped.max()) ** w
     s.maps = (1.0 - c.MAP_SHARE) * weights / weights.sum() + c.MAP_SHARE / len(weights)
 
@@ -385,38 +386,38 @@ def learn_maps(s: State, mapped: Array, w: float) -> None:
 # --- one update ----------------------------------------------------------------------------------
 
 
-class Told(NamedTuple):
-    """What gates and maps are told by an example.
+class Evidence(NamedTuple):
+    """What gates and maps learn from.
 
     Parameters
     ----------
-    counts
-        Whether they learn from it.
-    said
-        What the members said when it was predicted; None where that is what they say now.
+    valid
+        Whether they learn from the example.
+    ticket_scores
+        The members' scores when the example was predicted; None for those of now.
     """
 
-    counts: bool = True
-    said: Array | None = None
+    valid: bool = True
+    ticket_scores: Array | None = None
 
 
-def told_by(s: State, ticket: bytes | None, *, waiting: bool) -> Told:
-    """Read what a ticket tells.
+def evidence_of(s: State, ticket: bytes | None, *, waiting: bool) -> Evidence:
+    """Return the evidence of a ticket.
 
-    An example without one tells nothing as long as others wait for their labels.
+    An example without one is no evidence while other tickets wait.
     """
     if ticket is None:
-        return Told(counts=not waiting)
-    said, now = _opened(s, ticket)[0], len(s.linear)
-    if len(said) == 1 < now:
+        return Evidence(valid=not waiting)
+    scores, now = _opened(s, ticket)[0], len(s.linear)
+    if len(scores) == 1 < now:
         others = np.zeros((now - 2, s.plan.n_members))
-        said = np.concatenate([-0.5 * said, 0.5 * said, others])
-    # A class that has come since had the scores of the one to come.
-    return Told(said=said[np.minimum(np.arange(now), len(said) - 1)])
+        scores = np.concatenate([-0.5 * scores, 0.5 * scores, others])
+    # Classes that are newer than the ticket had the scores of its last row.
+    return Evidence(ticket_scores=scores[np.minimum(np.arange(now), len(scores) - 1)])
 
 
-def back_of(s: State, ticket: bytes) -> Array:
-    """Return a ticket's deviations from the means of its time."""
+def ticket_deviations(s: State, ticket: bytes) -> Array:
+    """Return a ticket's deviations from the running means."""
     return _opened(s, ticket)[1]
 
 
@@ -427,95 +428,99 @@ def _opened(s: State, ticket: bytes) -> tuple[Array, Array]:
     return numbers[:n].reshape(rows, -1), numbers[n:]
 
 
-def ticket_of(s: State, found: Reading) -> bytes:
-    """Return what is to be kept of an example that is predicted."""
-    back = found.point.back[: len(s.names)].ravel()  # new names have none
-    head = np.array([len(found.scores), len(back)], np.int32)
-    return head.tobytes() + np.append(found.scores.ravel(), back).astype(np.float32).tobytes()
+def make_ticket(s: State, prediction: Prediction) -> bytes:
+    """Return a ticket: the sizes, scores and deviations of a prediction."""
+    scores = prediction.scores
+    deviations = prediction.point.deviations[: len(s.names)].ravel()  # new names have none
+    head = np.array([len(scores), len(deviations)], np.int32)
+    return head.tobytes() + np.append(scores.ravel(), deviations).astype(np.float32).tobytes()
 
 
-class Reading(NamedTuple):
-    """What is said of an example."""
+class Prediction(NamedTuple):
+    """Scores of an example by row and member, and probabilities by gate and by class."""
 
     point: Point
     scores: Array
     gates: Array
-    chances: Array  # shown, by class met
+    probabilities: Array
 
     @property
-    def prediction(self) -> int:
-        """Number of the class that is predicted, -1 before any was met."""
-        return int(self.chances.argmax()) if len(self.chances) else -1
+    def number(self) -> int:
+        """Number of the class that is predicted; -1 without any class."""
+        return int(self.probabilities.argmax()) if len(self.probabilities) else -1
 
 
-def reading(s: State, x: Features, back: Array | None = None) -> Reading:
-    """Read an example and predict its class, in the context of another time if there is `back`."""
-    point, known = read(s, x, back), len(s.classes)
+def predict(s: State, x: Features, deviations: Array | None = None) -> Prediction:
+    """Read an example and predict its class; `deviations` are a ticket's."""
+    point, n_classes = read(s, x, deviations), len(s.classes)
     scores = np.hstack([family.scores(s, point) for family in FAMILIES])
     gates = softmax(scores @ s.gates.T).T
-    chances = s.maps @ map_chances(gates, known) if known else np.zeros(0)
-    return Reading(point, scores, gates, chances)
+    probabilities = s.maps @ apply_maps(gates, n_classes) if n_classes else np.zeros(0)
+    return Prediction(point, scores, gates, probabilities)
 
 
-def updated(before: State, found: Reading, y: Label, w: float, told: Told) -> State:
+def update(before: State, prediction: Prediction, y: Label, w: float, evidence: Evidence) -> State:
     """Return the state that has learnt an example."""
-    s, (point, scores, gates, _), known = before.copy(), found, len(before.classes)
-    number = s.classes.index(y) if y in s.classes else known
+    s, (point, scores, gates, _) = before.copy(), prediction
+    n_classes = len(before.classes)
+    number = s.classes.index(y) if y in s.classes else n_classes
     scored = number < gates.shape[1]
-    loss = -w * math.log(clipped(gates)[0, number] if scored else c.CLIP)
-    said = scores if told.said is None else told.said
-    if told.counts and scored:
-        if number < known > 1:
-            gates = softmax(said @ s.gates.T).T
-            learn_maps(s, map_chances(gates, known)[:, number], w)
-        now = np.array(c.LATE_NOW if told.said is not None else (0.0, 0.0))
+    loss = -w * math.log(clipped(gates)[0, number] if scored else c.LEAST_PROBABILITY)
+    late = evidence.ticket_scores is not None
+    predicted = scores if evidence.ticket_scores is None else evidence.ticket_scores
+    if evidence.valid and scored:
+        if number < n_classes > 1:
+            gates = softmax(predicted @ s.gates.T).T
+            learn_maps(s, apply_maps(gates, n_classes)[:, number], w)
+        current = np.array(c.LATE_CURRENT_SHARE if late else (0.0, 0.0))
         walks = c.LATE_WALKS if s.plan.late else c.GATE_WALKS
-        learn_gates(s, said, number, w * (1.0 - now), walks)
-        if told.said is not None:  # these walk once for each example
-            learn_gates(s, scores, number, w * now, (0.0, 0.0))
+        learn_gates(s, predicted, number, w * (1.0 - current), walks)
+        if late:  # the weights walk once an example
+            learn_gates(s, scores, number, w * current, (0.0, 0.0))
     losses = np.full(scores.shape[1], loss)
     if scored:
-        losses = -w * np.log(np.maximum(softmax(said, c.LARGEST)[number], c.CLIP))
+        p = softmax(predicted, c.SCORE_LIMIT)[number]
+        losses = -w * np.log(np.maximum(p, c.LEAST_PROBABILITY))
     s.sums[c.LEARNT] += 1.0
-    s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] *= c.MEMORY
+    s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] *= c.LOSS_DECAY
     s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] += loss, 1.0
-    if told.counts:
-        count(s, said, number, w)
+    if evidence.valid:
+        record(s, predicted, number, w)
         s.losses += losses
-    if number == known:
+    if number == n_classes:
         scores = add_class(s, scores, y)
-    if turns(before, point):
-        return as_sparse(s, before)
-    p = softmax(scores, c.LARGEST)
-    own = (np.arange(len(p)) == number)[:, np.newaxis] - p
+    if becomes_sparse(before, point):
+        return to_sparse(s, before)
+    p = softmax(scores, c.SCORE_LIMIT)
+    residuals = (np.arange(len(p)) == number)[:, np.newaxis] - p
     rows = slice(-len(scores), None)
-    step, first = Step(w * own[rows], w * (p * (1.0 - p))[rows], losses, loss, before), 0
+    step, first = Step(w * residuals[rows], w * (p * (1.0 - p))[rows], losses, loss, before), 0
     for family, names in zip(FAMILIES, c.FAMILIES.values(), strict=True):
         members = slice(first, first + (len(names) or s.plan.n_experts))
         first = members.stop
         family.learn(s, point, step.of(members))
-    keep(s, point, noted=told.said is not None or not told.counts)
+    commit(s, point, context_updated=late or not evidence.valid)
     return s
 
 
-def count(s: State, scores: Array, number: int, w: float) -> None:
-    """Note which members are wrong."""
-    choices: Any = 0
+def record(s: State, scores: Array, number: int, w: float) -> None:
+    """Count the members' mistakes."""
+    predicted: Any = 0
     if len(scores) > 1:
-        choices = scores[: len(s.classes)].argmax(axis=0)
+        predicted = scores[: len(s.classes)].argmax(axis=0)
     elif len(s.classes) > 1:
-        choices = scores[0] > 0.0
-    s.errors += w * (choices != number)
+        predicted = scores[0] > 0.0
+    s.errors += w * (predicted != number)
     s.sums[c.TOTAL] += w
 
 
 def add_class(s: State, scores: Array, y: Label) -> Array:
-    """Let a class take over the row of the one to come; return the scores with its row."""
+    """Give a new class the last row, and copy that; return the scores with the copy."""
     s.classes.append(y)
     n = len(s.classes)
     if n < 3:
         return scores
-    if n == 3:  # half of the score is for the second class, half against the first
+    if n == 3:  # half of the log-odds for the second class, half against the first
         scores = np.concatenate([-0.5 * scores, 0.5 * scores, 0.0 * scores])
     check_room(sum(2 * getattr(s, family.weights[0]).nbytes for family in FAMILIES))
     for family in FAMILIES:
@@ -529,10 +534,10 @@ def add_class(s: State, scores: Array, y: Label) -> Array:
     return np.concatenate([scores, scores[-1:]])
 
 
-def as_sparse(s: State, before: State) -> State:
-    """Go over to sparse rows: supports and the weights of features are on another scale, and go.
+def to_sparse(s: State, before: State) -> State:
+    """Switch to sparse rows: supports and weights of features are dropped with their scale.
 
-    Features that many of not too few examples had are still standardised.
+    Features that half of the examples had stay standardised.
     """
     n, common = before.sums[c.EXAMPLES], {}
     if n >= c.FEW_EXAMPLES:

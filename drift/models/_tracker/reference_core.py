@@ -14,18 +14,18 @@ from drift.models._tracker import tables as c
 from drift.models._tracker.check import check_state
 from drift.models._tracker.reference import (
     FAMILIES,
-    Reading,
+    Prediction,
     State,
-    back_of,
+    evidence_of,
+    make_ticket,
     new_state,
-    reading,
-    ticket_of,
-    told_by,
-    updated,
+    predict,
+    ticket_deviations,
+    update,
 )
-from drift.models._tracker.reference_scales import note
+from drift.models._tracker.reference_scales import update_context
 from drift.models._tracker.room import no_room
-from drift.models._tracker.tickets import Moment, Tickets
+from drift.models._tracker.tickets import Snapshot, Tickets
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["TrackerCore"]
 
-#: What a state has beside its arrays and supports.
-_BESIDE = ("free", "classes", "names", "pairs", "auto", "sparse", "draws")
+#: Parts of a state other than its arrays and supports.
+_FIELDS = ("free", "classes", "names", "pairs", "auto", "sparse", "draws")
 
 
 class TrackerCore:
-    """State of a tracker, and how it learns.
+    """A tracker's state and updates.
 
     Parameters
     ----------
@@ -50,19 +50,19 @@ class TrackerCore:
     scale
         ``"auto"``, ``"dense"`` or ``"sparse"``.
     seed
-        Of the draws, any integer.
+        Seed of the draws, any integer.
     """
 
     def __init__(self, plan: Plan, scale: str, seed: int) -> None:
         self.guard, self.plan = Guard(), plan
         self._state = new_state(plan, auto=scale == "auto", sparse=scale == "sparse")
         self._state.draws = seed % 2**64
-        self._found: Reading | None = None  # of the example read last
+        self._prediction: Prediction | None = None  # of the example read last
         self.tickets = Tickets() if plan.late else None
 
     @property
     def classes(self) -> list[Label]:
-        """The classes met, in their order."""
+        """The classes, in the order of their first examples."""
         classes: list[Label] = self._state.classes
         return classes
 
@@ -78,86 +78,86 @@ class TrackerCore:
         return int(self._state.sums[c.LEARNT])
 
     def read(self, x: Features) -> None:
-        """Take an example as the one that `score` is about; FeatureError changes nothing."""
+        """Read the example that `score` answers for; FeatureError changes nothing."""
         self.guard.run(self._read, x)
 
-    def _read(self, x: Features) -> Reading:
-        found = reading(self._state, x)
-        ticket = None if self.tickets is None else self.tickets.asked_for(found.point.key)
-        if ticket is not None:  # the running means have taken it in since
-            found = reading(self._state, x, back_of(self._state, ticket))
-        self._found = found
-        return found
+    def _read(self, x: Features) -> Prediction:
+        prediction = predict(self._state, x)
+        ticket = None if self.tickets is None else self.tickets.last_ticket(prediction.point.key)
+        if ticket is not None:  # which has updated the running means
+            prediction = predict(self._state, x, ticket_deviations(self._state, ticket))
+        self._prediction = prediction
+        return prediction
 
-    def _note(self) -> None:
-        """Keep a ticket of the example that was predicted, one however often it is asked for."""
-        assert self._found is not None  # noqa: S101
-        key = self._found.point.key
-        if self.tickets is None or self.tickets.asked_for(key) is not None:
+    def _issue_ticket(self) -> None:
+        """Keep one ticket of the example, however often it is predicted in a row."""
+        assert self._prediction is not None  # noqa: S101
+        key = self._prediction.point.key
+        if self.tickets is None or self.tickets.last_ticket(key) is not None:
             return
-        self.tickets.put(key, ticket_of(self._state, self._found))
-        note(self._state, self._found.point)
+        self.tickets.put(key, make_ticket(self._state, self._prediction))
+        update_context(self._state, self._prediction.point)
 
     def score(self) -> tuple[int, list[float]]:
-        """Number of the class that is predicted, -1 before any was met, and all probabilities."""
-        assert self._found is not None  # noqa: S101
-        self._note()
-        return self._found.prediction, self._found.chances.tolist()
+        """Return the number of the predicted class, -1 without any, and all probabilities."""
+        assert self._prediction is not None  # noqa: S101
+        self._issue_ticket()
+        return self._prediction.number, self._prediction.probabilities.tolist()
 
     def peek(self, x: Features) -> tuple[int, list[float]]:
-        """Return what `score` does, and note nothing."""
-        found: Reading = self.guard.run(self._read, x)
-        return found.prediction, found.chances.tolist()
+        """Return the result of `score`, and issue no ticket."""
+        prediction: Prediction = self.guard.run(self._read, x)
+        return prediction.number, prediction.probabilities.tolist()
 
-    def predict(self, x: Features, notes: bool = True) -> int:  # noqa: FBT001, FBT002
-        """Return the number of the class that is predicted; -1 before anything was learnt."""
-        prediction: int = self.guard.run(self._predict, x, notes)
-        return prediction
+    def predict(self, x: Features, ticket: bool = True) -> int:  # noqa: FBT001, FBT002
+        """Return the number of the predicted class; -1 without any."""
+        number: int = self.guard.run(self._predict, x, ticket)
+        return number
 
-    def _predict(self, x: Features, notes: bool) -> int:  # noqa: FBT001
-        prediction = self._read(x).prediction
-        if notes:
-            self._note()
-        return prediction
+    def _predict(self, x: Features, ticket: bool) -> int:  # noqa: FBT001
+        number = self._read(x).number
+        if ticket:
+            self._issue_ticket()
+        return number
 
     def learn(self, x: Features, y: Label, w: float) -> int:
-        """Learn an example; return the number of the class that was predicted before."""
-        prediction: int = self.guard.run(self._learn, x, y, w)
-        return prediction
+        """Learn an example; return the number of the class predicted before."""
+        number: int = self.guard.run(self._learn, x, y, w)
+        return number
 
     def _learn(self, x: Features, y: Label, w: float) -> int:
         check_class(y)
         before = self._state
-        found = self._read(x)
-        key, waiting = found.point.key, bool(self.tickets)
+        prediction = self._read(x)
+        key, waiting = prediction.point.key, bool(self.tickets)
         ticket = self.tickets.find(key) if self.tickets is not None else None
-        told = told_by(before, ticket, waiting=waiting)
+        evidence = evidence_of(before, ticket, waiting=waiting)
         if ticket is not None:
-            found = reading(before, x, back_of(before, ticket))
+            prediction = predict(before, x, ticket_deviations(before, ticket))
         try:
-            after = updated(before, found, y, w, told)
+            after = update(before, prediction, y, w, evidence)
         except MemoryError:
             if y in before.classes:
                 raise
             size = sum(getattr(before, family.weights[0])[0].nbytes for family in FAMILIES)
             raise no_room(y, len(before.classes) + 1, size) from None
-        self._state, self._found = after, None
+        self._state, self._prediction = after, None
         if self.tickets is not None:
-            self.tickets.asked = None
+            self.tickets.last = None
         if before.sparse != after.sparse and self.tickets is not None:
-            self.tickets = Tickets()  # those were of examples on another scale
+            self.tickets = Tickets()  # the scores of the others are on another scale
         elif ticket is not None and self.tickets is not None:
             self.tickets.drop(key)
-        return found.prediction
+        return prediction.number
 
     def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
-        """Predict rows, from the one whose number is that of the predictions; learn with labels."""
+        """Predict the rows that lack a prediction, and learn them if there are labels."""
         for i in range(len(predictions), len(rows)):
             x = Row(rows, i)
             number = self.predict(x) if labels is None else self.learn(x, labels[i], 1.0)
             predictions.append(None if number < 0 else self.classes[number])
 
-    # --- what there is ---------------------------------------------------------------------------
+    # --- contents --------------------------------------------------------------------------------
 
     @property
     def n_supports(self) -> int:
@@ -170,43 +170,43 @@ class TrackerCore:
         s = self._state
         held = [support for slot, support in enumerate(s.supports) if slot != s.free]
         name = (lambda j: j) if s.sparse else s.names.__getitem__
-        return [dict(zip(map(name, own.tolist()), v.tolist(), strict=True)) for own, v in held]
+        return [dict(zip(map(name, j.tolist()), v.tolist(), strict=True)) for j, v in held]
 
     def record(self) -> dict[str, Any]:
-        """Return what the members did so far: the gates' weights, their mistakes and losses."""
+        """Return the gates' weights, and the members' mistakes and losses so far."""
         s = self._state
-        found = {name: getattr(s, name).copy() for name in ("gates", "maps", "errors", "losses")}
-        return found | {"total": float(s.sums[c.TOTAL]), "sparse": s.sparse}
+        copied = {name: getattr(s, name).copy() for name in ("gates", "maps", "errors", "losses")}
+        return copied | {"total": float(s.sums[c.TOTAL]), "sparse": s.sparse}
 
     def state(self) -> dict[str, Any]:
-        """Return all that a tracker is, as plain values and arrays."""
-        return self.moment().state()
+        """Return the tracker's state as plain values and arrays."""
+        return self.snapshot().state()
 
-    def moment(self) -> Moment:
-        """Return what gives the state as it is now, on any thread."""
+    def snapshot(self) -> Snapshot:
+        """Return the state of now, to be read on any thread."""
         s = self._state.copy()
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
         stored = {
             "arrays": {name: getattr(s, name) for name, array in c.ARRAYS.items() if array.stored},
             "supports": {
-                "sizes": np.array([len(own) for own in numbers], np.int32),
+                "sizes": np.array([len(slot) for slot in numbers], np.int32),
                 "numbers": np.concatenate([*numbers, []]).astype(np.int32),
                 "values": np.concatenate([*values, []]).astype(np.float32),
             },
-            **{name: getattr(s, name) for name in _BESIDE},
+            **{name: getattr(s, name) for name in _FIELDS},
         }
-        return Moment(stored, None if self.tickets is None else self.tickets.copy())
+        return Snapshot(stored, None if self.tickets is None else self.tickets.copy())
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be the tracker that gave `state`; ValueError if that is none."""
+        """Restore what `state` returned; ValueError for any other."""
         check_state(self.plan, state)
         supports, s = state["supports"], State(**state["arrays"], plan=self.plan).copy()
-        vars(s).update({name: copy(state[name]) for name in _BESIDE})
+        vars(s).update({name: copy(state[name]) for name in _FIELDS})
         ends = np.cumsum(supports["sizes"]).tolist()
         slots = [slice(end - n, end) for end, n in zip(ends, supports["sizes"], strict=True)]
         s.supports = [
             (supports["numbers"][slot].copy(), supports["values"][slot].astype(float))
             for slot in slots
         ]
-        self._state, self._found = s, None
+        self._state, self._prediction = s, None
         self.tickets = Tickets.restored(state["tickets"]) if self.plan.late else None

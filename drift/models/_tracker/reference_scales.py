@@ -1,7 +1,7 @@
 """How the reference reads an example: dense features standardised, sparse rows at unit norm.
 
-Statistics that scale an example are of that one and those before it. NaN is a missing value; of a
-name that an example does not have, the statistics tell whether it is missing or 0.
+The statistics that scale an example include that example. NaN is a missing value. The statistics
+decide whether a name that an example lacks is missing or 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["NO_CONTEXT", "PRESENT", "Point", "keep", "note", "read", "resized", "turns"]
+__all__ = [
+    "NO_CONTEXT",
+    "PRESENT",
+    "Point",
+    "becomes_sparse",
+    "commit",
+    "read",
+    "resized",
+    "update_context",
+]
 
 #: Columns of the statistics.
 _MEAN, _VARIANCE, _COUNT, _SHARE, _LEVEL, _LAST = range(6)
@@ -38,20 +47,20 @@ class View(NamedTuple):
     Parameters
     ----------
     cells, inputs
-        Cells of the linear experts, the bias left out, and their inputs.
-    knots, near, scales
-        Knots of the splines, the bias left out, how near each is, and one over the root of the
-        number of curves, or of surfaces.
+        Cells of the linear experts and their inputs, without the bias.
+    knots, basis, scales
+        Knots of the splines, without the bias; the value of each knot's basis function; and one
+        over the root of the number of curves, or of surfaces.
     """
 
     cells: Array
     inputs: Array
     knots: Array
-    near: Array
+    basis: Array
     scales: Array
 
 
-#: Of what is not dense there are no curves, and of wide rows there is no context.
+#: Sparse rows have no curves, and wide rows have no context.
 _NO_CURVES = np.zeros(0, int), np.zeros(0), np.zeros(0)
 NO_CONTEXT = View(np.zeros(0, int), np.zeros(0), *_NO_CURVES)
 
@@ -64,15 +73,15 @@ class Point(NamedTuple):
     numbers, values
         Its features among the supports, ascending, and their values.
     plain, context
-        Its features by themselves, and beside their context.
+        Its features, without and with their context.
     names, pairs
         Names once the example is learnt, and whether there are surfaces.
     n_values
         Number of values that are not 0.
-    learnt, squares
-        Arrays of the state then; and what is added to the sums of squared norms.
-    key, back
-        What its ticket is found by; and its deviations from running means.
+    updates, squares
+        The state's arrays after the example, and what it adds to the sums of squared norms.
+    key, deviations
+        The key of its ticket, and its deviations from the running means.
     """
 
     numbers: Array
@@ -82,10 +91,10 @@ class Point(NamedTuple):
     names: list[Hashable]
     pairs: bool | None
     n_values: int
-    learnt: dict[str, Array]
+    updates: dict[str, Array]
     key: int
     squares: tuple[float, float] = (0.0, 0.0)
-    back: Array = NO_CONTEXT.inputs
+    deviations: Array = NO_CONTEXT.inputs
 
     @property
     def squared(self) -> float:
@@ -93,39 +102,39 @@ class Point(NamedTuple):
         return float(self.values @ self.values)
 
 
-def read(s: Any, x: Features, back: Array | None = None) -> Point:
+def read(s: Any, x: Features, deviations: Array | None = None) -> Point:
     """Return an example as a tracker's state scales it; FeatureError for what cannot be learnt.
 
-    `back` has its deviations from the running means if it is of another time.
+    `deviations` from the running means replace those of now, for an example of an earlier time.
     """
     values = values_of(x)
-    return _read_sparse(s, values) if s.sparse else _read_dense(s, values, back)
+    return _read_sparse(s, values) if s.sparse else _read_dense(s, values, deviations)
 
 
-def note(s: Any, point: Point) -> None:
-    """Let a state have what an example tells of its context, as it is predicted."""
+def update_context(s: Any, point: Point) -> None:
+    """Update the running means by an example that is predicted."""
     if not s.sparse:
-        s.means = point.learnt["means"][: len(s.means)]  # names that are new have none yet
+        s.means = point.updates["means"][: len(s.means)]  # new names have none yet
 
 
-def keep(s: Any, point: Point, *, noted: bool) -> None:
-    """Let a state have what an example tells of scales, or what `note` did not give it."""
-    if noted and not s.sparse:  # names that are new had no means yet
-        point.learnt["means"][: len(s.means)] = s.means
-    vars(s).update(point.learnt, names=point.names, pairs=point.pairs)
+def commit(s: Any, point: Point, *, context_updated: bool) -> None:
+    """Store an example's statistics, and its means unless `update_context` did."""
+    if context_updated and not s.sparse:  # new names had no means
+        point.updates["means"][: len(s.means)] = s.means
+    vars(s).update(point.updates, names=point.names, pairs=point.pairs)
     s.sums[[c.EXAMPLES, c.VALUES]] += 1.0, point.n_values
     s.sums[[c.SQUARES, c.CONTEXT_SQUARES]] += point.squares
     if not s.sparse:
         s.common = np.zeros(len(s.names), np.int32)
 
 
-def turns(s: Any, point: Point) -> bool:
-    """Whether rows are sparse from the next one on: they have few of many names."""
+def becomes_sparse(s: Any, point: Point) -> bool:
+    """Whether rows are sparse from the next one on: they hold few of many names."""
     if not s.auto or s.sparse:
         return False
     if len(point.names) >= c.DENSE_NAMES:
         return True
-    active = np.count_nonzero(point.learnt["features"][:, PRESENT])
+    active = np.count_nonzero(point.updates["features"][:, PRESENT])
     if active <= c.FEW_NAMES:
         return False
     least = c.SPARSE_SHARE * (s.sums[c.EXAMPLES] + 1.0)
@@ -148,7 +157,7 @@ def values_of(x: Features) -> dict[Hashable, float]:
 
 
 def resized(array: Array, size: int, axis: int) -> Array:
-    """Return an array with at least so many along an axis, zeros behind what it has."""
+    """Return an array padded with zeros to at least `size` along an axis."""
     shape = list(array.shape)
     if shape[axis] >= size:
         return array
@@ -161,18 +170,18 @@ def resized(array: Array, size: int, axis: int) -> Array:
 # --- running statistics --------------------------------------------------------------------------
 
 
-def _taken_in(f: Array, x: Array) -> Array:
-    """Return statistics of features, a row each, with the values given; others are NaN.
+def _update_statistics(f: Array, x: Array) -> Array:
+    """Update the statistics of features, a row each, by their values; NaN updates nothing.
 
-    Those of a feature restart where errors have been far larger than the deviation for a while, or
-    steps from value to value far smaller than they used to be.
+    They restart where errors have long exceeded the deviation by far, or where steps between values
+    have become far smaller than they were.
     """
     given, f = ~np.isnan(x), f.copy()
     x = np.where(given, x, f[:, _LAST])
     mean, variance, count = f[:, _MEAN], f[:, _VARIANCE], f[:, _COUNT]
     error, step = x - mean, np.where(count > 0.0, x - f[:, _LAST], 0.0)
-    rate = np.maximum(1.0 / (count + 1.0), c.RATE)
-    far = np.where((count >= c.EARLY) & (variance > 0.0), c.FAR * np.sqrt(variance), math.inf)
+    rate = np.maximum(1.0 / (count + 1.0), c.STATISTICS_RATE)
+    far = np.where((count >= c.WARM_UP) & (variance > 0.0), c.OUTLIER * np.sqrt(variance), math.inf)
     error = np.clip(error, -far, far)
     steps, recent, level = f[:, _STEPS], f[:, _RECENT], f[:, _LEVEL]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -182,10 +191,10 @@ def _taken_in(f: Array, x: Array) -> Array:
     recent = recent + np.maximum(rate, c.LEVEL_RATE) * (step**2 - recent)
     count = count + 1.0
     restarts = (level > c.LEVEL_HIGH) | (recent < c.LEVEL_LOW * steps)
-    restarts &= count > c.EARLY
+    restarts &= count > c.WARM_UP
     mean = np.where(restarts, x, mean + rate * error)
     variance = np.where(restarts, 0.0, (1.0 - rate) * (variance + rate * error**2))
-    variance[variance <= 1e-24 * mean**2] = 0.0  # what is left is rounding
+    variance[variance <= 1e-24 * mean**2] = 0.0  # rounding
     count, level = np.where(restarts, 2.0, count), np.where(restarts, 0.0, level)
     steps = np.where(restarts, recent, steps)
     zero, present = np.maximum(f[:, _ZERO], x == 0.0), f[:, PRESENT] + (x != 0.0)
@@ -194,11 +203,11 @@ def _taken_in(f: Array, x: Array) -> Array:
     return np.where(given[:, np.newaxis], np.stack(new, axis=1), f)
 
 
-def _in_deviations(x: Array, mean: Array, variance: Array) -> Array:
-    """Deviations from the mean, in units of the standard one; 0 of what does not vary."""
+def _z_scores(x: Array, mean: Array, variance: Array) -> Array:
+    """Standard scores, clipped; 0 for what does not vary."""
     deviation = np.sqrt(variance)
     varies, z = deviation > 0.0, np.zeros(len(x))
-    z[varies] = ((x - mean)[varies] / deviation[varies]).clip(-c.CLIPPED, c.CLIPPED)
+    z[varies] = ((x - mean)[varies] / deviation[varies]).clip(-c.VALUE_LIMIT, c.VALUE_LIMIT)
     return z
 
 
@@ -206,39 +215,39 @@ def _in_deviations(x: Array, mean: Array, variance: Array) -> Array:
 
 
 class Standardised(NamedTuple):
-    """Values in deviations from their means, 0 where missing; and which of them have a curve."""
+    """Standard scores, 0 where missing, and which of them have a curve."""
 
     z: Array
     curved: Array
-    statistics: Array  # once they are learnt
+    statistics: Array  # after the example
 
 
 def _standardise(f: Array, x: Array, absent: Array, n: float) -> Standardised:
-    """Standardise the n-th example: NaN is missing; of an `absent` name the statistics tell."""
+    """Standardise the n-th example: NaN is missing; an `absent` name is missing or 0."""
     f = f.copy()
     f[(f[:, _COUNT] == 0.0) & ~np.isnan(x), _SINCE] = n - 1.0
-    f = _taken_in(f, x)
-    told = absent | ~np.isnan(x)
-    f[told, _SHARE] += max(1.0 / n, c.RATE) * (~absent - f[:, _SHARE])[told]
+    f = _update_statistics(f, x)
+    observed = absent | ~np.isnan(x)
+    f[observed, _SHARE] += max(1.0 / n, c.STATISTICS_RATE) * (~absent - f[:, _SHARE])[observed]
     mean, variance, share = f[:, _MEAN], f[:, _VARIANCE], f[:, _SHARE]
-    # An absent feature is missing if it was ever given as 0, or if most examples since the first
-    # have it and 0, standardised, would be clipped. Else it is 0, and so are all that were absent.
+    # An absent feature is missing if 0 was ever given, or if most examples since the first have it
+    # and the standard score of 0 would be clipped. Else it is 0, as it was in earlier examples.
     often = 2.0 * f[:, PRESENT] >= n - f[:, _SINCE]
-    gaps = (f[:, _ZERO] > 0.0) | (often & (mean**2 >= (1.0 - 1e-9) * c.CLIPPED**2 * variance))
+    gaps = (f[:, _ZERO] > 0.0) | (often & (mean**2 >= (1.0 - 1e-9) * c.VALUE_LIMIT**2 * variance))
     gaps &= variance > 0.0
     missing, x = np.where(absent, gaps, np.isnan(x)), np.where(absent, 0.0, x)
     variance = np.where(gaps, variance, share * (variance + (1.0 - share) * mean**2))
     mean = np.where(gaps, mean, share * mean)
-    z = np.where(missing, 0.0, _in_deviations(x, mean, variance))
-    rare = (x == 0.0) & (2.0 * mean**2 <= (1.0 + 1e-9) * variance)  # 0, as in most examples
+    z = np.where(missing, 0.0, _z_scores(x, mean, variance))
+    rare = (x == 0.0) & (2.0 * mean**2 <= (1.0 + 1e-9) * variance)  # most are 0
     return Standardised(z, ~missing & ~rare, f)
 
 
 def _read_dense(s: Any, values: dict[Hashable, float], given: Array | None) -> Point:
-    """Standardise the features; a missing value is 0 then, and has no curve."""
-    known = set(s.names)
-    fresh = in_order([name for name, v in values.items() if name not in known and v == v])
-    names = s.names + fresh[: max(c.DENSE_NAMES - len(known), 0)]
+    """Standardise the features; a missing value becomes 0 and has no curve."""
+    old = set(s.names)
+    new = in_order([name for name, v in values.items() if name not in old and v == v])
+    names = s.names + new[: max(c.DENSE_NAMES - len(old), 0)]
     n, absent = s.sums[c.EXAMPLES] + 1.0, np.array([name not in values for name in names], bool)
     raw = x = np.array([values.get(name, math.nan) for name in names], float)
     z, curved, f = _standardise(resized(s.features, len(names), 0), x, absent, n)
@@ -246,55 +255,58 @@ def _read_dense(s: Any, values: dict[Hashable, float], given: Array | None) -> P
     pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
     plain, squares = _view(z, curved, s.sums[c.SQUARES], n, pairs=pairs)
     some = np.flatnonzero(plain.inputs)
-    learnt = {"features": f, "common": np.zeros(len(names), np.int32)}
-    context, beside, back = NO_CONTEXT, 0.0, np.zeros((0, len(c.HORIZONS)))
+    updates = {"features": f, "common": np.zeros(len(names), np.int32)}
+    context, context_squares = NO_CONTEXT, 0.0
+    deviations = np.zeros((0, len(c.HORIZONS)))
     means = resized(s.means, min(len(names), c.CONTEXT), 0)
-    deviations = resized(s.deviations, len(means), 0)
+    statistics = resized(s.deviation_statistics, len(means), 0)
     if 0 < len(names) <= c.CONTEXT:
-        # Deviations from the means of the values before, which have weights of their own.
+        # Deviations from the means of earlier values: weighted sums over their sums of weights.
         mean, weight = means[..., 0], means[..., 1]
         x = np.where(absent, math.nan, x)[:, np.newaxis]
-        back = x - mean / np.where(weight > 0.0, weight, math.nan)
-        back = back.astype(np.float32).astype(float)  # as tickets keep it
+        deviations = x - mean / np.where(weight > 0.0, weight, math.nan)
+        deviations = deviations.astype(np.float32).astype(float)  # as in tickets
         if given is not None:
-            later = np.full(back.size - len(given), math.nan)  # names that have come since
-            back = np.append(given, later).reshape(back.shape)
-        flat = deviations.reshape(-1, len(c.FEATURE))
-        found = _standardise(flat, back.ravel(), np.zeros(back.size, bool), n)
-        both = np.column_stack([z, found.z.reshape(back.shape)]).ravel()
-        curved = np.column_stack([curved, found.curved.reshape(back.shape)]).ravel()
-        context, beside = _view(both, curved, s.sums[c.CONTEXT_SQUARES], n, pairs=False)
-        deviations = found.statistics.reshape(deviations.shape)
+            later = np.full(deviations.size - len(given), math.nan)  # of names since then
+            deviations = np.append(given, later).reshape(deviations.shape)
+        flat = statistics.reshape(-1, len(c.FEATURE))
+        scaled = _standardise(flat, deviations.ravel(), np.zeros(deviations.size, bool), n)
+        both = np.column_stack([z, scaled.z.reshape(deviations.shape)]).ravel()
+        curved = np.column_stack([curved, scaled.curved.reshape(deviations.shape)]).ravel()
+        context, context_squares = _view(both, curved, s.sums[c.CONTEXT_SQUARES], n, pairs=False)
+        statistics = scaled.statistics.reshape(statistics.shape)
         step = np.stack([x - mean, 1.0 - weight], axis=-1) / np.array(c.HORIZONS)[:, np.newaxis]
         means = means + np.where(np.isnan(x)[..., np.newaxis], 0.0, step)
-    learnt |= {"means": means, "deviations": deviations}
-    own = some, plain.inputs[some], plain, context
-    held = {name: v for name, v in zip(names, raw.tolist(), strict=True) if v == v}
-    key = _key({hash_of(name) >> (64 - NUMBER_BITS): v for name, v in held.items()})
-    return Point(*own, names, pairs, n_values, learnt, key, (squares, beside), back)
+    updates |= {"means": means, "deviation_statistics": statistics}
+    given_values = {name: v for name, v in zip(names, raw.tolist(), strict=True) if v == v}
+    key = _key({hash_of(name) >> (64 - NUMBER_BITS): v for name, v in given_values.items()})
+    views = some, plain.inputs[some], plain, context
+    norms = squares, context_squares
+    return Point(*views, names, pairs, n_values, updates, key, norms, deviations)
 
 
 def _key(values: dict[int, float]) -> int:
-    """Sum over an example's values, by the numbers of their names, in no order."""
+    """Hash an example's values by the numbers of their names, whatever their order."""
     bits = {n: struct.unpack("<Q", struct.pack("<d", v + 0.0))[0] for n, v in values.items()}
     return sum(mix(n ^ mix((b + STEP) % 2**64)) for n, b in bits.items()) % 2**64
 
 
 def _view(z: Array, curved: Array, squares: float, n: float, *, pairs: bool) -> tuple[View, float]:
-    """Return what the members read of standardised values, and their squared norm."""
-    own = float(z @ z)
-    inputs = (z / math.sqrt((squares + own) / n + 1e-9)).astype(np.float32).astype(float)
-    return View(np.arange(len(z)), inputs, *_hats(np.flatnonzero(curved), z, pairs=pairs)), own
+    """Return the members' view of standardised values, and their squared norm."""
+    squared = float(z @ z)
+    inputs = (z / math.sqrt((squares + squared) / n + 1e-9)).astype(np.float32).astype(float)
+    view = View(np.arange(len(z)), inputs, *_hats(np.flatnonzero(curved), z, pairs=pairs))
+    return view, squared
 
 
 def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]:
-    """Return knots around the values of these features, how near each is, and its scale."""
+    """Return the knots around the values of these features, their basis values and scales."""
     number = number[number < c.SPLINED]
     below, left, right = _knots(z[number], c.KNOTS)
     firsts = np.array([c.n_knots(j, pairs=pairs) - 1 for j in number.tolist()], int)
     knots = np.add.outer(firsts + below, [0, 1]).ravel()
-    near = np.stack([left, right], axis=1).ravel()
-    scales = np.full(len(near), 1.0 / math.sqrt(max(len(number), 1)))
+    basis = np.stack([left, right], axis=1).ravel()
+    scales = np.full(len(basis), 1.0 / math.sqrt(max(len(number), 1)))
     number = number[number < c.PAIRED]
     if pairs and len(number) > 1:
         below, left, right = _knots(z[number], c.PAIR_KNOTS)
@@ -303,13 +315,13 @@ def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]
         first += c.PAIR_KNOTS * (c.PAIR_KNOTS * number[i] + below[j]) + below[i]
         corners = np.add.outer(first, [0, 1, c.PAIR_KNOTS, c.PAIR_KNOTS + 1])
         sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
-        knots, near = np.append(knots, corners), np.append(near, np.stack(sides, axis=1))
+        knots, basis = np.append(knots, corners), np.append(basis, np.stack(sides, axis=1))
         scales = np.append(scales, np.full(corners.size, 1.0 / math.sqrt(len(i))))
-    return knots, near, scales
+    return knots, basis, scales
 
 
 def _knots(z: Array, knots: int) -> tuple[Array, Array, Array]:
-    """Return of each value the knot below, and how near it is to that one and to the next."""
+    """Return the knot below each value, and the basis values of that knot and the next."""
     most = (knots - 1) / 4.0
     place = most * np.clip(z, -2.0, 2.0) + 2.0 * most
     below = np.minimum(place.astype(int), knots - 2)
@@ -320,7 +332,7 @@ def _knots(z: Array, knots: int) -> tuple[Array, Array, Array]:
 
 
 def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
-    """Divide by the norm; features are numbered by hashes, and common ones standardised."""
+    """Divide by the norm; number features by hash, and standardise common ones."""
     found: dict[int, float] = {}
     for name, v in values.items():
         if v == v != 0.0:
@@ -331,13 +343,13 @@ def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
     given, common = np.full(len(s.common), math.nan), np.isin(numbers, s.common)
     place = np.searchsorted(s.common, numbers[common])
     given[place] = x[common]
-    f = _taken_in(s.features, given)
-    x[common] = _in_deviations(x[common], f[place, _MEAN], f[place, _VARIANCE])
+    f = _update_statistics(s.features, given)
+    x[common] = _z_scores(x[common], f[place, _MEAN], f[place, _VARIANCE])
     unit = (x / (math.sqrt(float(x @ x)) or math.inf)).astype(np.float32).astype(float)
     some = unit != 0.0
     numbers, unit = numbers[some], unit[some]
-    cells, at = np.unique(numbers * c.SLOTS >> NUMBER_BITS, return_inverse=True)
+    cells, at = np.unique(numbers * c.HASH_SLOTS >> NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(cells, inputs, *_NO_CURVES)
-    learnt, key = {"features": f}, _key(found)
-    return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(found), learnt, key)
+    updates, key = {"features": f}, _key(found)
+    return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(found), updates, key)

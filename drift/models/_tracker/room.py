@@ -1,4 +1,4 @@
-"""Memory for the arrays, and the refusal of a class for which there is none."""
+"""Checks of memory before arrays grow, and the error of a class without any."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["check_room", "no_room"]
 
 @cache
 def memory() -> float:
-    """Bytes of memory that this process may have; infinite where nothing tells."""
+    """Bytes of memory that this process may use; infinite if unknown."""
     found = [math.inf]
     with suppress(AttributeError, OSError, ValueError):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -29,17 +29,16 @@ def memory() -> float:
 
 
 def check_room(size: float) -> None:
-    """Raise MemoryError where this process has no memory for so many bytes.
+    """Raise MemoryError if this process cannot have so many bytes.
 
-    To ask first is better than to try: a system that promises more memory than it has ends the
-    process.
+    Allocating instead would be unsafe: a system that overcommits memory kills the process.
     """
     if size > memory():
         raise MemoryError(f"no room for arrays of {size} bytes")
 
 
 def no_room(y: Label, n_classes: int, size: int) -> LabelError:
-    """Return the error of a label for which there is no room as a class.
+    """Return the error of a label without memory for its class.
 
     Examples
     --------

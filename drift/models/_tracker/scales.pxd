@@ -11,26 +11,26 @@ cdef extern from "core.h":
 
 cdef class Scale:
     cdef State state
-    cdef readonly list names, fresh
-    cdef list next_names  # once the example is learnt
+    cdef readonly list names, new_names
+    cdef list next_names  # after the example
     cdef bint current
-    cdef int take(self, x, features, rows, int i) except -1
-    cdef uint64_t content(self) except? 0
-    cdef void note(self) noexcept
-    cdef void look_back(self, const float *back, int n) noexcept
-    cdef bint read(self, dict features, rows, int i) except -1
+    cdef int read(self, x, features, rows, int i) except -1
+    cdef uint64_t key(self) except? 0
+    cdef void update_context(self) noexcept
+    cdef void use_context(self, const float *back, int n) noexcept
+    cdef bint read_values(self, dict features, rows, int i) except -1
     cdef int make_point(self) except -1
-    cdef int enter(self) except -1
-    cdef void leave(self) noexcept
-    cdef void learn(self, bint noted) noexcept
+    cdef int add_names(self) except -1
+    cdef void drop_names(self) noexcept
+    cdef void learn(self, bint context_updated) noexcept
 
 
 cdef class Dense(Scale):
     cdef DriftVocabulary vocabulary
     cdef readonly object pairs
     cdef object next_pairs
-    cdef dict unknown, last_unknown  # values by new names, of the example read last and of the one before
-    # Values of the example that are not 0, names that had one before, and those that it adds.
+    cdef dict new_values, last_new_values  # values of new names, of this example and of the last one
+    # Nonzero values of the example; names that had one before; names that get their first.
     cdef int n_present, n_active, n_new
     cdef int reserve(self, int n) except -1
     cdef int reserve_knots(self) except -1
@@ -46,4 +46,4 @@ cdef class Sparse(Scale):
     cdef int reserve(self, int n) except -1
     cdef int read_any(self, dict features) except -1
     cdef bint end_read(self, int n, dict features) except -1
-    cdef int place_of(self, int32_t number) noexcept
+    cdef int common_index(self, int32_t number) noexcept

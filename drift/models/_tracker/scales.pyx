@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """How the tracker reads an example: two scales with one interface.
 
-`Scale.take` makes an example the tracker's point, which changes nothing that is stored; `enter` then gives its new names
-their numbers, which may fail, and `learn` keeps what the example tells, which cannot.
+`Scale.read` reads an example into the tracker's point and changes nothing that is stored. `add_names` numbers its new
+names and may fail. `learn` updates the statistics and cannot fail.
 """
 
 from cpython.dict cimport PyDict_Next
@@ -28,7 +28,7 @@ cdef extern from "core.h":
     int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **, bint) except -2
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
-    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_SLOTS
+    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_HASH_SLOTS
     double DRIFT_ABSENT
     uint64_t drift_mix(uint64_t) nogil
     uint64_t drift_hash_bytes(const char *, size_t) nogil
@@ -37,11 +37,11 @@ cdef extern from "core.h":
     void drift_hats(DriftHats *, int32_t *, float *, const double *, int, int) nogil
     int drift_n_knots(int, int) nogil
     double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
-    void drift_look_back(DriftTracker *) nogil
+    void drift_context_deviations(DriftTracker *) nogil
     void drift_means_learn(DriftTracker *, int, int) nogil
-    uint64_t drift_content(uint64_t, double) nogil
+    uint64_t drift_key_part(uint64_t, double) nogil
     double drift_context_read(DriftTracker *, double, int) nogil
-    enum: DRIFT_CONTEXT, DRIFT_BESIDE, DRIFT_N_HORIZONS
+    enum: DRIFT_CONTEXT, DRIFT_CONTEXT_INPUTS, DRIFT_N_HORIZONS
     double drift_feature_standardise(DriftFeature *, double) nogil
 
 cdef extern from "Python.h":
@@ -50,12 +50,12 @@ cdef extern from "Python.h":
 
 #: Largest sum of squares of an example.
 cdef double LARGEST = 1e300
-#: No names; lists of names are never changed, but replaced.
+#: No names. Lists of names are replaced, never changed.
 cdef list NONE = []
 
 
 cdef class Scale:
-    """What an example is to the tracker.
+    """Reader of examples.
 
     Parameters
     ----------
@@ -65,45 +65,45 @@ cdef class Scale:
 
     def __init__(self, State state):
         self.state = state
-        self.names = self.next_names = self.fresh = NONE
+        self.names = self.next_names = self.new_names = NONE
         self.current = False
 
-    cdef int take(self, x, features, rows, int i) except -1:
-        """Make an example the point: a mapping, or row `i`. Returns 1 where it is the one before, 0 else."""
-        cdef bint known = self.current, same
+    cdef int read(self, x, features, rows, int i) except -1:
+        """Read a mapping, or row `i`, into the point. Returns whether the point was current."""
+        cdef bint current = self.current, same
         self.current = False
         if rows is None and type(features) is not dict:
             features = as_dict(features)
-        same = self.read(features, rows, i)
-        if not (known and same):
+        same = self.read_values(features, rows, i)
+        if not (current and same):
             self.make_point()
-            known = False
+            current = False
         self.current = True
-        return known
+        return current
 
-    cdef bint read(self, dict features, rows, int i) except -1:
-        """Read the values; return whether they are those of the example before."""
+    cdef bint read_values(self, dict features, rows, int i) except -1:
+        """Read the values; return whether the last example had the same."""
 
     cdef int make_point(self) except -1:
-        """Make the values read the point."""
+        """Scale the values into the point."""
 
-    cdef int enter(self) except -1:
-        """Give the new names of the example their numbers; what fails changes nothing."""
+    cdef int add_names(self) except -1:
+        """Number the example's new names; a failure changes nothing."""
 
-    cdef void leave(self) noexcept:
-        """Take the new names back."""
+    cdef void drop_names(self) noexcept:
+        """Undo `add_names`."""
 
-    cdef uint64_t content(self) except? 0:
-        """What the example's ticket is found by: a sum over its values, which does not hang on their order."""
+    cdef uint64_t key(self) except? 0:
+        """Key of the example's ticket: a sum over its values, whatever their order."""
 
-    cdef void note(self) noexcept:
-        """Keep what the example tells of its context, as it is predicted."""
+    cdef void update_context(self) noexcept:
+        """Update the running means by an example that is predicted."""
 
-    cdef void look_back(self, const float *back, int n) noexcept:
-        """Read the example beside the context that it was predicted in."""
+    cdef void use_context(self, const float *back, int n) noexcept:
+        """Replace the deviations from the running means by a ticket's."""
 
-    cdef void learn(self, bint noted) noexcept:
-        """Keep what the example tells, or what `note` has not kept."""
+    cdef void learn(self, bint context_updated) noexcept:
+        """Update the statistics, and the running means unless `update_context` did."""
 
 
 cdef class Dense(Scale):
@@ -114,18 +114,18 @@ cdef class Dense(Scale):
     state
         The tracker's memory.
     names
-        Names met, in the order of their numbers.
+        Names, in the order of their numbers.
     pairs
-        Have surfaces of pairs; None lets the first example decide, by its number of features.
+        Whether pairs have surfaces; None lets the first example decide by its number of features.
     """
 
     def __init__(self, State state, list names, pairs=None):
         super().__init__(state)
         self.pairs = self.next_pairs = pairs
-        self.fresh = names
+        self.new_names = names
         self.reserve(<int>len(names))
-        self.enter()
-        self.names, self.fresh = self.next_names, NONE
+        self.add_names()
+        self.names, self.new_names = self.next_names, NONE
         self.n_active = sum([state.t.features[j].present > 0.0 for j in range(len(names))])
         if names:
             self.reserve_knots()
@@ -140,15 +140,15 @@ cdef class Dense(Scale):
         """Make room for so many names."""
         cdef DriftTracker *t = &self.state.t
         if n > t.inputs or n > t.names or n + 1 > t.cells:
-            if t.names:  # those of the first example are all that most have
+            if t.names:  # most streams have no others than the first example's
                 n += n // 4
             sizes = sizes_of(n, pairs=False, sparse=False)
-            del sizes["knots"], sizes["sides"]  # for which `reserve_knots` makes room
-            self.state.reserve(sizes | {"inputs": max(n, DRIFT_BESIDE * sizes["context"])})
+            del sizes["knots"], sizes["sides"]  # reserved by `reserve_knots`
+            self.state.reserve(sizes | {"inputs": max(n, DRIFT_CONTEXT_INPUTS * sizes["context"])})
         return 0
 
     cdef int reserve_knots(self) except -1:
-        cdef int n = <int>len(self.names) + <int>len(self.fresh)
+        cdef int n = <int>len(self.names) + <int>len(self.new_names)
         cdef bint pairs = bool(self.next_pairs)
         if 1 + drift_n_knots(n, pairs) > self.state.t.knots:
             if self.names and not (pairs and n <= DRIFT_PAIRED):
@@ -157,7 +157,7 @@ cdef class Dense(Scale):
             self.state.reserve({"knots": sizes["knots"], "sides": sizes["sides"]})
         return 0
 
-    cdef bint read(self, dict features, rows, int i) except -1:
+    cdef bint read_values(self, dict features, rows, int i) except -1:
         cdef DriftTracker *t = &self.state.t
         cdef Py_ssize_t position = 0
         cdef PyObject *name
@@ -165,7 +165,7 @@ cdef class Dense(Scale):
         cdef double squares = 0.0, v
         cdef int j, k = 0, n = <int>len(self.names)
         self.reserve(max(n, 1))
-        self.unknown = None
+        self.new_values = None
         for k in range(n):
             t.raw[k] = DRIFT_ABSENT
         if features is None:
@@ -186,22 +186,22 @@ cdef class Dense(Scale):
                 if j >= 0:
                     t.raw[j] = v if v != DRIFT_ABSENT else INFINITY  # which is refused
                 elif v == v:
-                    if self.unknown is None:
-                        self.unknown = {}
-                    self.unknown[<object>name] = v
+                    if self.new_values is None:
+                        self.new_values = {}
+                    self.new_values[<object>name] = v
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
         return self.end_read(features)
 
     cdef int read_any(self, dict features) except -1:
-        """Read names and values that may run the caller's own code."""
+        """Read names and values that may run the caller's code."""
         cdef DriftTracker *t = &self.state.t
         cdef int j, k
         found = []
         for name, value in list(features.items()):
             j = drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
             found.append((j, name, NAN if value is None else PyFloat_AsDouble(value)))
-        self.unknown = {name: v for j, name, v in found if j < 0 and v == v}
+        self.new_values = {name: v for j, name, v in found if j < 0 and v == v}
         for k in range(len(self.names)):
             t.raw[k] = DRIFT_ABSENT
         for j, _, v in found:
@@ -220,41 +220,41 @@ cdef class Dense(Scale):
                 squares += t.raw[j] * t.raw[j]
                 self.n_present += t.raw[j] != 0.0
                 self.n_new += t.raw[j] != 0.0 and t.features[j].present == 0.0
-        if self.unknown:
-            for v in self.unknown.values():
+        if self.new_values:
+            for v in self.new_values.values():
                 squares += <double>v * <double>v
                 self.n_present += v != 0.0
                 self.n_new += v != 0.0
         if not squares <= LARGEST:
             raise culprit({name: value for name, value in features.items() if value is not None})
-        same = memcmp(t.raw, t.last_raw, n * sizeof(double)) == 0 and (self.unknown or None) == self.last_unknown
+        same = memcmp(t.raw, t.last_raw, n * sizeof(double)) == 0 and (self.new_values or None) == self.last_new_values
         memcpy(t.last_raw, t.raw, n * sizeof(double))
-        self.last_unknown = self.unknown or None
-        self.fresh = NONE
-        if not self.unknown:
+        self.last_new_values = self.new_values or None
+        self.new_names = NONE
+        if not self.new_values:
             return same
-        self.fresh = in_order(list(self.unknown))[: max(DRIFT_DENSE_NAMES - n, 0)]
-        self.reserve(n + <int>len(self.fresh))
-        for j, name in enumerate(self.fresh):
-            t.raw[n + j] = self.unknown[name]
+        self.new_names = in_order(list(self.new_values))[: max(DRIFT_DENSE_NAMES - n, 0)]
+        self.reserve(n + <int>len(self.new_names))
+        for j, name in enumerate(self.new_names):
+            t.raw[n + j] = self.new_values[name]
             memset(&t.features[n + j], 0, sizeof(DriftFeature))
         return same
 
     cdef int make_point(self) except -1:
         cdef DriftTracker *t = &self.state.t
-        cdef int j, d = <int>len(self.names) + <int>len(self.fresh)
+        cdef int j, d = <int>len(self.names) + <int>len(self.new_names)
         cdef double n = t.sums.examples + 1.0, squares, scale
         self.next_pairs = self.n_present <= DRIFT_PAIRED if self.pairs is None else self.pairs
         self.reserve_knots()
         squares = t.sums.squares + drift_features_read(t.features, t.raw, t.standardised, t.curves, d, n, False)
         drift_hats(&t.hats, t.hat_knots, t.hat_heights, t.curves, d, self.next_pairs)
         scale = sqrt(squares / n + 1e-9)
-        t.own = 0.0
+        t.squared_norm = 0.0
         t.n_values = 0
         for j in range(d):
             t.cell_values[j] = <float>(t.standardised[j] / scale)
             t.input_cells[j] = j
-            t.own += <double>t.cell_values[j] * <double>t.cell_values[j]
+            t.squared_norm += <double>t.cell_values[j] * <double>t.cell_values[j]
             if t.cell_values[j] != 0.0:
                 t.numbers[t.n_values] = j
                 t.values[t.n_values] = t.cell_values[j]
@@ -264,10 +264,10 @@ cdef class Dense(Scale):
         return 0
 
     cdef int make_context(self, int d) noexcept:
-        """Read the example beside its context, if it has one."""
+        """Read the example's context, if it has one."""
         cdef DriftTracker *t = &self.state.t
-        t.n_context = DRIFT_BESIDE * d if d <= DRIFT_CONTEXT else 0
-        drift_look_back(t)
+        t.n_context = DRIFT_CONTEXT_INPUTS * d if d <= DRIFT_CONTEXT else 0
+        drift_context_deviations(t)
         return self.read_context()
 
     cdef int read_context(self) noexcept:
@@ -276,59 +276,59 @@ cdef class Dense(Scale):
         cdef int j
         scale = sqrt((t.sums.context_squares + drift_context_read(t, n, False)) / n + 1e-9)
         for j in range(t.n_context):
-            t.context_values[j] = <float>(t.beside[j] / scale)
+            t.context_values[j] = <float>(t.context_standardised[j] / scale)
             t.input_cells[j] = j
         drift_hats(&t.context_hats, t.context_hat_knots, t.context_hat_heights, t.context_curves, t.n_context, False)
         return 0
 
-    cdef int enter(self) except -1:
+    cdef int add_names(self) except -1:
         cdef int k, n = <int>len(self.names)
-        self.next_names = self.names + self.fresh if self.fresh else self.names
+        self.next_names = self.names + self.new_names if self.new_names else self.names
         try:
-            for k, name in enumerate(self.fresh):
+            for k, name in enumerate(self.new_names):
                 self.state.t.hashes[n + k] = <uint64_t>hash_of(name) >> 33
                 if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), n + k):
                     raise MemoryError("no room for names")
-        except BaseException:  # a name's own hash may raise anything
-            self.leave()
+        except BaseException:  # a name's __hash__ may raise anything
+            self.drop_names()
             raise
         return 0
 
-    cdef void leave(self) noexcept:
-        for name in self.fresh:
+    cdef void drop_names(self) noexcept:
+        for name in self.new_names:
             drift_vocabulary_drop(&self.vocabulary, <PyObject *>name)
 
-    cdef uint64_t content(self) except? 0:
+    cdef uint64_t key(self) except? 0:
         cdef DriftTracker *t = &self.state.t
         cdef int j, n = <int>len(self.names)
         cdef uint64_t key = 0
         for j in range(n):
             if t.raw[j] == t.raw[j] and t.raw[j] != DRIFT_ABSENT:
-                key += drift_content(t.hashes[j], t.raw[j])
-        for j, name in enumerate(self.fresh):
-            key += drift_content(<uint64_t>hash_of(name) >> 33, t.raw[n + j])
+                key += drift_key_part(t.hashes[j], t.raw[j])
+        for j, name in enumerate(self.new_names):
+            key += drift_key_part(<uint64_t>hash_of(name) >> 33, t.raw[n + j])
         return key
 
-    cdef void note(self) noexcept:
+    cdef void update_context(self) noexcept:
         drift_means_learn(&self.state.t, 0, <int>len(self.names))
 
-    cdef void look_back(self, const float *back, int n) noexcept:
+    cdef void use_context(self, const float *back, int n) noexcept:
         cdef DriftTracker *t = &self.state.t
         cdef int k
-        for k in range(t.n_context // DRIFT_BESIDE * DRIFT_N_HORIZONS):
-            t.back[k] = back[k] if k < n else NAN
+        for k in range(t.n_context // DRIFT_CONTEXT_INPUTS * DRIFT_N_HORIZONS):
+            t.raw_deviations[k] = back[k] if k < n else NAN
         self.read_context()
-        self.current = False  # nobody is to be answered in a context that is past
+        self.current = False  # no prediction uses a past context
 
-    cdef void learn(self, bint noted) noexcept:
+    cdef void learn(self, bint context_updated) noexcept:
         cdef DriftTracker *t = &self.state.t
-        cdef int n = <int>len(self.names), d = n + <int>len(self.fresh)
+        cdef int n = <int>len(self.names), d = n + <int>len(self.new_names)
         t.sums.examples += 1.0
         t.sums.values += self.n_present
         t.sums.squares += drift_features_read(t.features, t.raw, t.standardised, t.curves, d, t.sums.examples, True)
         t.sums.context_squares += drift_context_read(t, t.sums.examples, True)
-        drift_means_learn(t, n if noted else 0, d)  # names that are new had no means yet
-        self.names, self.fresh = self.next_names, NONE
+        drift_means_learn(t, n if context_updated else 0, d)  # new names had no means
+        self.names, self.new_names = self.next_names, NONE
         self.n_active += self.n_new
         self.pairs = self.next_pairs
         self.current = False
@@ -340,19 +340,19 @@ cdef class Sparse(Scale):
     Parameters
     ----------
     state
-        The tracker's memory, which has the features that are standardised, by their hashes.
+        The tracker's memory, which has the hashes of features that are standardised.
     common
-        Number of these.
+        Their number.
     """
 
     def __init__(self, State state, int common):
         super().__init__(state)
         self.common, self.n_last = common, -1
-        state.reserve({"cells": 1 + DRIFT_SLOTS})
+        state.reserve({"cells": 1 + DRIFT_HASH_SLOTS})
         drift_hats(&state.t.hats, state.t.hat_knots, state.t.hat_heights, NULL, 0, False)
         drift_hats(&state.t.context_hats, state.t.context_hat_knots, state.t.context_hat_heights, NULL, 0, False)
 
-    cdef bint read(self, dict features, rows, int i) except -1:
+    cdef bint read_values(self, dict features, rows, int i) except -1:
         cdef DriftTracker *t = &self.state.t
         cdef Py_ssize_t position = 0
         cdef PyObject *name
@@ -378,7 +378,7 @@ cdef class Sparse(Scale):
         return self.end_read(n, features)
 
     cdef int read_any(self, dict features) except -1:
-        """Read names and values that may run the caller's own code; return how many have a value."""
+        """Read names and values that may run the caller's code; return how many have a value."""
         cdef DriftTracker *t = &self.state.t
         cdef int n = 0
         found = [(hash_of(name), NAN if value is None else PyFloat_AsDouble(value)) for name, value in list(features.items())]
@@ -397,7 +397,7 @@ cdef class Sparse(Scale):
         return 0
 
     cdef bint end_read(self, int n, dict features) except -1:
-        """Sort the values by their hashes, those of one hash added; all sums have one order then."""
+        """Sort the values by hash and add up equal ones, so that all sums have one order."""
         cdef DriftTracker *t = &self.state.t
         cdef int k, m = 0
         cdef int32_t number
@@ -434,21 +434,21 @@ cdef class Sparse(Scale):
         cdef DriftFeature feature
         for k in range(self.n_read):
             t.values[k] = t.last_raw[k]
-            place = self.place_of(t.last_numbers[k])
+            place = self.common_index(t.last_numbers[k])
             if place >= 0:
                 feature = t.features[place]
                 t.values[k] = drift_feature_standardise(&feature, t.last_raw[k])
             squares += t.values[k] * t.values[k]
         norm = sqrt(squares) or INFINITY
         t.n_values = t.n_cells = 0
-        t.own = 0.0
+        t.squared_norm = 0.0
         for k in range(self.n_read):
             unit = <float>(t.values[k] / norm)
             if unit == 0.0:
                 continue
             t.numbers[n], t.values[n] = t.last_numbers[k], unit
-            t.own += t.values[n] * t.values[n]
-            cell = <int32_t>(<int64_t>t.numbers[n] * DRIFT_SLOTS >> 31)
+            t.squared_norm += t.values[n] * t.values[n]
+            cell = <int32_t>(<int64_t>t.numbers[n] * DRIFT_HASH_SLOTS >> 31)
             if t.n_cells and t.input_cells[t.n_cells - 1] == cell:
                 t.cell_values[t.n_cells - 1] += <float>t.values[n]
             else:
@@ -458,8 +458,8 @@ cdef class Sparse(Scale):
         t.n_values = n
         return 0
 
-    cdef int place_of(self, int32_t number) noexcept:
-        """Place of a feature among those that are standardised, or -1."""
+    cdef int common_index(self, int32_t number) noexcept:
+        """Index of a feature among those that are standardised, or -1."""
         cdef int low = 0, high = self.common, middle
         cdef int32_t *common = self.state.t.common
         while low < high:
@@ -470,28 +470,28 @@ cdef class Sparse(Scale):
                 high = middle
         return low if low < self.common and common[low] == number else -1
 
-    cdef uint64_t content(self) except? 0:
+    cdef uint64_t key(self) except? 0:
         cdef DriftTracker *t = &self.state.t
         cdef int k
         cdef uint64_t key = 0
         for k in range(self.n_last):
-            key += drift_content(<uint64_t>t.last_numbers[k], t.last_raw[k])
+            key += drift_key_part(<uint64_t>t.last_numbers[k], t.last_raw[k])
         return key
 
-    cdef void learn(self, bint noted) noexcept:
+    cdef void learn(self, bint context_updated) noexcept:
         cdef DriftTracker *t = &self.state.t
         cdef int k, place
         t.sums.examples += 1.0
         t.sums.values += self.n_read
         for k in range(self.n_read if self.common else 0):
-            place = self.place_of(t.last_numbers[k])
+            place = self.common_index(t.last_numbers[k])
             if place >= 0:
                 drift_feature_standardise(&t.features[place], t.last_raw[k])
         self.current = False
 
 
 cdef bint hash_plain(name, uint64_t *hashed) except -1:
-    """Hash a text or int as `names` does; False of a text that has no UTF-8."""
+    """Hash a text or int as `names` does; False for a text without UTF-8."""
     cdef Py_ssize_t size
     cdef const char *text
     if not PyUnicode_CheckExact(name):

@@ -1,12 +1,12 @@
-/* Sums of curves and surfaces, each spline by a diagonal Kalman filter whose weights walk. Only over dense rows.
+/* Splines: sums of curves and surfaces over dense rows, each by a diagonal Kalman filter of weights that follow a random walk.
 
-   Bias first, the weights of all splines at a knot lie together, and by how much their variances are below the prior in a
-   block of its own. */
+   The bias comes first. The weights of all splines at a knot lie together; the reductions of their variances below the prior
+   have a block of their own. */
 
 #ifndef DRIFT_SPLINES_H
 #define DRIFT_SPLINES_H
 
-/* The weights of all rows, and where an example is on the curves. */
+/* The weights of all rows, and an example's knots and basis values. */
 typedef struct {
     float *weights;
     size_t size; /* numbers of a row's weights, and of their variances behind these */
@@ -23,11 +23,11 @@ static inline DriftCurves drift_context_splines_of(const DriftTracker *t) {
                          t->context_hat_knots, t->context_hat_heights};
 }
 
-static void drift_part_splines(DriftCurves own) { drift_part(own.weights, 2 * own.size, 2 * own.size, own.size); }
-static void drift_splines_part(DriftTracker *t) { drift_part_splines(drift_splines_of(t)); }
-static void drift_context_splines_part(DriftTracker *t) { drift_part_splines(drift_context_splines_of(t)); }
+static void drift_split_splines(DriftCurves curves) { drift_split(curves.weights, 2 * curves.size, 2 * curves.size, curves.size); }
+static void drift_splines_split(DriftTracker *t) { drift_split_splines(drift_splines_of(t)); }
+static void drift_context_splines_split(DriftTracker *t) { drift_split_splines(drift_context_splines_of(t)); }
 
-/* Copy what the sides around a point have together, so that all knots are in one row of vectors; zeros behind. */
+/* Gather the numbers at a point's sides into one row of vectors, padded with zeros. */
 static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__restrict numbers, const int32_t *__restrict knots, size_t first,
                                       size_t last) {
     for (size_t i = first; i < last; i++)
@@ -51,15 +51,15 @@ DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict 
     }
 }
 
-/* One step of each: minus the gradient of the loss in its score, and its curvature. Variances grow with how
-   near a value is to a knot, so that it does not matter on which side of one rounding leaves it. */
+/* One step of each, by minus the gradient of its loss in its score, and the curvature. Variances grow by the basis values, so
+   that rounding around a knot does not matter. */
 DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__restrict reduced, const DriftHats *__restrict hats,
                                            const int32_t *__restrict knots, const float *__restrict heights, const double *gradient,
                                            const double *curvature) {
-    float w[DRIFT_SIDE * DRIFT_SIDES], t[DRIFT_SIDE * DRIFT_SIDES], share[DRIFT_SIDE * DRIFT_SIDES];
+    float w[DRIFT_SIDE * DRIFT_SIDES], t[DRIFT_SIDE * DRIFT_SIDES], px[DRIFT_SIDE * DRIFT_SIDES];
     float step[DRIFT_LANES], gain[DRIFT_LANES], walk[DRIFT_LANES];
-    double spread[DRIFT_SPLINES];
-    for (int c = 0; c < DRIFT_SPLINES; c++) spread[c] = (double)((float)DRIFT_PRIOR - reduced[c]);
+    double variance[DRIFT_SPLINES];
+    for (int c = 0; c < DRIFT_SPLINES; c++) variance[c] = (double)((float)DRIFT_PRIOR - reduced[c]);
     for (int part = 0; part < 2; part++) {
         size_t first = hats->first[part], last = hats->last[part];
         float scale = (float)hats->scale[part];
@@ -69,29 +69,29 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__
         for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
             DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
                 float value = heights[i + lane] * scale;
-                share[i + lane] = ((float)DRIFT_PRIOR - t[i + lane]) * value;
-                sum[lane] += (double)share[i + lane] * (double)value;
+                px[i + lane] = ((float)DRIFT_PRIOR - t[i + lane]) * value;
+                sum[lane] += (double)px[i + lane] * (double)value;
             }
-        for (int lane = 0; lane < DRIFT_LANES; lane++) spread[lane % DRIFT_SPLINES] += sum[lane];
+        for (int lane = 0; lane < DRIFT_LANES; lane++) variance[lane % DRIFT_SPLINES] += sum[lane];
     }
     for (int lane = 0; lane < DRIFT_LANES; lane++) {
         int c = lane % DRIFT_SPLINES;
-        double divisor = 1.0 + curvature[c] * spread[c];
+        double divisor = 1.0 + curvature[c] * variance[c];
         step[lane] = (float)(gradient[c] / divisor);
         gain[lane] = (float)(curvature[c] / divisor);
         walk[lane] = (float)DRIFT_SPLINE_WALKS[c];
     }
     for (int c = 0; c < DRIFT_SPLINES; c++) {
-        float own = (float)DRIFT_PRIOR - reduced[c], now = reduced[c] + (gain[c] * own * own - walk[c]);
-        weights[c] += step[c] * own;
+        float bias = (float)DRIFT_PRIOR - reduced[c], now = reduced[c] + (gain[c] * bias * bias - walk[c]);
+        weights[c] += step[c] * bias;
         reduced[c] = now > 0.0f ? now : 0.0f;
     }
     for (int part = 0; part < 2; part++) {
         size_t first = hats->first[part], last = hats->last[part];
         for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
             DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
-                float now = t[i + lane] + (gain[lane] * share[i + lane] * share[i + lane] - heights[i + lane] * walk[lane]);
-                w[i + lane] += step[lane] * share[i + lane];
+                float now = t[i + lane] + (gain[lane] * px[i + lane] * px[i + lane] - heights[i + lane] * walk[lane]);
+                w[i + lane] += step[lane] * px[i + lane];
                 t[i + lane] = now > 0.0f ? now : 0.0f;
             }
         for (size_t i = first; i < last; i++) {
@@ -102,21 +102,21 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__
     }
 }
 
-static void drift_score_splines(DriftTracker *t, DriftCurves own, double *scores) {
-    for (int r = 0; r < t->n_rows; r++) drift_spline_sums(scores + (size_t)r * t->members, own.weights + 2 * r * own.size, own.hats, own.knots, own.heights);
+static void drift_score_splines(DriftTracker *t, DriftCurves curves, double *scores) {
+    for (int r = 0; r < t->n_rows; r++) drift_spline_sums(scores + (size_t)r * t->members, curves.weights + 2 * r * curves.size, curves.hats, curves.knots, curves.heights);
 }
 static void drift_splines_scores(DriftTracker *t, double *scores) { drift_score_splines(t, drift_splines_of(t), scores); }
 static void drift_context_splines_scores(DriftTracker *t, double *scores) { drift_score_splines(t, drift_context_splines_of(t), scores); }
 
-static void drift_learn_splines(DriftTracker *t, DriftCurves own, int first, int number, double w) {
+static void drift_learn_splines(DriftTracker *t, DriftCurves curves, int first, int number, double w) {
     for (int r = 0; r < t->n_rows; r++) {
-        float *weights = own.weights + 2 * r * own.size;
+        float *weights = curves.weights + 2 * r * curves.size;
         double gradient[DRIFT_SPLINES], curvature[DRIFT_SPLINES];
         for (int c = 0; c < DRIFT_SPLINES; c++) {
             gradient[c] = w * drift_gradient(t, first + c, r, number);
             curvature[c] = w * drift_curvature(t, first + c, r);
         }
-        drift_spline_steps(weights, weights + own.size, own.hats, own.knots, own.heights, gradient, curvature);
+        drift_spline_steps(weights, weights + curves.size, curves.hats, curves.knots, curves.heights, gradient, curvature);
     }
 }
 static void drift_splines_learn(DriftTracker *t, int first, int number, double w, double loss) {

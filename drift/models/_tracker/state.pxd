@@ -28,11 +28,11 @@ cdef extern from "core.h":
         uint64_t *keys
         uint64_t *spare_keys
         double *squared
-        double *chances
+        double *probabilities
         double *scores
-        double *back
+        double *raw_deviations
         uint64_t *hashes
-        double *beside
+        double *context_standardised
         double *context_curves
         float *context_values
         int32_t *hat_knots
@@ -47,8 +47,8 @@ cdef extern from "core.h":
         int cells, classes, context, experts, hashed, inputs, kernels, knots, members, names, rows, slots
         DriftSupports supports
         DriftHats hats, context_hats
-        int n_values, n_cells, n_context, sparse, known, n_rows, n_used, inserted, evicted, nearest, prediction
-        double own
+        int n_values, n_cells, n_context, sparse, n_classes, n_rows, n_used, inserted, evicted, nearest, prediction
+        double squared_norm
         uint64_t draws
 
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The memory of a tracker: the arrays of `tables.py` with room to grow, and its supports."""
+"""A tracker's memory: the arrays of `tables.py` with spare capacity, and the supports."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -21,14 +21,14 @@ cdef extern from "core.h":
     enum: DRIFT_N_ARRAYS, DRIFT_N_DIMENSIONS
 
 
-#: Bytes of a cache line, of arrays that begin on one, and to which all others are aligned.
+#: Bytes of a cache line; arrays of LARGE bytes begin on one, others on a WORD.
 cdef enum: LINE = 64, LARGE = 512, WORD = 8
-#: The arrays that are stored, and work space: what grows with each example's size does not move the first.
+#: Stored arrays and work space: growth for a large example does not move the former.
 cdef enum: STORED = 0, WORK = 1, BLOCKS = 2
 
 
 cdef struct Layout:
-    # What `tables.py` says of an array: bytes of a number; dimensions by number, or below 0 their sizes less 1; its block.
+    # An array of `tables.py`: bytes of a number; indices of dimensions, or ~size; its block.
     int size, n, block
     int dimensions[4]
 
@@ -61,7 +61,7 @@ cdef size_t shape_of(const Layout *array, const int *room, int *shape) noexcept:
 
 
 cdef void place(const int *room, size_t *starts, size_t *sizes) noexcept:
-    """Where each array begins in its block, and the sizes of the blocks."""
+    """Compute each array's offset in its block, and the blocks' sizes."""
     cdef int i, shape[4]
     cdef size_t size, step
     sizes[STORED] = sizes[WORK] = 0
@@ -72,31 +72,31 @@ cdef void place(const int *room, size_t *starts, size_t *sizes) noexcept:
         sizes[LAYOUTS[i].block] = starts[i] + size
 
 
-cdef void spread(char *after, const char *before, const int *wide, const int *narrow, int n, size_t size) noexcept:
-    """Copy an array into one that is as large or larger in each dimension."""
+cdef void copy_strided(char *after, const char *before, const int *after_shape, const int *before_shape, int n, size_t size) noexcept:
+    """Copy an array into one that is at least as large in each dimension."""
     cdef size_t step_after = size, step_before = size
     cdef int k
     for k in range(1, n):
-        step_after *= wide[k]
-        step_before *= narrow[k]
+        step_after *= after_shape[k]
+        step_before *= before_shape[k]
     if step_after == step_before:
-        memcpy(after, before, narrow[0] * step_before)
+        memcpy(after, before, before_shape[0] * step_before)
         return
-    for k in range(narrow[0]):
-        spread(after + k * step_after, before + k * step_before, wide + 1, narrow + 1, n - 1, size)
+    for k in range(before_shape[0]):
+        copy_strided(after + k * step_after, before + k * step_before, after_shape + 1, before_shape + 1, n - 1, size)
 
 
 cdef void *address(array) except NULL:
     cdef Py_buffer view
     PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
     cdef void *found = view.buf
-    PyBuffer_Release(&view)  # the array is kept all the same
+    PyBuffer_Release(&view)  # the caller keeps the array
     return found
 
 
-@cython.no_gc  # nothing in it leads back; and whoever counts what refers to what counts it once, by the core
+@cython.no_gc  # it is in no cycle, and tools that measure sizes count it once, by the core
 cdef class State:
-    """Two blocks of memory with the arrays, and pointers to these: an object for each would take as much again.
+    """Two blocks of memory with the arrays, and pointers to these: objects would take as much again.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ cdef class State:
         return <void **>&self.t
 
     cdef int *room(self) noexcept:
-        """Behind these it has the size of each dimension, in the order of their names."""
+        """The sizes of the dimensions follow, in the order of their names."""
         return <int *>(self.pointers() + DRIFT_N_ARRAYS)
 
     def array(self, str name):
@@ -134,16 +134,16 @@ cdef class State:
         return np.ndarray(tuple([shape[k] for k in range(LAYOUTS[i].n)]), ARRAYS[name].type, block, start)
 
     cpdef int reserve(self, dict room) except -1:
-        """Make room for so much in each dimension; MemoryError changes nothing."""
+        """Reserve memory for these sizes; MemoryError changes nothing."""
         cdef int sizes[DRIFT_N_DIMENSIONS]
-        cdef int i, wide[4], narrow[4]
+        cdef int i, after_shape[4], before_shape[4]
         cdef size_t starts[DRIFT_N_ARRAYS]
         cdef size_t bytes_before[BLOCKS]
         cdef size_t bytes_after[BLOCKS]
         cdef char *first[BLOCKS]
         cdef bint grows = False
         cdef size_t size = 0
-        cdef bint anew[BLOCKS]
+        cdef bint grown[BLOCKS]
         cdef list blocks = list(self.blocks)
         for i, name in enumerate(DIMENSIONS):
             sizes[i] = max(self.room()[i], <int>room.get(name, 0))
@@ -153,29 +153,29 @@ cdef class State:
         place(self.room(), starts, bytes_before)
         place(sizes, starts, bytes_after)
         for i in range(BLOCKS):
-            anew[i] = blocks[i] is None or bytes_after[i] > bytes_before[i]  # no dimension shrinks
-            # No list of them: where there is no memory for one, Cython 3.3 lets go of its last number twice.
-            size += bytes_after[i] + bytes_before[i] if anew[i] else 0
+            grown[i] = blocks[i] is None or bytes_after[i] > bytes_before[i]  # no dimension shrinks
+            # A list here would be unsafe: out of memory, Cython 3.3 releases its last number twice.
+            size += bytes_after[i] + bytes_before[i] if grown[i] else 0
         check_room(size)
         for i in range(BLOCKS):
-            if anew[i]:
+            if grown[i]:
                 blocks[i] = np.zeros(bytes_after[i] + LINE, np.uint8)
                 first[i] = <char *>(<uintptr_t>address(blocks[i]) + LINE - 1 & ~<uintptr_t>(LINE - 1))
-        # From here on nothing fails.
+        # Nothing fails below.
         for i in range(DRIFT_N_ARRAYS):
-            if not anew[LAYOUTS[i].block]:
+            if not grown[LAYOUTS[i].block]:
                 continue
             if self.pointers()[i] != NULL:
-                shape_of(&LAYOUTS[i], sizes, wide)
-                shape_of(&LAYOUTS[i], self.room(), narrow)
-                spread(first[LAYOUTS[i].block] + starts[i], <char *>self.pointers()[i], wide, narrow, LAYOUTS[i].n, LAYOUTS[i].size)
+                shape_of(&LAYOUTS[i], sizes, after_shape)
+                shape_of(&LAYOUTS[i], self.room(), before_shape)
+                copy_strided(first[LAYOUTS[i].block] + starts[i], <char *>self.pointers()[i], after_shape, before_shape, LAYOUTS[i].n, LAYOUTS[i].size)
             self.pointers()[i] = first[LAYOUTS[i].block] + starts[i]
         memcpy(self.room(), sizes, sizeof(sizes))
         self.blocks = blocks
         return 0
 
     cdef int reserve_slots(self, int n) except -1:
-        """Make room for so many supports."""
+        """Reserve slots for so many supports."""
         if n <= self.t.supports.capacity:
             return 0
         n = (max(n, 2 * self.t.supports.capacity) + LANES - 1) // LANES * LANES
@@ -185,7 +185,7 @@ cdef class State:
         return 0
 
     def stored(self, dict used):
-        """Return copies of the arrays that are kept, of the sizes in use."""
+        """Return copies of the stored arrays, of the sizes in use."""
         return {
             name: self.array(name)[tuple([slice(used.get(d, d)) for d in array.shape])].copy()
             for name, array in ARRAYS.items()
@@ -193,12 +193,12 @@ cdef class State:
         }
 
     def restore(self, dict arrays):
-        """Take over arrays that were checked, for which there is room."""
+        """Copy checked arrays into reserved memory."""
         for name, array in arrays.items():
             self.array(name)[tuple([slice(size) for size in array.shape])] = array
 
     def supports(self):
-        """Return the supports by slot: sizes, features and values of each after the other."""
+        """Return the supports by slot: sizes, and concatenated features and values."""
         cdef int i, start = 0
         cdef DriftSupports *s = &self.t.supports
         sizes = np.array([s.sizes[i] for i in range(self.t.n_used)], np.int32)
@@ -209,12 +209,12 @@ cdef class State:
         return {"sizes": sizes, "numbers": numbers, "values": values.astype(np.float32)}
 
     def restore_supports(self, dict supports):
-        """Take over supports that were checked."""
+        """Restore checked supports."""
         cdef int i, n, start = 0, count = <int>len(supports["sizes"])
-        own = np.array(supports["numbers"], np.int32)  # which lies as C has it
-        wide = np.array(supports["values"], np.float64)
-        cdef const int32_t *numbers = <int32_t *>address(own)
-        cdef const double *values = <double *>address(wide)
+        features = np.array(supports["numbers"], np.int32)  # contiguous
+        weights = np.array(supports["values"], np.float64)
+        cdef const int32_t *numbers = <int32_t *>address(features)
+        cdef const double *values = <double *>address(weights)
         self.reserve_slots(count)
         for i in range(count):
             n = supports["sizes"][i]

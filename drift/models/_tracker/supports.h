@@ -1,4 +1,4 @@
-/* The tracker's supports: one column for each feature that any of them has, with their values by slot. */
+/* The tracker's supports: a column for each of their features, with values by slot. */
 
 #ifndef DRIFT_SUPPORTS_H
 #define DRIFT_SUPPORTS_H
@@ -21,7 +21,7 @@ static void drift_supports_clear(DriftSupports *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Make room for so many slots. Returns -1 without memory, and all is as before. */
+/* Reserve slots. Returns -1 without memory, and changes nothing. */
 static int drift_supports_reserve(DriftSupports *s, int capacity) {
     int32_t **ids = (int32_t **)realloc(s->ids, (size_t)capacity * sizeof *ids);
     if (!ids) return -1;
@@ -36,7 +36,7 @@ static int drift_supports_reserve(DriftSupports *s, int capacity) {
     return 0;
 }
 
-/* The column of a feature, which it gets if it has none; -1 without memory. */
+/* The column of a feature, made if there is none; -1 without memory. */
 static int32_t drift_supports_column(DriftSupports *s, int32_t number) {
     int32_t column = drift_numbers_find(&s->numbers, s->number_of, number);
     if (column >= 0) return column;
@@ -62,7 +62,7 @@ static int32_t drift_supports_column(DriftSupports *s, int32_t number) {
     return column;
 }
 
-/* Take the first `count` values out of a slot. */
+/* Remove the first `count` values of a slot. */
 static void drift_supports_drop(DriftSupports *s, int slot, int count) {
     for (int k = 0; k < count; k++) DRIFT_PREFETCH(&s->columns[s->ids[slot][k]]);
     for (int k = 0; k < count; k++) drift_prefetch_head(&s->columns[s->ids[slot][k]]);
@@ -79,7 +79,7 @@ static void drift_supports_drop(DriftSupports *s, int slot, int count) {
     s->sizes[slot] = 0;
 }
 
-/* Put a support into a free slot. Returns -1 without memory, and all is as before. */
+/* Put a support into a free slot. Returns -1 without memory, and changes nothing. */
 static int drift_supports_add(DriftSupports *s, int slot, const int32_t *numbers, const double *values, int n) {
     int32_t *ids = (int32_t *)malloc((size_t)(n ? n : 1) * sizeof *ids);
     if (!ids) return -1;
@@ -102,7 +102,7 @@ static int drift_supports_add(DriftSupports *s, int slot, const int32_t *numbers
     return 0;
 }
 
-/* Read a slot: its features and values in the order in which they came. */
+/* Read a slot's features and values in the order of `drift_supports_add`. */
 static void drift_supports_read(DriftSupports *s, int slot, int32_t *numbers, double *values) {
     for (int k = 0; k < s->sizes[slot]; k++) {
         DriftColumn *column = &s->columns[s->ids[slot][k]];
@@ -111,7 +111,7 @@ static void drift_supports_read(DriftSupports *s, int slot, int32_t *numbers, do
     }
 }
 
-/* Four dense columns, one after the other. */
+/* Add four dense columns, in order. */
 DRIFT_CLONES static void drift_add_four(double *__restrict dots, const float *const *columns, const double *values, int n) {
     const float *__restrict a = columns[0], *__restrict b = columns[1], *__restrict c = columns[2], *__restrict d = columns[3];
     double u = values[0], v = values[1], w = values[2], x = values[3];
@@ -122,8 +122,8 @@ DRIFT_CLONES static void drift_add_dense(double *__restrict dots, const float *_
     for (int i = 0; i < n; i++) dots[i] += value * (double)column[i];
 }
 
-/* Inner products with all slots, in the order of the features whatever their columns are: which are dense hangs on what came
-   before, and a copy of a tracker may have others. Lists come from far memory: they are asked for before their turn. */
+/* Inner products with all slots, summed in the order of features, dense columns and lists alike: which columns are dense
+   depends on history, and a copy may differ. Lists are prefetched. */
 static void drift_supports_dots(DriftSupports *s, const int32_t *numbers, const double *values, int n, double *dots) {
     const float *dense[4];
     double weights[4];
