@@ -75,6 +75,13 @@ def test_the_page_on_experiments_names_the_options_that_there_are():
     assert elsewhere <= set(re.findall(r"`(--[a-z]+)`", table))
 
 
+def test_the_page_on_metrics_is_what_its_program_writes():
+    pytest.importorskip("prometheus_client")
+    from tools import metrics  # noqa: PLC0415 - needs an extra
+
+    assert metrics.PAGE.read_text(encoding="utf-8") == metrics.page()
+
+
 def test_the_page_on_models_names_the_models_that_there_are():
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     [table] = re.findall(r"^\| model \|.*?\n\n", page, re.DOTALL | re.MULTILINE)

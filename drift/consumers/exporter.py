@@ -1,70 +1,11 @@
 """What a worker counts, as Prometheus reads it.
 
-========================================  =======  ================================================
-name in Prometheus                        type     what it is
-========================================  =======  ================================================
-``drift_examples_total``                  counter  examples predicted and learnt
-``drift_unlabelled_total``                counter  examples predicted that had no label by then
-``drift_mistakes_total``                  counter  examples learnt whose prediction was wrong
-``drift_windowed_error``                  gauge    share of mistakes, from 0 to 1
-``drift_windowed_recall``                 gauge    of the positive label, or over the classes
-``drift_windowed_precision``              gauge    likewise
-``drift_windowed_f1``                     gauge    likewise
-``drift_windowed_log_loss``               gauge    mean log loss
-``drift_windowed_roc_auc``                gauge    area under the ROC curve
-``drift_windowed_calibration_error``      gauge    distance between probabilities and shares
-``drift_windowed_base_rate``              gauge    share of the positive label, or the commonest
-``drift_windowed_label_latency_seconds``  gauge    from features to label, by the logs
-``drift_faded_error``                     gauge    the same over some 10,000 examples, faded
-``drift_faded_recall``                    gauge    likewise
-``drift_faded_precision``                 gauge    likewise
-``drift_faded_f1``                        gauge    likewise
-``drift_faded_log_loss``                  gauge    likewise
-``drift_faded_base_rate``                 gauge    likewise
-``drift_faded_label_latency_seconds``     gauge    likewise
-``drift_alarms_total``                    counter  alarms, by one more label: measure
-``drift_model_examples``                  gauge    examples that the model has ever learnt
-``drift_supports``                        gauge    supports of the model
-``drift_updates_total``                   counter  examples that changed the model
-``drift_lag``                             gauge    messages between the next one and the end
-``drift_learn_seconds_total``             counter  time in predicting and learning
-``drift_jumps_total``                     counter  records whose timestamp was not believed
-``drift_checkpoint_age_seconds``          gauge    since the newest checkpoint was written
-``drift_dead_letters_total``              counter  messages sent to the dead letters
-``drift_pending``                         gauge    features that wait for their label
-``drift_orphans_total``                   counter  labels without features
-``drift_duplicates_total``                counter  labels of what has one already
-``drift_expired_total``                   counter  features without a label for `max_age`
-``drift_evicted_total``                   counter  features given up as too many waited
-``drift_silent_total``                    counter  features learnt as `silence`
-``drift_corrected_total``                 counter  of those, learnt again by a label that differs
-``drift_shadow_examples``                 gauge    examples that a shadow was compared on
-``drift_shadow_mistakes``                 gauge    its mistakes in them
-``drift_shadowed_mistakes``               gauge    those of the model
-``drift_shadow_windowed_error``           gauge    the shadow's share of mistakes in the last 1,000
-``drift_shadow_errors``                   gauge    predictions and updates of the shadow that raised
-``drift_shadow_e_value``                  gauge    evidence that the shadow errs less; 1 is none
-``drift_shadowed_e_value``                gauge    evidence that the model errs less
-``drift_promotions``                      gauge    shadows that took the model's place
-``drift_forced_steps_total``              counter  times that a partition which brought nothing was
-                                                   waited for in vain, of the worker
-``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
-``drift_rebalances_total``                counter  assignments of partitions, of the worker
-``drift_partitions``                      gauge    partitions that the worker learns
-``drift_broker_connections``              gauge    brokers that the worker is connected to
-``drift_checkpoint_failing``              gauge    1 where the last checkpoint could not be written
-``drift_alive``, ``drift_ready``          gauge    1 where the probe of this name says ok
-========================================  =======  ================================================
+`docs/metrics.md` lists the metrics; `tools/metrics.py` writes it from the help texts here. What is
+not known, such as the supports of a model that has none, is not exported.
 
-`drift.consumers.measures` says what is windowed, over the last 1,000 examples, and what is faded.
-The last eight are the worker's, the eight before of a shadow (`drift.consumers.shadow`), and the
-seven before those of labels that come later, on a topic of their own. All but the last eight have
-the labels ``model`` (its class), ``group`` and ``topic``. What is not known, as the supports of a
-model that has none, is not exported.
-Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
-a worker that goes back to a checkpoint must not count down. The log shows the counts that the
-checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``, and what
-is windowed.
+A counter starts at 0 when the process starts or takes over the partitions, as Prometheus does not
+expect one to fall when a worker returns to a checkpoint. The log has the counts of the checkpoint:
+all that the model has ever learnt.
 
 Needs the extra ``kafka``, for prometheus-client.
 """
@@ -130,7 +71,7 @@ class Exporter:
     >>> worker = WorkerMetrics()
     >>> with Exporter(worker) as exporter:
     ...     print(generate_latest(exporter.registry).decode())
-    # HELP drift_poll_seconds_total Time in waiting for messages
+    # HELP drift_poll_seconds_total Time spent waiting for messages
     # TYPE drift_poll_seconds_total counter
     drift_poll_seconds_total 0.0
     ...
@@ -186,14 +127,29 @@ class Exporter:
         """Yield what prometheus-client asks for, in the thread that serves the page."""
         worker = self._worker
         for family, name, text, shown in (
-            (Counter, "poll_seconds", "Time in waiting for messages", worker.poll_seconds),
-            (Counter, "forced_steps", "Partitions waited for in vain", worker.forced_steps()),
-            (Counter, "rebalances", "Assignments of partitions", worker.rebalances),
-            (Gauge, "partitions", "Partitions that the worker learns", worker.partitions),
-            (Gauge, "broker_connections", "Brokers that it is connected to", worker.connections()),
-            (Gauge, "checkpoint_failing", "The last checkpoint failed", bool(worker.trouble)),
-            (Gauge, "alive", "What /livez says", worker.is_alive()),
-            (Gauge, "ready", "What /readyz says", not worker.problems()),
+            (Counter, "poll_seconds", "Time spent waiting for messages", worker.poll_seconds),
+            (
+                Counter,
+                "forced_steps",
+                "Waits for a partition that ended at max_idle",
+                worker.forced_steps(),
+            ),
+            (Counter, "rebalances", "Assignments of partitions to this worker", worker.rebalances),
+            (
+                Gauge,
+                "partitions",
+                "Partitions assigned to this worker; 0 on a standby",
+                worker.partitions,
+            ),
+            (Gauge, "broker_connections", "Open connections to brokers", worker.connections()),
+            (
+                Gauge,
+                "checkpoint_failing",
+                "1 if the last checkpoint could not be written",
+                bool(worker.trouble),
+            ),
+            (Gauge, "alive", "1 if /livez is 200", worker.is_alive()),
+            (Gauge, "ready", "1 if /readyz is 200", not worker.problems()),
         ):
             yield family(f"drift_{name}", text, value=shown)
         rows = [
@@ -212,7 +168,7 @@ class Exporter:
             yield metric
         alarms = Counter(
             "drift_alarms",
-            "Rises of error or log loss",
+            "Alarms on a rise of error or log loss",
             labels=["model", "group", "topic", "measure"],
         )
         for m in worker.models:
@@ -238,45 +194,49 @@ class _Handler(WSGIRequestHandler):
 
 
 _MEASURES = {
-    "error": "Share of mistakes",
-    "recall": "Recall of the positive label, or mean over the classes",
-    "precision": "Precision of the positive label, or mean over the classes",
-    "f1": "F1 of the positive label, or mean over the classes",
-    "log_loss": "Mean log loss",
-    "roc_auc": "Area under the ROC curve",
-    "calibration_error": "Mean distance between probabilities and shares",
-    "base_rate": "Share of the positive label, or of the commonest",
-    "label_latency_seconds": "Mean time from the features to the label",
+    "error": "Error rate",
+    "recall": "Recall",
+    "precision": "Precision",
+    "f1": "F1",
+    "log_loss": "Log loss",
+    "roc_auc": "ROC AUC",
+    "calibration_error": "Expected calibration error, ten bins",
+    "base_rate": "Share of the positive label, or of the commonest class",
+    "label_latency_seconds": "Mean time from features to label",
 }
 _HELP = {
-    "examples": "Examples predicted and learnt",
-    "unlabelled": "Examples predicted that had no label by then",
+    "examples": "Examples learnt",
+    "unlabelled": "Examples predicted before they had a label",
     "mistakes": "Examples learnt whose prediction was wrong",
-    **{f"windowed_{name}": f"{text}, of the last examples" for name, text in _MEASURES.items()},
-    **{f"faded_{name}": f"{text}, faded" for name, text in _MEASURES.items() if name in FADED},
-    "model_examples": "Examples that the model has ever learnt",
-    "supports": "Supports of the model",
+    **{f"windowed_{name}": f"{text}, last 1,000 examples" for name, text in _MEASURES.items()},
+    **{
+        f"faded_{name}": f"{text}, exponentially weighted"
+        for name, text in _MEASURES.items()
+        if name in FADED
+    },
+    "model_examples": "Examples that the model has ever learnt, across restarts",
+    "supports": "Support vectors of the model",
     "updates": "Examples that changed the model",
-    "lag": "Messages between the next one and the end",
-    "learn_seconds": "Time in predicting and learning",
-    "checkpoint_age_seconds": "Time since the newest checkpoint was written",
-    "jumps": "Records whose timestamp was not believed",
-    "dead_letters": "Messages sent to the dead letters",
-    "pending": "Features that wait for their label",
-    "orphans": "Labels without features",
-    "duplicates": "Labels of what has one already",
-    "expired": "Features without a label for max_age",
-    "evicted": "Features given up as too many waited",
-    "silent": "Features learnt as silence",
-    "corrected": "Features learnt again, by a label that differs from silence",
-    "shadow_examples": "Examples that a shadow was compared on",
-    "shadow_mistakes": "Mistakes of the shadow in them",
-    "shadowed_mistakes": "Mistakes of the model in them",
-    "shadow_windowed_error": "The shadow's share of mistakes in the last of them",
-    "shadow_errors": "Predictions and updates of the shadow that raised",
-    "shadow_e_value": "Evidence that the shadow errs less",
-    "shadowed_e_value": "Evidence that the model errs less",
-    "promotions": "Shadows that took the model's place",
+    "lag": "Messages up to the end of the log, at the last fetch",
+    "learn_seconds": "Time spent predicting and learning",
+    "checkpoint_age_seconds": "Age of the newest checkpoint",
+    "jumps": "Timestamps ignored as too far ahead (max_jump)",
+    "dead_letters": "Messages sent to the dead letter topic",
+    "pending": "Late labels: features that wait for their label",
+    "orphans": "Late labels: labels without features",
+    "duplicates": "Late labels: second labels of an id",
+    "expired": "Late labels: features dropped at max_age",
+    "evicted": "Late labels: features dropped as more than pending waited",
+    "silent": "Late labels: features learnt with the label silence",
+    "corrected": "Late labels: silent features learnt again, by a label that differs",
+    "shadow_examples": "Shadow: examples that both models predicted",
+    "shadow_mistakes": "Shadow: its mistakes on these",
+    "shadowed_mistakes": "Shadow: the model's mistakes on these",
+    "shadow_windowed_error": "Shadow: its error, last 1,000 of these",
+    "shadow_errors": "Shadow: exceptions that it raised",
+    "shadow_e_value": "Shadow: evidence that it errs less than the model; 1 is none",
+    "shadowed_e_value": "Shadow: evidence that the model errs less; 1 is none",
+    "promotions": "Shadow: promotions so far",
 }
 _GAUGES = {
     *("model_examples", "supports", "lag", "checkpoint_age_seconds", "pending", "promotions"),

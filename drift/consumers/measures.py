@@ -1,7 +1,8 @@
 """How good predictions are, by more than their error: over a window, and faded.
 
-What was predicted before the example was learnt counts, for late labels what was sent. All but the
-AUC and the calibration, which River has not or not with ties, are River's.
+What was predicted before the example was learnt counts, for late labels what was sent. River
+computes what is of labels, and the log loss; it has no AUC with ties, no calibration error and no
+exponential mean without bias.
 
 ========================  ==========================================================================
 measure                   of the examples in the window
@@ -32,8 +33,6 @@ import struct
 from base64 import b64decode, b64encode
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from river.stats import EWMean
 
 from drift.consumers._json import plain
 from drift.errors import ParameterError
@@ -73,19 +72,8 @@ class _Row(NamedTuple):
     delay: float
 
 
-def _faded(value: float = 0.0) -> EWMean:
-    """Return a faded mean that goes on from a value.
-
-    River's begins at its first value, which would weigh too much: here that is 0, and `_whole` is
-    the weight of the others.
-    """
-    mean = EWMean(FADING)
-    mean.update(value)
-    return mean
-
-
 def _whole(n: int) -> float:
-    """Return the weight of all but the 0 in a faded mean of so many values."""
+    """Return the sum of the weights of so many values in a faded mean, which starts at 0."""
     return -math.expm1(n * math.log1p(-FADING))
 
 
@@ -125,7 +113,7 @@ class Measures:
         self.positive = positive
         self.window = window
         self._rows: deque[_Row] = deque(maxlen=self.window)
-        self._means = {name: _faded() for name in _MEANS}
+        self._means = dict.fromkeys(_MEANS, 0.0)
         self._seen = dict.fromkeys(_SEEN, 0)
         self._learnt = 0
         self._measured: tuple[int, dict[str, float]] = 0, {}  # for so many that were learnt
@@ -146,29 +134,33 @@ class Measures:
         """
         predicted, chances, _ = answer
         loss = chance = confidence = math.nan
-        means, seen = self._means, self._seen
+        fade, seen = self._fade, self._seen
         seen["error"] += 1
-        means["error"].update(predicted != label)
+        fade("error", predicted != label)
         if predicted is not None:
             positive = True if self.positive is None else self.positive
             is_so, said_so = label == positive, predicted == positive
             seen["positive"] += 1
-            means["positive"].update(is_so)
-            means["claimed"].update(said_so)
-            means["hit"].update(is_so and said_so)
+            fade("positive", is_so)
+            fade("claimed", said_so)
+            fade("hit", is_so and said_so)
             if chances:
                 chance, confidence = chances.get(label, 0.0), chances.get(predicted, 0.0)
                 loss = -math.log(min(1.0, max(LEAST, chance)))  # models round
                 seen["log_loss"] += 1
-                means["log_loss"].update(loss)
+                fade("log_loss", loss)
         if delay is None:
             delay = math.nan
         else:
             seen["delay"] += 1
-            means["delay"].update(delay)
+            fade("delay", delay)
         self._rows.append(_Row(label, predicted, chance, confidence, delay))
         self._learnt += 1
         return loss
+
+    def _fade(self, name: str, value: float) -> None:
+        # River's EWMean starts at its first value, which would weigh as much as all others.
+        self._means[name] = FADING * value + (1.0 - FADING) * self._means[name]
 
     # --- measures ------------------------------------------------------------------------------
 
@@ -194,7 +186,7 @@ class Measures:
 
     def faded(self) -> dict[str, float]:
         """Return the faded measures."""
-        means = {name: mean.get() for name, mean in self._means.items()}
+        means = dict(self._means)
         found = {name: _share(means[name], _whole(n)) for name, n in self._seen.items()}
         measured = {"error": found["error"], "log_loss": found["log_loss"]}
         if self._positive(self._labels()) is not None:
@@ -284,7 +276,7 @@ class Measures:
             "chances": _packed([row.chance for row in rows]),
             "confidences": _packed([row.confidence for row in rows]),
             "delays": _packed([row.delay for row in rows]),
-            "means": {name: mean.get() for name, mean in self._means.items()},
+            "means": dict(self._means),
             "seen": dict(self._seen),
         }
 
@@ -301,7 +293,7 @@ class Measures:
                 *(_unpacked(state[name]) for name in ("chances", "confidences", "delays")),
             )
             rows = [_Row(*row) for row in zip(*columns, strict=True)]
-            means = {name: _faded(state["means"][name]) for name in _MEANS}
+            means = {name: float(state["means"][name]) for name in _MEANS}
             seen = {name: int(state["seen"][name]) for name in _SEEN}
         except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
             raise ParameterError(f"no state of measures: {problem!r:.80}") from None

@@ -4,7 +4,6 @@ import importlib
 import json
 import math
 import pickle
-import re
 import socket
 import sys
 import time
@@ -260,17 +259,6 @@ def test_counters_begin_anew_where_a_model_goes_back_to_its_checkpoint():
     assert shown["drift_examples_total", *ONE] == shown["drift_mistakes_total", *ONE]
     assert shown["drift_examples_total", *ONE] == 1
     assert shown["drift_model_examples", *ONE] == metrics.examples == 4
-
-
-def test_the_docstring_names_every_metric_with_its_type():
-    with Exporter(worker_of_two()) as exporter:
-        families = list(exporter.registry.collect())
-    named = {
-        family.name + "_total" * (family.type == "counter"): family.type for family in families
-    }
-    rows = [line for line in module.__doc__.splitlines() if line.startswith("``drift_")]
-    told = [(name, row.split("  ")) for row in rows for name in re.findall("``(.*?)``", row)]
-    assert {name: next(filter(None, rest)).strip() for name, (_, *rest) in told} == named
 
 
 def test_nothing_of_the_process_is_shown_and_nothing_registered_globally():

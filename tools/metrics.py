@@ -1,0 +1,52 @@
+"""Write docs/metrics.md: the metrics as a worker exports them, the alerts as `deploy` has them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from drift.consumers.exporter import Exporter
+from drift.consumers.metrics import WorkerMetrics
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "metrics.md"
+HEAD = """\
+# Metrics and alerts
+
+Written by `python tools/metrics.py`. [Watch a worker](monitoring.md) says how to use them.
+
+A worker serves these metrics on `/metrics` at `--metrics-port`. Those marked * have the labels
+`model` (its class), `group` and `topic`; `drift_alarms_total` also has `measure`. Exponential
+weights span some 10,000 examples.
+
+| metric | type | meaning |
+|---|---|---|
+"""
+ALERTS = """
+The alerts of [alerts.yml](../deploy/alerts.yml):
+
+| alert | fires when | for | what to know |
+|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    rows = []
+    for family in Exporter(WorkerMetrics()).collect():
+        name = f"`{family.name}{'_total' * (family.type == 'counter')}`"
+        has_labels = not family.samples  # as there is no model yet
+        rows.append(f"| {name}{' *' * has_labels} | {family.type} | {family.documentation} |")
+    rules = (ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8")
+    rules = re.sub(r'"?{{ \$labels\.(\w+) }}', r"the \1", rules).replace('."\n', ".\n")
+    alerts = [
+        f"| `{name}` | {what} | {(re.findall('for: (.*)', rule) or [''])[0]} | {more} |"
+        for name, rule, what, more in re.findall(
+            r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n", rules, re.DOTALL
+        )
+    ]
+    return HEAD + "\n".join(rows) + "\n" + ALERTS + "\n".join(alerts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
