@@ -55,7 +55,7 @@ def run(name: str) -> Curves:
 
 def draw(results: dict[str, Curves]) -> Canvas:
     """Draw a panel a stream, with the error of each model on all of it."""
-    figure, panels = panels_of(10.6, 4.0, columns=2, sharey=True)
+    figure, panels = panels_of(6.2, 6.0, rows=2, sharey=True)  # to be read on a telephone, too
     named = []
     for panel, (name, title) in zip(panels, TITLES.items(), strict=True):
         curves = results[name]
@@ -72,7 +72,8 @@ def draw(results: dict[str, Curves]) -> Canvas:
         examples(panel, n)
         panel.set_title(title, fontsize=11, loc="left")
         named.append(ends)
-    panels[0].set(ylim=(0, 36), ylabel=f"error (%), {POINTS} parts of the stream")
+    for panel in panels:
+        panel.set(ylim=(0, 36), ylabel="error (%)")
     return finish(figure, "", panels, ends=named)
 
 

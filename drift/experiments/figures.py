@@ -72,7 +72,9 @@ def _panel_of(
     return Panel(COSTS[cost].title, spots, title)
 
 
-def error_against_cost(title: str, panels: Sequence[Panel], *, every: bool = False) -> Figure:
+def error_against_cost(
+    title: str, panels: Sequence[Panel], *, every: bool = False, narrow: bool = False
+) -> Figure:
     """Draw errors against costs: a curve a series, else a point.
 
     Parameters
@@ -80,10 +82,12 @@ def error_against_cost(title: str, panels: Sequence[Panel], *, every: bool = Fal
     title
         Of the figure.
     panels
-        Side by side; their errors have one axis.
+        Their errors have one axis.
     every
         Draw and name all. Else those on the front and the best of the coloured curves are named,
         and errors of three times the least and more are written above.
+    narrow
+        Put the panels one above the other, for pages that are read on a telephone, too.
 
     Returns
     -------
@@ -91,7 +95,9 @@ def error_against_cost(title: str, panels: Sequence[Panel], *, every: bool = Fal
         Coloured are the six curves of least error, grey is the rest. A line is the front, which
         nothing beats in both. Models that are not drift's are hollow.
     """
-    figure, axes = panels_of(12.6, 6.4, columns=max(1, len(panels)), sharey=True)
+    n = max(1, len(panels))
+    size = (6.0, 4.4 * n, n, 1) if narrow else (12.6, 6.4, 1, n)
+    figure, axes = panels_of(*size, sharey=True)
     least: dict[str, float] = {}
     for spot in (spot for panel in panels for spot in panel.spots):
         least[spot["curve"]] = min(spot["error"], least.get(spot["curve"], math.inf))
@@ -105,7 +111,8 @@ def error_against_cost(title: str, panels: Sequence[Panel], *, every: bool = Fal
     ]
     axes[0].set_ylim(0.93 * lowest, None if every else limit)
     log_errors(axes[0])
-    axes[0].set_ylabel("error (%)")
+    for left in axes if narrow else axes[:1]:
+        left.set_ylabel("error (%)")
     note = (
         "line: the front, which nothing beats in both; coloured: the six of least error; "
         "hollow: River's"
@@ -243,4 +250,4 @@ def arena_cost(results: Results) -> Figure:
         streams, rows = standings.costs(real=kind == "real")
         title = f"mean of {len(streams)} {kind} streams"
         panels += [_panel_of(rows, "microseconds", results.records, title)] if rows else []
-    return error_against_cost("Error against time", panels, every=True)
+    return error_against_cost("Error against time", panels, every=True, narrow=True)

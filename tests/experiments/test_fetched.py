@@ -203,6 +203,15 @@ def test_another_file_than_the_one_that_was_measured_is_refused(openml):
         arena_streams._named("elecNormNew", entry)
 
 
+def test_a_folder_keeps_to_the_stream_that_it_has_runs_of(openml, tmp_path):
+    electricity = {"streams": ["elecNormNew"], "models": ["PA"], "jobs": 1}
+    openml(151, ELECTRICITY, "class")
+    arena(tmp_path / "out", **electricity)
+    openml(151, ELECTRICITY.replace("UP\n", "DOWN\n"), "class")
+    with pytest.raises(ParameterError, match=r"has runs of another elecNormNew.*fetch it again"):
+        arena(tmp_path / "out", **electricity)
+
+
 def test_what_cannot_be_fetched_says_what_to_do(river, tmp_path, monkeypatch):
     river("Keystroke", KEYSTROKE, served=False)
     wanted = (

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from rich.markdown import Markdown
 
 from drift._checks import in_order
-from drift.errors import DriftError
+from drift.errors import DriftError, ParameterError
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import losses, page
 from drift.experiments.arena.standings import COLUMNS, LOSSES, PAIRS, Standings, select
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.experiment import Settings, baselines, runs_of
 from drift.experiments.comparison.protocol import order_of
-from drift.experiments.comparison.tables import RUNS, grouped, run_rows
+from drift.experiments.comparison.tables import BASELINES, RUNS, grouped, run_rows
 from drift.experiments.folder import held
 from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import conduct
@@ -83,7 +83,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     Raises
     ------
     ParameterError
-        No such stream or model.
+        No such stream or model, or the folder has runs of another stream of that name.
 
     Warns
     -----
@@ -115,6 +115,12 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             results = Results(ARENA, records, known, settings, 0.0, folder.path)
             results.save(folder)
         return results
+    with held(output) as folder:
+        kept = {
+            one["stream"]: one["sha256"]
+            for one in folder.read().values()
+            if one["model"] in BASELINES  # whose features are the stream's own
+        }
 
     def stages(_: list[Record]) -> Iterator[Iterator[tuple[str, Run]]]:
         for name in wanted:
@@ -123,6 +129,11 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             except DriftError as error:
                 warnings.warn(f"{name} is left out: {error}", RuntimeWarning, stacklevel=4)
                 continue
+            if kept.setdefault(name, stream.sha256) != stream.sha256:
+                raise ParameterError(
+                    f"output {output}: has runs of another {name}, of sha256 {kept[name]}, not "
+                    f"{stream.sha256}: fetch it again, or give another folder"
+                )
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
             yield _runs(stream, STREAMS[name], families, time_limit)
 

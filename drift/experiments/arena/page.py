@@ -36,7 +36,7 @@ the Tracker is better. *Holm*: the p of Wilcoxon's signed-rank test, corrected f
 rows. *Better*, *same*, *worse*: what the Bayesian signed-rank test says of the Tracker, with half a
 point as the same."""
 _ABOUT_COSTS = """\
-Over the streams on which every model ended well, of those models that did on half of the streams.
+Over the real streams on which every model ended well, of those models that did on half of them.
 Errors are means, times an example and memory geometric means."""
 _ABOUT_DELAYS = """\
 Mean error by delay, over the streams on which all runs of a row ended well."""
@@ -185,7 +185,7 @@ def _errors(standings: Standings, streams: Sequence[str], delay: str | None = No
 
 
 def _costs(standings: Standings) -> str:
-    streams, rows = standings.costs()
+    streams, rows = standings.costs(real=True)
     cells = [
         [
             *(row["model"], _percent(row["error"]), f"{row['microseconds']:.1f}"),
@@ -193,7 +193,7 @@ def _costs(standings: Standings) -> str:
         ]
         for row in rows
     ]
-    about = f"Over {len(streams)} streams.\n\n"
+    about = f"Over {len(streams)} real streams: {', '.join(streams)}.\n\n"
     headings = ["model", "error %", "µs an example", "MB"]
     return about + _table(headings, cells) if rows else "None in common."
 
