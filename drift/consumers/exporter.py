@@ -46,6 +46,9 @@ name in Prometheus                        type     what it is
 ``drift_shadow_e_value``                  gauge    evidence that the shadow errs less; 1 is none
 ``drift_shadowed_e_value``                gauge    evidence that the model errs less
 ``drift_promotions``                      gauge    shadows that took the model's place
+``drift_models``                          gauge    models of keys that there are
+``drift_models_in_memory``                gauge    those of them in memory
+``drift_model_loads_total``               counter  models of keys that were loaded
 ``drift_forced_steps_total``              counter  times that a partition which brought nothing was
                                                    waited for in vain, of the worker
 ``drift_poll_seconds_total``              counter  time in waiting for messages, of the worker
@@ -57,10 +60,11 @@ name in Prometheus                        type     what it is
 ========================================  =======  ================================================
 
 `drift.consumers.measures` says what is windowed, over the last 1,000 examples, and what is faded.
-The last eight are the worker's, the eight before of a shadow (`drift.consumers.shadow`), and the
-seven before those of labels that come later, on a topic of their own. All but the last eight have
-the labels ``model`` (its class), ``group`` and ``topic``. What is not known, as the supports of a
-model that has none, is not exported.
+The last eight are the worker's, the three before of models of keys (`drift.consumers.keyed`), the
+eight before of a shadow (`drift.consumers.shadow`), and the seven before those of labels that come
+later, on a topic of their own. All but the last eight have the labels ``model`` (its class),
+``group`` and ``topic``, and ``partition`` where keys have models. What is not known, as the
+supports of a model that has none, is not exported.
 Counters begin at 0 with the process, or where it takes the partition over, as Prometheus wants it:
 a worker that goes back to a checkpoint must not count down. The log shows the counts that the
 checkpoint keeps, of all that the model has ever learnt, without ``drift_`` and ``_total``, and what
@@ -198,16 +202,18 @@ class Exporter:
             (Gauge, "ready", "What /readyz says", not worker.problems()),
         ):
             yield family(f"drift_{name}", text, value=shown)
+        apart = any(m.keyed for m in worker.models)  # each partition has its models of keys
+        names = ["model", "group", "topic", *(["partition"] if apart else [])]
         rows = [
             (
-                [m.model or "", m.group, m.topic],
+                [m.model or "", m.group, m.topic, *([str(m.partition)] if apart else [])],
                 {**m.values(), **m.faded(), "model_examples": m.examples, **m.counted()},
             )
             for m in worker.models
         ]
         for name, text in _HELP.items():
             family = Gauge if name in _GAUGES else Counter
-            metric = family(f"drift_{name}", text, labels=["model", "group", "topic"])
+            metric = family(f"drift_{name}", text, labels=names)
             for labels, values in rows:
                 if (value := values.get(name)) is not None:
                     metric.add_metric(labels, value)
@@ -215,11 +221,11 @@ class Exporter:
         alarms = Counter(
             "drift_alarms",
             "Rises of error or log loss",
-            labels=["model", "group", "topic", "measure"],
+            labels=[*names, "measure"],
         )
-        for m in worker.models:
+        for (labels, _), m in zip(rows, worker.models, strict=False):
             for measure, count in m.alarms_counted().items():
-                alarms.add_metric([m.model or "", m.group, m.topic, measure], count)
+                alarms.add_metric([*labels, measure], count)
         yield alarms
 
 
@@ -279,8 +285,12 @@ _HELP = {
     "shadow_e_value": "Evidence that the shadow errs less",
     "shadowed_e_value": "Evidence that the model errs less",
     "promotions": "Shadows that took the model's place",
+    "models": "Models of keys that there are",
+    "models_in_memory": "Models of keys in memory",
+    "model_loads": "Models of keys that were loaded",
 }
 _GAUGES = {
+    *("models", "models_in_memory"),
     *("model_examples", "supports", "lag", "checkpoint_age_seconds", "pending", "promotions"),
     *(name for name in _HELP if name.startswith(("windowed_", "faded_", "shadow"))),
 }

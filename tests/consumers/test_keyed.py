@@ -1,7 +1,11 @@
 """Models of keys: in memory and in the file they are those of a plain dict, whatever happens."""
 
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import suppress
 from copy import deepcopy
 
@@ -303,6 +307,34 @@ def test_a_file_that_is_gone_old_or_damaged_is_refused(tmp_path):
     path.mkdir()
     with pytest.raises(UnavailableError, match=r"models\.sqlite"):
         Claimed(folder, 9, one.expected)
+
+
+@pytest.mark.parametrize("point", MODELS_POINTS)
+def test_a_process_that_is_killed_leaves_the_models_of_the_checkpoint(tmp_path, point):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    for n, key in enumerate("abc"):
+        one.learn(key, n)
+    one.prepare()()
+    one.store.close()
+    code = f"""
+from tests.consumers.test_keyed import CheckpointFolder, Claimed
+from collections import defaultdict
+one = Claimed(CheckpointFolder({str(tmp_path)!r}), 1, defaultdict(dict))
+for key in "abcde":
+    one.models.changed(key, one.models.get(key) or one.folder.newest(("t", 0)).model)
+    one.models.leave()
+one.prepare()()
+"""
+    killed = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"DRIFT_ABORT_AT": point},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert folder.newest(KEY).id == "1-1"
+    Claimed(folder, 9, one.expected).check()
 
 
 def test_the_file_is_its_users_alone(tmp_path):
