@@ -316,14 +316,14 @@ def _narrowest(values: Any) -> Any:
     import numpy as np  # noqa: PLC0415
 
     given = np.asarray(values)
-    if given.dtype.kind == "f":
+    if given.dtype.kind == "f" and given.dtype.itemsize > 4:
         with np.errstate(all="ignore"):
             narrow = given.astype("<f4")
             same = np.array_equal(
                 narrow.astype(given.dtype).view(np.uint8),
                 np.ascontiguousarray(given).view(np.uint8),
             )
-        if given.dtype.itemsize == 8 and same:
+        if same:
             return narrow
     elif given.dtype.kind in "iu" and given.size and given.dtype.itemsize > 1:
         low, high = int(given.min()), int(given.max())

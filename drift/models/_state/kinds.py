@@ -7,12 +7,16 @@ exception or predict nonsense, no more.
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from functools import lru_cache
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from drift.models._store.shared_supports import SharedSupports
 
 __all__ = [
@@ -58,6 +62,8 @@ HOMES = {
 _registered: dict[str, type] = {}
 
 _MOST = 2**31 - 1
+#: Types of parameters that are no more than their value.
+_PLAIN = {bool, int, float, str}
 
 
 def register(kind: _Class) -> _Class:
@@ -138,6 +144,34 @@ def refusal(problem: str) -> CheckpointError:
     return CheckpointError(f"the model's state does not hold together: {problem}")
 
 
+def _attributes(model: Any) -> Iterable[str]:
+    """Return what a new model with the same parameters has; it refuses those that cannot be."""
+    kind: Any = type(model)
+    parameters = tuple((name, getattr(model, name)) for name in _parameters(kind))
+    if all(_is_plain(value) for _, value in parameters):
+        return _attributes_of(kind, parameters, tuple(type(value) for _, value in parameters))
+    return [*vars(model.clone())]
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return value is None or type(value) in _PLAIN
+
+
+@lru_cache
+def _parameters(kind: type) -> tuple[str, ...]:
+    return tuple(signature(kind).parameters)
+
+
+@lru_cache(maxsize=1000)
+def _attributes_of(
+    kind: type, parameters: tuple[tuple[str, Any], ...], _types: tuple[type, ...]
+) -> tuple[str, ...]:
+    """Return the attributes of a new model; one is made once, as thousands may be restored."""
+    return tuple(vars(kind(**dict(parameters))))
+
+
 def check_model(model: Any, parts: list[Any]) -> None:
     """Refuse, with ValueError, what is no whole model.
 
@@ -156,7 +190,7 @@ def check_model(model: Any, parts: list[Any]) -> None:
         raise ValueError(f"{type(model).__name__} is no model")  # noqa: TRY004
     for part in parts:
         if isinstance(part, Classifier):
-            missing = [name for name in vars(part.clone()) if not hasattr(part, name)]
+            missing = [name for name in _attributes(part) if not hasattr(part, name)]
             if missing:
                 raise ValueError(f"a {type(part).__name__} without {', '.join(missing)}")
     shared = [part for part in parts if type(part).__name__ == "SharedStore"]
