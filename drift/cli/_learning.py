@@ -28,6 +28,9 @@ class Learning(Client):
     budget: int | None = option("Budget of the model.", None)
     kernel: str | None = option("Kernel of the model: 'Polynomial(degree=4)'.", None)
     seed: int | None = option("Seed of the model.", None)
+    keyed: str | None = option(
+        "Where the key of a message is that has a model of its own; key in [codec].", None
+    )
 
     def settings(self) -> _settings.Settings:
         """Return what the file, the environment and the options say."""
@@ -38,7 +41,8 @@ class Learning(Client):
             "seed": self.seed,
         }
         return _settings.read(
-            self.config, os.environ, self.given, model, self.bootstrap, self.secrets, self.shared
+            *(self.config, os.environ, self.given, model, self.bootstrap, self.secrets),
+            *(self.shared, self.keyed),
         )
 
     def folder(self, settings: _settings.Settings) -> consumers.CheckpointFolder:

@@ -19,7 +19,7 @@ from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import Codec, JsonCodec
 from drift.consumers.join import JoinOptions
-from drift.consumers.options import ServiceOptions, WorkerOptions
+from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 TABLES = (
-    *("model", "models", "worker", "labels", "promote", "serve"),
+    *("model", "models", "worker", "keyed", "labels", "promote", "serve"),
     *("codec", "kafka", "consumer", "producer"),
 )
 
@@ -51,7 +51,7 @@ class ConsumeOptions(Retention, WorkerOptions):
     """What `drift consume` is told of its worker: by the file and on the command line.
 
     In the file, what labels of their own topic need is in ``[labels]``, when a shadow is promoted
-    in ``[promote]``, all else in ``[worker]``.
+    in ``[promote]``, what models of keys need in ``[keyed]``, all else in ``[worker]``.
     """
 
     checkpoints: str = option(
@@ -113,6 +113,7 @@ def read(  # noqa: PLR0913, PLR0917
     bootstrap: str | None,
     secrets: Secrets,
     kind: type[ConsumeOptions] = ConsumeOptions,
+    keyed: str | None = None,
 ) -> Settings:
     """Read the file and the environment, and put the options over them.
 
@@ -132,6 +133,8 @@ def read(  # noqa: PLR0913, PLR0917
         What must not be shown is added to it.
     kind
         What has the options of the worker.
+    keyed
+        The codec's `key`, which comes before the file's.
 
     Raises
     ------
@@ -143,7 +146,10 @@ def read(  # noqa: PLR0913, PLR0917
         lambda: _worker(tables, worker, kind),
         lambda: kafka_options(tables, environ, bootstrap, secrets),
     )
-    codec = _codec(tables["codec"])
+    codec = _codec(tables["codec"] | ({} if keyed is None else {"key": keyed}))
+    if tables["keyed"] and not is_keyed(codec):
+        names = ", ".join(tables["keyed"])
+        raise ParameterError(f"[keyed] has {names} and no key: give --keyed, or key in [codec]")
     given = {name: value for name, value in model.items() if value is not None}
     table = _model(tables["model"], given, options)
     shadow = _shadow(tables["models"], options)

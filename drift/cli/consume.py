@@ -26,7 +26,8 @@ class Consume(Learning):
     """Learn from a topic, each example exactly once, until SIGTERM or Ctrl-C.
 
     One worker of a group learns all partitions with one model. Start more of the same command to
-    have them stand by: one of them takes over when it is gone.
+    have them stand by: one of them takes over when it is gone. With --keyed each key has a model
+    of its own, and the workers of a group share the partitions.
 
     Each option of the worker may also be in [worker] of the --config file, those of labels that
     come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too;

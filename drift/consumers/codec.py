@@ -85,8 +85,8 @@ _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 class Example(NamedTuple):
     """What a message says: learnt where it has a label, else predicted only.
 
-    `id` and `timestamp` are the sender's own, and go along to the prediction; `weight` goes to the
-    model's ``learn_one``.
+    `id` and `timestamp` are the sender's own, and go along to the prediction, as `key` does, by
+    which a model of its own is found; `weight` goes to the model's ``learn_one``.
     """
 
     features: Features
@@ -94,6 +94,7 @@ class Example(NamedTuple):
     id: str | int | None = None
     timestamp: str | float | None = None
     weight: float | None = None
+    key: str | int | None = None
 
 
 class Codec(Protocol):
@@ -104,7 +105,8 @@ class Codec(Protocol):
     what was learnt before a restart is not decoded again. Where it is not the message's fault, as
     of a registry that is away, UnavailableError ends the worker, which reads the message again.
     Where labels have a topic of their own, the codec has a second method of that shape,
-    `decode_label`, for those: see `JsonCodec`.
+    `decode_label`, for those: see `JsonCodec`. Where each key has a model of its own, the codec has
+    an attribute `key`, which says where that is, and its examples have one.
 
     Examples
     --------
@@ -120,7 +122,7 @@ class Codec(Protocol):
     ...     def encode(self, example):
     ...         return ",".join(map(str, [example.label, *example.features.values()])).encode()
     >>> Csv().decode(b"spam,1.5,2")
-    Example(features={0: 1.5, 1: 2.0}, label='spam', id=None, timestamp=None, weight=None)
+    Example(features={0: 1.5, 1: 2.0}, label='spam', id=None, timestamp=None, weight=None, key=None)
     """
 
     def decode(self, value: bytes | None, headers: Headers = ()) -> Example:
@@ -162,6 +164,9 @@ class JsonCodec:
         Where they are; None for ``id`` and ``timestamp``, or, where `label` is named, for none.
     weight
         Where the weight of an example is; None for none.
+    key
+        Where the key is that has a model of its own, as ``customer.id``; None for one model. See
+        `drift.consumers.keyed`.
     drop
         What is no feature.
     one_hot
@@ -192,7 +197,7 @@ class JsonCodec:
     --------
     >>> codec = JsonCodec()
     >>> codec.decode(b'{"features": {"age": 31.5}, "label": true}')
-    Example(features={'age': 31.5}, label=True, id=None, timestamp=None, weight=None)
+    Example(features={'age': 31.5}, label=True, id=None, timestamp=None, weight=None, key=None)
     >>> codec.encode(Example({"age": 31.5}, label=True))
     b'{"features":{"age":31.5},"label":true}'
     >>> codec.decode(b'{"features": {"age": "31.5"}}')
@@ -209,6 +214,7 @@ class JsonCodec:
     id: str | None = option("Where the id is.", None)
     timestamp: str | None = option("Where the timestamp is.", None)
     weight: str | None = option("Where the weight of the example is.", None)
+    key: str | None = option("Where the key is that has a model of its own.", None)
     drop: Sequence[str] = option("What is no feature.", ())
     one_hot: bool = option("Make a feature of each text and bool.", default=False)
     classes: Sequence[object] | None = option("The labels that there are.", None)
@@ -229,10 +235,11 @@ class JsonCodec:
             "id": self.id or (None if own else "id"),
             "timestamp": self.timestamp or (None if own else "timestamp"),
             "weight": self.weight,
+            "key": self.key,
         }
         paths = from_table(_LabelPaths, self.labels or {}, "[codec.labels]")
         named = {name: path for name, path in vars(paths).items() if path}
-        self._label_at = {**self._at, **named, "timestamp": None}
+        self._label_at = {**self._at, **named, "timestamp": None, "key": None}
         others = {path for name, path in self._at.items() if path and name != "features"}
         path = self._at["features"]
         self._prefix = "" if path is None else f"{path}."
@@ -269,10 +276,10 @@ class JsonCodec:
         Examples
         --------
         >>> JsonCodec().decode_label(b'{"id": "a7", "label": true}')
-        Example(features={}, label=True, id='a7', timestamp=None, weight=None)
+        Example(features={}, label=True, id='a7', timestamp=None, weight=None, key=None)
         >>> codec = JsonCodec(labels={"id": "order.id", "label": "fraud"})
         >>> codec.decode_label(b'{"order": {"id": "a7"}, "fraud": true}')
-        Example(features={}, label=True, id='a7', timestamp=None, weight=None)
+        Example(features={}, label=True, id='a7', timestamp=None, weight=None, key=None)
         """
         example = self._example(self._read(value), self._label_at, with_features=False)
         if example.id is None or example.label is None:
@@ -384,9 +391,12 @@ class JsonCodec:
             check_kind(name, at["id"], (str, int), "a string or an integer")
         if timestamp is not None:
             check_kind(timestamp, at["timestamp"], (int, float, str), "a number or a string")
+        key = found(tree, at["key"])
+        if key is not None:
+            check_kind(key, at["key"], (str, int), "a string or an integer")
         features = self._features(tree) if with_features else {}
         label = self._label(found(tree, at["label"]), str(at["label"]))
-        return Example(features, label, name, timestamp, weight)
+        return Example(features, label, name, timestamp, weight, key)
 
     def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
         """Return the features of an object, or refuse them."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHECKPOINT_POINTS",
     "CLAIM_POINTS",
+    "MODELS_POINTS",
     "ROLLBACK_POINTS",
     "install",
     "reached",
@@ -48,6 +49,10 @@ ROLLBACK_POINTS = (
     *CHECKPOINT_POINTS[2:8],
     "rollback.written",
 )
+
+#: The steps of `drift.consumers.checkpoints.models.ModelStore`: of a claim, of a write, of the end
+#: of a version.
+MODELS_POINTS = ("models.claimed", "models.half-written", "models.written", "models.saved")
 
 _handlers: dict[str, Callable[[], None]] = {}
 

@@ -152,16 +152,18 @@ class Exporter:
             (Gauge, "ready", "1 if /readyz is 200", not worker.problems()),
         ):
             yield family(f"drift_{name}", text, value=shown)
+        apart = any(m.keyed for m in worker.models)  # each partition has its models of keys
+        names = ["model", "group", "topic", *(["partition"] if apart else [])]
         rows = [
             (
-                [m.model or "", m.group, m.topic],
+                [m.model or "", m.group, m.topic, *([str(m.partition)] if apart else [])],
                 {**m.values(), **m.faded(), "model_examples": m.examples, **m.counted()},
             )
             for m in worker.models
         ]
         for name, text in _HELP.items():
             family = Gauge if name in _GAUGES else Counter
-            metric = family(f"drift_{name}", text, labels=["model", "group", "topic"])
+            metric = family(f"drift_{name}", text, labels=names)
             for labels, values in rows:
                 if (value := values.get(name)) is not None:
                     metric.add_metric(labels, value)
@@ -169,11 +171,11 @@ class Exporter:
         alarms = Counter(
             "drift_alarms",
             "Alarms on a rise of error or log loss",
-            labels=["model", "group", "topic", "measure"],
+            labels=[*names, "measure"],
         )
-        for m in worker.models:
+        for (labels, _), m in zip(rows, worker.models, strict=False):
             for measure, count in m.alarms_counted().items():
-                alarms.add_metric([m.model or "", m.group, m.topic, measure], count)
+                alarms.add_metric([*labels, measure], count)
         yield alarms
 
 
@@ -237,8 +239,12 @@ _HELP = {
     "shadow_e_value": "Shadow: evidence that it errs less than the model; 1 is none",
     "shadowed_e_value": "Shadow: evidence that the model errs less; 1 is none",
     "promotions": "Shadow: promotions so far",
+    "models": "Models of keys",
+    "models_in_memory": "Models of keys in memory",
+    "model_loads": "Models of keys loaded from the store",
 }
 _GAUGES = {
+    *("models", "models_in_memory"),
     *("model_examples", "supports", "lag", "checkpoint_age_seconds", "pending", "promotions"),
     *(name for name in _HELP if name.startswith(("windowed_", "faded_", "shadow"))),
 }

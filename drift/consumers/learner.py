@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.models import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
@@ -202,6 +203,12 @@ class Learner:
         ConfigurationError
             If it has labels from a topic of their own, and this one has not, or the other way.
         """
+        if (checkpoint.models is not None) != self.is_keyed:
+            raise ConfigurationError(
+                f"checkpoint {checkpoint.id} has {'one model' * (checkpoint.models is None)}"
+                f"{'a model for each key' * (checkpoint.models is not None)}: go on so, or start "
+                "with another folder and group"
+            )
         if (checkpoint.join is None) != (self.join_state() is None):
             raise ConfigurationError(
                 f"checkpoint {checkpoint.id} was learnt with{'out' * (checkpoint.join is None)} "
@@ -294,6 +301,18 @@ class Learner:
         """Return what gives what a checkpoint keeps of late labels; None where there are none."""
         return None
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether each key has a model of its own."""
+        return False
+
+    def models_state(self) -> tuple[Lineage, Callable[[], None]] | None:
+        """Return the lineage of the models of keys, and what writes them; None without."""
+        return None
+
+    def close(self) -> None:
+        """Let go of what is open."""
+
     def read_again(self, source: Source, folder: AnyPath) -> None:
         """Read what a checkpoint has not stored of what waits."""
 
@@ -302,7 +321,9 @@ class Learner:
         return []
 
     def _learn(self, message: Message, time: int) -> list[Outgoing]:
-        example = decoded(self.codec.decode, message)
+        return self._learn_example(message, decoded(self.codec.decode, message))
+
+    def _learn_example(self, message: Message, example: Example) -> list[Outgoing]:
         answer, sent = self._predict(message, example)
         if example.label is None:
             self.metrics.unlabelled += 1
@@ -373,11 +394,17 @@ class Learner:
         log.warning("; ".join(filter(None, (line, advice(self.configuration)))))
         reached("model.promoted")
 
+    @property
+    def _answering(self) -> Any:
+        """The model that predicts."""
+        return self.model
+
     def _answer(self, features: Features) -> tuple[Answer, Any]:
         """Return what is predicted, and its score, None where nobody asks for it."""
+        model = self._answering
         if self.options.predictions is None and not self.options.probabilities:
-            return Answer(self.model.predict_one(features)), None
-        predicted, score, chances = answer_of(self.model, features)
+            return Answer(model.predict_one(features)), None
+        predicted, score, chances = answer_of(model, features)
         return Answer(predicted, chances), score
 
     def _predict(self, message: Message, example: Example) -> tuple[Answer, list[Outgoing]]:
@@ -399,6 +426,8 @@ class Learner:
             "offset": offset,
             "checkpoint": self.checkpoint,
         }
+        if example.key is not None:
+            body["key"] = example.key
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
         return answer, [Outgoing(self.options.predictions, key, as_json(body), [], partition)]
 

@@ -69,6 +69,8 @@ class Metrics:
         The same of labels that come later, by its name in the log; empty where none do.
     shadow : dict
         The same of a shadow; empty where there is none.
+    keyed : dict
+        The same of models of keys; empty where there are none.
     checkpoint_time : float or None
         When the newest checkpoint was written, in seconds since 1970; None before the first.
 
@@ -118,15 +120,16 @@ class Metrics:
         self.lag: int | None = None
         self.late: dict[str, float] = {}
         self.shadow: dict[str, float] = {}
+        self.keyed: dict[str, float] = {}
         self.checkpoint_time: float | None = None
         self._before: dict[str, float] = dict.fromkeys((*_COUNTS, "jumps"), 0)
 
     @classmethod
-    def of(cls, options: WorkerOptions) -> Metrics:
-        """Return the metrics of what a worker with these options learns."""
+    def of(cls, options: WorkerOptions, partition: int | None = None) -> Metrics:
+        """Return the metrics of what a worker with these options learns, or of one partition."""
         return cls(
             options.topic,
-            options.partition,
+            options.partition if partition is None else partition,
             group=options.group,
             positive=options.positive,
             alarm_level=options.alarm_level,
@@ -266,6 +269,7 @@ class Metrics:
             "alarms": sum(self.alarmed.values()),
             **self.late,
             **self.shadow,
+            **self.keyed,
         }
 
     @property

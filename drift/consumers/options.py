@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import check_options, option
+from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
@@ -21,9 +22,11 @@ __all__ = [
     "check_codec",
     "check_model",
     "final_step",
+    "is_keyed",
     "prepare_folder",
     "prepared",
     "prepared_shadow",
+    "refuse_keyed",
 ]
 
 #: Options of labels that come later on which it depends what is learnt.
@@ -84,6 +87,10 @@ class _TopicOptions:
         table="promote",
         key="at",
     )
+    max_models: int = option("Models of keys in memory.", 10_000, least=1, table="keyed")
+    prior: bool = option(
+        "Have the model of a new key begin as the topic's own.", default=True, table="keyed"
+    )
     labels: str | None = option(
         "Topic of labels that come later.", None, table="labels", key="topic"
     )
@@ -128,6 +135,11 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         Evidence at which a shadow takes the model's place, see `drift.consumers.shadow`: at 100,
         one that is no better does with a probability of at most 1 %. None to wait for
         `drift promote`.
+    max_models
+        How many models of keys a worker has in memory, where the codec has a `key`; the others are
+        in a file of the checkpoints' folder. See `drift.consumers.keyed`.
+    prior
+        Whether the topic's own model learns all, too, and that of a new key begins as it is then.
     labels
         The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
         by these; None where messages have their labels.
@@ -311,11 +323,46 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     Raises
     ------
     ParameterError
-        If labels have a topic of their own, and the codec cannot read them.
+        If labels have a topic of their own, and the codec cannot read them; or if each key has a
+        model of its own, and labels have a topic, one partition is meant, or there is no folder.
     """
+    settings: dict[str, Any] = {}
+    if is_keyed(codec):
+        _check_keyed(folder, options)
+        settings = {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
     if options.labels:
         check_codec(codec, options.silence)
-        folder.configuration = {**(folder.configuration or {}), **options.settings()}
+        settings = options.settings()
+    if settings:
+        folder.configuration = {**(folder.configuration or {}), **settings}
+
+
+def is_keyed(codec: Codec) -> bool:
+    """Whether each key has a model of its own, by what reads the messages."""
+    return getattr(codec, "key", None) is not None
+
+
+def refuse_keyed(codec: Codec, what: str) -> None:
+    """Refuse what takes one model where each key has one of its own."""
+    if is_keyed(codec):
+        raise ParameterError(
+            f"{what} takes one model, and each key has one of its own: leave --keyed out, which is "
+            "key in [codec]"
+        )
+
+
+def _check_keyed(folder: CheckpointFolder, options: WorkerOptions) -> None:
+    if isinstance(folder.path, ObjectPath):
+        raise ParameterError(
+            f"models of keys are in a file beside the checkpoints, and {folder.path} is a store of "
+            "objects: give a folder that all workers share"
+        )
+    for wrong, remedy in (
+        (options.labels, "labels have to be in the messages, without [labels] topic"),
+        (options.partition is not None, "the group shares the partitions, without --partition"),
+    ):
+        if wrong:
+            raise ParameterError(f"where each key has a model of its own {remedy}")
 
 
 def prepared_shadow(
@@ -323,6 +370,7 @@ def prepared_shadow(
 ) -> Any:
     """Return the second model likewise; None where there is none, and none is to be promoted."""
     if shadow is not None:
+        refuse_keyed(codec, "a shadow")
         return prepared(shadow, folder, options, codec)
     if options.promote is not None:
         raise ParameterError("promote takes a shadow: give one, [models.shadow] in the file")

@@ -9,6 +9,7 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.options import refuse_keyed
 from drift.consumers.order import Clock, sort_key
 from drift.consumers.shadow import Shadow
 
@@ -107,6 +108,7 @@ def relearn(  # noqa: PLR0913
     """
     kind = LateLearner if options.labels else Learner
     codec = JsonCodec() if codec is None else codec
+    refuse_keyed(codec, "relearn")
     learner = kind(model, codec, Metrics.of(options), options)
     learner.shadow = None if shadow is None else Shadow(shadow)
     sent = [one for message in in_order(logs, runs, options) for one in learner.take(message)]

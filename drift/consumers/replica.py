@@ -27,7 +27,7 @@ from drift.consumers.feed import Feed, largest_record
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner, answer_of
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import prepare_folder
+from drift.consumers.options import prepare_folder, refuse_keyed
 from drift.consumers.order import sort_key
 from drift.consumers.records import Gap
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
@@ -207,6 +207,7 @@ class Replica:
         consumer: Mapping[str, Any] | None = None,
     ) -> None:
         self.codec = JsonCodec() if codec is None else codec
+        refuse_keyed(self.codec, "serving")
         prepare_folder(folder, options, self.codec)
         self.folder = folder
         self.options = replace(options, predictions=None, orphans=None)

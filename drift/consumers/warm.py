@@ -9,7 +9,7 @@ from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner, attempt
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.options import prepared, prepared_shadow, refuse_keyed
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError
 
@@ -106,6 +106,7 @@ def warm(  # noqa: PLR0913
     ('1-1', 2, {('news', 0): 17})
     """
     codec = JsonCodec() if codec is None else codec
+    refuse_keyed(codec, "a history")
     model = prepared(model, folder, options, codec)
     shadow = prepared_shadow(shadow, folder, options, codec)
     refuse_learnt(folder, options)

@@ -8,10 +8,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
+from drift.consumers.checkpoints.models import ModelStore
 from drift.consumers.claim import Claim
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
@@ -19,10 +21,11 @@ from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
 from drift.consumers.feed import Feed, largest_record
+from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
-from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import Gap
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, FencedError, UnavailableError
@@ -30,6 +33,7 @@ from drift.errors import CheckpointError, FencedError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder, Partition
     from drift.consumers.codec import Codec
     from drift.consumers.options import WorkerOptions
@@ -140,6 +144,7 @@ class Worker:
                 lose=self._lose,
                 largest=largest_record(self.codec),
                 partition=options.partition,
+                shared=is_keyed(self.codec),
             )
         except BaseException:
             self._producer.close()
@@ -194,8 +199,11 @@ class Worker:
                 raise
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
+            learners = [claim.learner for claim in self._claims.values()]
             self._claims.clear()  # or closing, which gives the partitions up, saves them
             self._close()
+            for learner in learners:
+                learner.close()
 
     def _save_what_is_left(self) -> None:
         """Save the model where an error has left it whole."""
@@ -272,14 +280,18 @@ class Worker:
     def _take_of(self, claim: Claim) -> int:
         learner, taken = claim.learner, 0
         until = time.monotonic() + self._patience / len(self._claims)
-        with self._whole(learner.key):
-            for message in claim.feed.take():
-                for outgoing in learner.take(message):
-                    self._producer.send(outgoing)
-                taken += 1
-                if self._stopping.is_set() or time.monotonic() > until:
-                    self._in_time = False
-                    break
+        try:
+            with self._whole(learner.key):
+                for message in claim.feed.take():
+                    for outgoing in learner.take(message):
+                        self._producer.send(outgoing)
+                    taken += 1
+                    if self._stopping.is_set() or time.monotonic() > until:
+                        self._in_time = False
+                        break
+        except FencedError as error:  # of the models of keys, which some messages have written
+            log.warning("%s: %s", learner.key, error)
+            return taken
         claim.feed.go_on()
         lags = [self._consumer.lag(place, learner.offsets[place]) for place in claim.feed.order]
         known = [lag for lag in lags if lag is not None]
@@ -318,7 +330,7 @@ class Worker:
 
     def _key(self, place: Place) -> Partition:
         """Return what the model is claimed as that learns a partition."""
-        return self.options.topic, self.options.partition
+        return place if is_keyed(self.codec) else (self.options.topic, self.options.partition)
 
     def _begin_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and go on with it."""
@@ -338,7 +350,11 @@ class Worker:
             self._refused = None
         if not self.assignment.states:
             self.metrics.trouble = {}
-        self.metrics.models = [claim.learner.metrics for claim in self._claims.values()]
+        learners = [claim.learner for claim in self._claims.values()]
+        self.metrics.models = [learner.metrics for learner in learners]
+        for learner in learners:
+            if isinstance(learner, KeyedLearner):
+                learner.models.most = max(1, self.options.max_models // len(learners))
         begun = self.assignment.begun()
         self.metrics.partitions = sum(place[0] == self.options.topic for place in begun)
 
@@ -390,8 +406,7 @@ class Worker:
     def _take_over(self, key: Partition) -> Claim:
         identity = self._identity()
         epoch, checkpoint = self.folder.claim(key, identity)
-        kind = LateLearner if self.options.labels else Learner
-        learner = kind(self.model.clone(), self.codec, Metrics.of(self.options), self.options)
+        learner = self._new_learner(key, epoch, checkpoint)
         learner.epoch, learner.identity = epoch, identity
         learner.configuration = dict(self.folder.configuration or {})
         if checkpoint is not None:
@@ -411,6 +426,17 @@ class Worker:
         )
         claim = self._claims[key] = Claim(Feed(learner, self._consumer))
         return claim
+
+    def _new_learner(self, key: Partition, epoch: int, checkpoint: Checkpoint | None) -> Learner:
+        options = self.options
+        given = self.model.clone(), self.codec, Metrics.of(options, key[1]), options
+        if not is_keyed(self.codec):
+            return LateLearner(*given) if options.labels else Learner(*given)
+        folder = self.folder
+        lineage = () if checkpoint is None else checkpoint.models or ()
+        store = ModelStore(Path(str(folder.folder(key))), epoch, lineage, secret=folder.key)
+        models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
+        return KeyedLearner(*given, models)
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or begins."""
@@ -436,6 +462,7 @@ class Worker:
         if claim is not None:
             if claim.saving is not None:
                 wait([claim.saving.written])
+            claim.learner.close()
             self._forced += claim.feed.order.forced
         self._consumer.hold([place for place in self.assignment.states if self._key(place) == key])
 
@@ -524,6 +551,7 @@ class Worker:
                 configuration=learner.configuration,
                 shadow=learner.shadow_state(),
                 promotions=learner.promotions,
+                keyed=learner.models_state(),
             )
         except CheckpointError as error:
             return self._refuse_save(claim, error)

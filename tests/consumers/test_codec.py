@@ -361,8 +361,8 @@ def test_codecs_are_values_and_survive_pickling():
     again = pickle.loads(pickle.dumps(codec))
     assert repr(again) == repr(codec)
     assert repr(codec) == (
-        "JsonCodec(features=None, label=None, id=None, timestamp=None, weight=None, drop=(), "
-        "one_hot=False, classes=[0, 1], labels=None, require_label=False, raw=True, "
+        "JsonCodec(features=None, label=None, id=None, timestamp=None, weight=None, key=None, "
+        "drop=(), one_hot=False, classes=[0, 1], labels=None, require_label=False, raw=True, "
         "max_bytes=1048576)"
     )
 

@@ -30,7 +30,16 @@ from drift.models._state import codec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Checkpoint", "encode_model", "encoding", "from_bytes", "split", "to_bytes", "verify"]
+__all__ = [
+    "Checkpoint",
+    "decode_model",
+    "encode_model",
+    "encoding",
+    "from_bytes",
+    "split",
+    "to_bytes",
+    "verify",
+]
 
 #: Fields of the header that the checkpoint has as they are.
 _AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "time", "identity")
@@ -71,6 +80,9 @@ class Checkpoint:
         A second model, and the state of `drift.consumers.shadow.Shadow`; None for none.
     promotions
         The last promotions of a shadow: see `drift.consumers.shadow.promotion`.
+    models
+        Lineage of the models of keys, which are in a file beside it: see
+        `drift.consumers.checkpoints.models`; None where there are none.
 
     Examples
     --------
@@ -93,6 +105,7 @@ class Checkpoint:
     join: tuple[Mapping[str, Any], bytes] | None = None
     shadow: tuple[Any, Mapping[str, Any]] | None = None
     promotions: Sequence[Mapping[str, Any]] = ()
+    models: Sequence[Sequence[int]] | None = None
 
     @property
     def id(self) -> str:
@@ -169,6 +182,8 @@ def to_bytes(
         }
     if checkpoint.promotions:
         header["promotions"] = [*checkpoint.promotions]
+    if checkpoint.models is not None:
+        header["models"] = [*checkpoint.models]
     if checkpoint.join is not None:  # behind the model, so that the header stays small
         state, values = checkpoint.join
         parts += [_dumps(state), values]
@@ -317,7 +332,9 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     check_signature(description, key)
     header = description.header
     models, join = split(description)
-    model, *shadow = (_model(*one, allow_pickle=allow_pickle) for one in models)
+    model, *shadow = (
+        decode_model(payload, one["payload"], allow_pickle=allow_pickle) for one, payload in models
+    )
     return Checkpoint(
         model,
         _numbers(header["offsets"]),
@@ -329,12 +346,19 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
         join=join,
         shadow=(shadow[0], header["shadow"]["state"]) if shadow else None,
         promotions=header["promotions"],
+        models=header.get("models"),
         **{name: header[name] for name in _AS_THEY_ARE},
     )
 
 
-def _model(header: Mapping[str, Any], payload: bytes, *, allow_pickle: bool) -> Any:
-    kind = header["payload"]
+def decode_model(payload: bytes, kind: str, *, allow_pickle: bool) -> Any:
+    """Return the model of which `encode_model` gave these bytes, stored so.
+
+    Raises
+    ------
+    CheckpointError
+        If it cannot be built, or is a pickle, and that is not allowed.
+    """
     if kind == "drift":
         return codec.decode(payload)
     if kind != "pickle":

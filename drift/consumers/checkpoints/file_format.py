@@ -103,6 +103,7 @@ _ENTRIES: dict[str, list[list[type]]] = {
     "offsets": [[str, int, int]],
     "leader_epochs": [[str, int, int]],
     "clocks": [[str, int, int, int], [str, int, int, NoneType]],
+    "models": [[int, int]],
 }
 
 
@@ -121,11 +122,9 @@ def _header(text: bytes) -> dict[str, Any]:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
     _check_shadow(header)
     for name, kinds in _ENTRIES.items():
-        for entry in header[name]:
+        for entry in header.get(name, []):
             if not isinstance(entry, list) or [*map(type, entry)] not in kinds:
-                raise CheckpointError(
-                    f"the header's {name} are no list of topic, partition and numbers"
-                )
+                raise CheckpointError(f"the header's {name} are no list of what they should be")
     return header
 
 

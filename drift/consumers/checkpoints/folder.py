@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
+    from drift.consumers.checkpoints.models import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
     from drift.consumers.order import Clock, Run
 
@@ -322,6 +323,7 @@ class CheckpointFolder:
         configuration: Mapping[str, Any] | None = None,
         shadow: tuple[Any, Mapping[str, Any]] | None = None,
         promotions: Sequence[Mapping[str, Any]] = (),
+        keyed: tuple[Lineage, Callable[[], None]] | None = None,
     ) -> Callable[[], Checkpoint]:
         """Return what writes a checkpoint of the model as it is now, on any thread.
 
@@ -353,6 +355,8 @@ class CheckpointFolder:
             That of the model and its shadow; None for the folder's.
         shadow, promotions
             As a `Checkpoint` has them.
+        keyed
+            Lineage of the models of keys, and what writes them, on any thread; None for none.
 
         Returns
         -------
@@ -387,10 +391,13 @@ class CheckpointFolder:
             clocks=dict(clocks or {}),
             shadow=shadow,
             promotions=promotions,
+            models=None if keyed is None else keyed[0],
         )
         reached("checkpoint.encoded")
 
         def write() -> Checkpoint:
+            if keyed is not None:
+                keyed[1]()
             whole = checkpoint if join is None else replace(checkpoint, join=join())
             data = to_bytes(whole, key=self.key, encoded=[encode() for encode in encodings])
             files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))

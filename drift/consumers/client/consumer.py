@@ -154,6 +154,8 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         Bytes of the largest record that is read out of a compressed batch.
     partition
         The partition of each topic that is wanted; None for all.
+    shared
+        Whether the members share the partitions, instead of one having them all.
 
     Attributes
     ----------
@@ -171,6 +173,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         lose: Callable[[list[tuple[str, int]]], None],
         largest: int = workarounds.LARGEST,
         partition: int | None = None,
+        shared: bool = False,
     ) -> None:
         self.topics = topics
         self.assignment = assignment
@@ -184,7 +187,9 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             "metadata_max_age_ms": 60_000,
             # Partitions are read side by side: large fetches of one keep others from theirs.
             "max_partition_fetch_bytes": 256 << 10,
-            "partition_assignment_strategy": [LeadAssignor(partition)],
+            "partition_assignment_strategy": [
+                RangePartitionAssignor() if shared else LeadAssignor(partition)
+            ],
             **options,
             "auto_offset_reset": "none",
         }

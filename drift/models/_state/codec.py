@@ -42,6 +42,8 @@ import struct
 import sys
 from array import array
 from dataclasses import fields
+from functools import lru_cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -319,14 +321,14 @@ class _Encoder:
 def _narrowest(values: Any) -> Any:
     """Numbers in the smallest type that holds them, little-endian."""
     given = np.asarray(values)
-    if given.dtype.kind == "f":
+    if given.dtype.kind == "f" and given.dtype.itemsize > 4:
         with np.errstate(all="ignore"):
             narrow = given.astype("<f4")
             same = np.array_equal(
                 narrow.astype(given.dtype).view(np.uint8),
                 np.ascontiguousarray(given).view(np.uint8),
             )
-        if given.dtype.itemsize == 8 and same:
+        if same:
             return narrow
     elif given.dtype.kind in "iu" and given.size and given.dtype.itemsize > 1:
         low, high = int(given.min()), int(given.max())
@@ -505,6 +507,34 @@ def _plain(values: list[Any]) -> list[Any]:
     return values
 
 
+def _attributes(model: Any) -> Iterable[str]:
+    """Return what a new model with the same parameters has; it refuses those that cannot be."""
+    kind: Any = type(model)
+    parameters = tuple((name, getattr(model, name)) for name in _parameters(kind))
+    if all(_is_plain(value) for _, value in parameters):
+        return _attributes_of(kind, parameters, tuple(type(value) for _, value in parameters))
+    return [*vars(model.clone())]
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return type(value) in _SCALARS
+
+
+@lru_cache
+def _parameters(kind: type) -> tuple[str, ...]:
+    return tuple(signature(kind).parameters)
+
+
+@lru_cache(maxsize=1000)
+def _attributes_of(
+    kind: type, parameters: tuple[tuple[str, Any], ...], _types: tuple[type, ...]
+) -> tuple[str, ...]:
+    """Return the attributes of a new model; one is made once, as thousands may be restored."""
+    return tuple(vars(kind(**dict(parameters))))
+
+
 def _check_model(model: Any, parts: list[Any]) -> None:
     """Refuse, with ValueError, what is no whole model.
 
@@ -521,7 +551,7 @@ def _check_model(model: Any, parts: list[Any]) -> None:
         raise ValueError(f"{type(model).__name__} is no model")  # noqa: TRY004
     for part in parts:
         if isinstance(part, Classifier):
-            missing = [name for name in vars(part.clone()) if not hasattr(part, name)]
+            missing = [name for name in _attributes(part) if not hasattr(part, name)]
             if missing:
                 raise ValueError(f"a {type(part).__name__} without {', '.join(missing)}")
     shared = [part for part in parts if type(part).__name__ == "SharedStore"]

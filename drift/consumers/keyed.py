@@ -1,0 +1,324 @@
+"""A model for each key of the messages, as for each customer: many in memory, all in a file.
+
+A topic is partitioned by its key, and the workers of a group share the partitions. Each partition
+is a claim, with a checkpoint and a `drift.consumers.checkpoints.models.ModelStore` of its own.
+
+With a prior, the topic's own model learns everything, and a key's model begins as a copy of it, at
+the first example of the key that is learnt; until then it answers for the key. Without one a key's
+model begins as one that has learnt nothing. So what is learnt depends on the log alone, and not on
+which models happened to be in memory.
+
+A model whose bytes cannot be read gives its key's messages to the dead letters; the other keys go
+on. Where the file as a whole cannot be read or written, the worker ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.checkpoints.checkpoint import decode_model, encode_model
+from drift.consumers.learner import Learner
+from drift.errors import CheckpointError, ConsumerError, FencedError, MessageError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from drift.consumers.checkpoints.models import Lineage, ModelStore
+    from drift.consumers.codec import Codec, Example
+    from drift.consumers.metrics import Metrics
+    from drift.consumers.options import WorkerOptions
+    from drift.consumers.records import Message, Outgoing
+    from drift.types import Features, Label
+
+__all__ = ["KeyedLearner", "KeyedModels"]
+
+#: Models that are written in one transaction.
+_MANY = 250
+
+
+@dataclass
+class _Saving:
+    """What a checkpoint names that is not in the file yet."""
+
+    version: int
+    models: dict[str, Any]  # as they were, until they change
+    rows: dict[str, tuple[bytes, str]]
+
+    def encode(self, key: str, encode: Callable[[Any], tuple[bytes, str]]) -> None:
+        """Make a row of a model."""
+        self.rows[key] = encode(self.models[key])
+        del self.models[key]
+
+
+class KeyedModels:
+    """Models by key, of which those that were not asked for the longest are in a file.
+
+    One thread asks for models and changes them; another one may write a checkpoint meanwhile.
+
+    Parameters
+    ----------
+    store
+        The file.
+    most
+        Number of models in memory.
+    allow_pickle
+        Pickle models that are not drift's own, and load pickles.
+
+    Attributes
+    ----------
+    loads : int
+        Models that were loaded.
+    count : int
+        Models that there are.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from drift.consumers.checkpoints.models import ModelStore
+    >>> from drift.models import LBP
+    >>> models = KeyedModels(ModelStore(Path(tempfile.mkdtemp()), epoch=1), most=1)
+    >>> for key in ("ann", "bob"):
+    ...     model = LBP(budget=3)
+    ...     model.learn_one({"rain": 1.0}, True)
+    ...     models.changed(key, model)
+    >>> models.leave()
+    >>> len(models), models.count, models.get("ann").n_supports, models.loads
+    (1, 2, 1, 1)
+    """
+
+    def __init__(self, store: ModelStore, most: int, *, allow_pickle: bool = False) -> None:
+        self.most = most
+        self.loads = 0
+        self.count = store.count
+        self._store = store
+        self._encode = partial(encode_model, allow_pickle=allow_pickle)
+        self._decode = partial(decode_model, allow_pickle=allow_pickle)
+        self._live: OrderedDict[str, Any] = OrderedDict()  # the last one was asked for last
+        self._dirty: set[str] = set()  # of those, what has changed since it was written
+        self._left: dict[str, tuple[bytes, str]] = {}  # which are to be written
+        self._saving: _Saving | None = None
+        self._lock = threading.Lock()  # of what is being saved
+
+    def __len__(self) -> int:
+        """Return how many are in memory."""
+        return len(self._live)
+
+    def get(self, key: str) -> Any:
+        """Return the model of a key; None where it has none.
+
+        Raises
+        ------
+        CheckpointError
+            If it cannot be read.
+        """
+        model = self._live.get(key)
+        if model is not None:
+            self._live.move_to_end(key)
+            if self._saving is not None:
+                self._encode_first(key)
+            return model
+        stored = self._stored(key)
+        if stored is None:
+            return None
+        model = self._live[key] = self._decode(*stored)
+        self.loads += 1
+        return model
+
+    def changed(self, key: str, model: Any) -> None:
+        """Note that the model of a key has changed, or is new."""
+        if key not in self._live:
+            self._live[key] = model
+            self.count += 1
+        self._dirty.add(key)
+
+    def leave(self) -> None:
+        """Have what is too much leave the memory.
+
+        Raises
+        ------
+        FencedError
+            If somebody has claimed the models since.
+        UnavailableError
+            If they cannot be written now.
+        """
+        while len(self._live) > self.most:
+            key, model = self._live.popitem(last=False)
+            if self._saving is not None:
+                self._encode_first(key)
+            if key in self._dirty:
+                self._left[key] = self._encode(model)
+                self._dirty.remove(key)
+        if len(self._left) >= _MANY:
+            self._store.write(self._store.version, self._left)
+            self._left = {}
+
+    def _stored(self, key: str) -> tuple[bytes, str] | None:
+        """Return the bytes of a model that is not in memory."""
+        if key in self._left:
+            return self._left[key]
+        if (saving := self._saving) is not None:
+            with self._lock:
+                if key in saving.rows:
+                    return saving.rows[key]
+        return self._store.load(key)
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def state(self) -> tuple[Lineage, Callable[[], None]]:
+        """Return what a checkpoint names, and what writes it, as it is now, on any thread.
+
+        The models go on meanwhile: one that is asked for before it was written is encoded first.
+        """
+        self._take_back()
+        models = {key: self._live[key] for key in self._dirty}
+        left = {key: row for key, row in self._left.items() if key not in models}
+        self._saving = _Saving(self._store.version, models, left)
+        self._dirty, self._left = set(), {}
+        return self._store.advance(), partial(self._write, self._saving)
+
+    def _take_back(self) -> None:
+        """Have what was not written, as the disk was full, written for the next checkpoint."""
+        saving, self._saving = self._saving, None
+        if saving is None:
+            return
+        self._dirty |= saving.models.keys() & self._live.keys()
+        for key, row in saving.rows.items():
+            if key in self._live:
+                self._dirty.add(key)
+            else:
+                self._left.setdefault(key, row)
+
+    def _encode_first(self, key: str) -> None:
+        """Encode a model that may change, or leave, before it was written."""
+        saving = self._saving
+        if saving is not None and key in saving.models:
+            with self._lock:
+                if key in saving.models:
+                    saving.encode(key, self._encode)
+
+    def _write(self, saving: _Saving) -> None:
+        store = self._store
+        try:
+            store.refresh()
+            while rows := self._some(saving):
+                store.write(saving.version, rows)
+                with self._lock:
+                    for key in rows:
+                        del saving.rows[key]
+            store.finish(saving.version)
+            store.sweep()
+        except UnavailableError as problem:
+            raise CheckpointError(str(problem)) from problem
+        with self._lock:
+            if self._saving is saving:
+                self._saving = None
+
+    def _some(self, saving: _Saving) -> dict[str, tuple[bytes, str]]:
+        while saving.models and len(saving.rows) < _MANY:
+            with self._lock:
+                if saving.models:
+                    saving.encode(next(iter(saving.models)), self._encode)
+        with self._lock:
+            return dict(islice(saving.rows.items(), _MANY))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+
+class KeyedLearner(Learner):
+    """A learner with a model for each key.
+
+    Parameters
+    ----------
+    model
+        The topic's own, which learns all where there is a prior; else what new keys begin as.
+    codec, metrics, options
+        As of `Learner`; examples have a key.
+    models
+        The models of the keys.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        codec: Codec,
+        metrics: Metrics,
+        options: WorkerOptions,
+        models: KeyedModels,
+    ) -> None:
+        super().__init__(model, codec, metrics, options)
+        self.models = models
+        self._key = ""
+        self._own: Any = None  # the model of the key; None before it has learnt
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether each key has a model of its own."""
+        return True
+
+    def take(self, message: Message) -> list[Outgoing]:
+        """Predict and learn a message by the model of its key; see `Learner.take`."""
+        answer = super().take(message)
+        self.models.leave()
+        return answer
+
+    def models_state(self) -> tuple[Lineage, Callable[[], None]]:
+        """Return the lineage of the models, and what writes them."""
+        return self.models.state()
+
+    def note(self) -> None:
+        """Have the metrics show how far it is."""
+        self.metrics.keyed = {
+            "models": self.models.count,
+            "models_in_memory": len(self.models),
+            "model_loads": self.models.loads,
+        }
+        super().note()
+
+    def close(self) -> None:
+        """Close the file of the models."""
+        self.models.close()
+
+    def _learn_example(self, message: Message, example: Example) -> list[Outgoing]:
+        if example.key is None:
+            raise MessageError(self._path, "is absent: send the key there that has a model")
+        self._key = str(example.key)
+        try:
+            self._own = self.models.get(self._key)
+        except (FencedError, UnavailableError, ConsumerError):
+            raise
+        except CheckpointError as problem:
+            raise MessageError(
+                f"{self._path} {self._key!r:.60}",
+                f"has a model that cannot be read ({problem}): bring the file back, or delete its "
+                "rows, and it begins anew",
+            ) from None
+        return super()._learn_example(message, example)
+
+    @property
+    def _path(self) -> str:
+        return str(getattr(self.codec, "key", "key"))
+
+    @property
+    def _answering(self) -> Any:
+        return self.model if self._own is None else self._own
+
+    def _update(self, features: Features, label: Label, weight: float | None) -> bool:
+        if self.options.prior:
+            super()._update(features, label, weight)
+        own = self._own
+        if own is None and self.options.prior:
+            own = deepcopy(self.model)  # which has learnt it
+        else:
+            own = self.model.clone() if own is None else own
+            own.learn_one(features, label, **({} if weight is None else {"w": weight}))
+        self.models.changed(self._key, own)
+        return True

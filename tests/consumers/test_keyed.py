@@ -1,0 +1,467 @@
+"""Models of keys: in memory and in the file they are those of a plain dict, whatever happens."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import suppress
+from copy import deepcopy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import compose, naive_bayes, preprocessing
+
+from drift.consumers import CheckpointFolder, WorkerOptions, keyed
+from drift.consumers.checkpoints import models as stored
+from drift.consumers.checkpoints.models import ModelStore
+from drift.consumers.checkpoints.rollback import plan
+from drift.consumers.codec import JsonCodec
+from drift.consumers.crash_points import CHECKPOINT_POINTS, MODELS_POINTS
+from drift.consumers.keyed import KeyedLearner, KeyedModels
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.records import Message, Position
+from drift.consumers.relearning import relearn
+from drift.consumers.warm import warm
+from drift.errors import (
+    CheckpointError,
+    ConfigurationError,
+    ConsumerError,
+    FencedError,
+    ParameterError,
+    UnavailableError,
+)
+from drift.models import LBP, Tracker
+from drift.models._state.codec import encode
+from drift.testing import Abort, Aborted
+
+KEY = ("t", 0)
+
+
+class Claimed:
+    """What a worker does with models, and beside it a plain dict of them."""
+
+    def __init__(self, folder, most, expected):
+        self.folder, self.expected = folder, expected
+        self.epoch, checkpoint = folder.claim(KEY)
+        lineage = () if checkpoint is None else checkpoint.models
+        self.store = ModelStore(folder.folder(KEY), self.epoch, lineage, secret=folder.key)
+        self.models = KeyedModels(self.store, most, allow_pickle=folder.allow_pickle)
+        self.twin = {} if checkpoint is None else deepcopy(expected[checkpoint.id])
+
+    def learn(self, key, number):
+        x = {f"w{number % 5}": 1.0, f"v{number % 3}": 2.0}
+        found = self.models.get(key)
+        model = found or LBP(budget=3)
+        twin = self.twin.setdefault(key, LBP(budget=3))
+        assert encode(twin) == encode(model)
+        for one in (model, twin):
+            one.learn_one(x, number % 2 == 0)
+        self.models.changed(key, model)
+        self.models.leave()
+        assert len(self.models) <= self.models.most
+
+    def prepare(self):
+        given = KEY, self.epoch, LBP(budget=3), {KEY: 0}
+        write, was = self.folder.prepare(*given, keyed=self.models.state()), deepcopy(self.twin)
+
+        def written():
+            checkpoint = write()
+            self.expected[checkpoint.id] = was
+            return checkpoint
+
+        return written
+
+    def check(self):
+        for key, twin in self.twin.items():
+            assert encode(self.models.get(key)) == encode(twin)
+            self.models.leave()
+        assert self.models.get("nobody") is None
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(keyed, "_MANY", 2)
+    monkeypatch.setattr(stored, "_MANY", 2)
+
+
+LEARN = st.tuples(st.just("learn"), st.sampled_from("abcde"), st.integers(0, 29))
+SAVE = st.tuples(st.just("save"), st.lists(LEARN, max_size=4))
+POINT = st.sampled_from([*MODELS_POINTS[1:], *CHECKPOINT_POINTS])
+CRASH = st.tuples(st.just("crash"), st.none() | POINT, st.integers(1, 3))
+BACK = st.tuples(st.just("back"), st.integers(0, 4))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(LEARN | LEARN | LEARN | SAVE | SAVE | CRASH | BACK, max_size=40),
+    st.integers(1, 6),
+    st.integers(1, 3),
+)
+def test_models_are_those_of_a_dict_whatever_leaves_crashes_or_goes_back(
+    tmp_path_factory, steps, most, keep
+):
+    folder = CheckpointFolder(tmp_path_factory.mktemp("c"), keep=keep, keep_hourly=0, keep_daily=0)
+    expected = {}
+    one = Claimed(folder, most, expected)
+    one.prepare()()
+    for step in steps:
+        if step[0] == "learn":
+            one.learn(*step[1:])
+        elif step[0] == "save":
+            write = one.prepare()
+            for other in step[1]:  # while it is being written
+                one.learn(*other[1:])
+            write()
+        elif step[0] == "crash":
+            _, point, count = step
+            if point is not None:
+                write = one.prepare()  # so that it is known what a checkpoint has
+                epoch = one.epoch
+                was = deepcopy(one.twin)
+                try:
+                    with Abort(point, count=count):
+                        write()
+                except Aborted:
+                    newest = folder.newest(KEY)
+                    if newest.epoch == epoch and newest.id not in expected:
+                        expected[newest.id] = was  # renamed before
+            one.store.close()
+            one = Claimed(folder, most, expected)
+        else:
+            _, n = step
+            [*ids] = [f"{e}-{s}" for e, s in folder._files(KEY).listing().checkpoints]
+            target = ids[n % len(ids)]
+            if target != ids[-1]:
+                found = plan(folder._files(KEY), target).write(None)
+                expected[found] = deepcopy(expected[target])
+                one.store.close()
+                one = Claimed(folder, most, expected)
+    one.check()
+    one.store.close()
+    again = Claimed(folder, most, expected)
+    again.check()
+    again.store.close()
+
+
+@pytest.mark.parametrize("point", [*MODELS_POINTS[1:], *CHECKPOINT_POINTS])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_crash_at_any_point_leaves_the_models_of_the_newest_checkpoint(tmp_path, point, count):
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 2, expected)
+    for n, key in enumerate("abcdabcd"):
+        one.learn(key, n)
+    one.prepare()()
+    for n, key in enumerate("abcdabceda"):
+        one.learn(key, 3 * n)
+    was = deepcopy(one.twin)
+    with Abort(point, count=count) as abort, suppress(Aborted):
+        one.prepare()()
+    assert abort.times >= 1
+    if folder.newest(KEY).id == "1-2":
+        expected["1-2"] = was
+    one.store.close()
+    other = Claimed(folder, 2, expected)
+    for n, key in enumerate("bdf"):
+        other.learn(key, n)
+    other.check()
+    other.prepare()()
+    other.check()
+
+
+def rows(folder):
+    with sqlite3.connect(folder.folder(KEY) / "models.sqlite") as db:
+        return [*db.execute("select key, version from models order by key, version")]
+
+
+def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
+    folder = CheckpointFolder(tmp_path, keep=2, keep_hourly=0, keep_daily=0)
+    one = Claimed(folder, 9, {})
+    one.learn("idle", 0)
+    for n in range(6):
+        one.learn("busy", n)
+        one.prepare()()
+    # That of the newest checkpoint, and of the one before, which was kept as it was written.
+    assert rows(folder) == [("busy", 4), ("busy", 5), ("busy", 6), ("idle", 1)]
+    one.learn("lost", 1)
+    one.prepare()
+    one.store.write(one.store.version, {"lost": (b"", "drift")})
+    one.store.close()
+    two = Claimed(folder, 9, one.expected)  # of which no checkpoint names the last two
+    assert ("lost", 8) in rows(folder)
+    for n in range(4):
+        two.learn("busy", n)
+        two.prepare()()
+    assert [row for row in rows(folder) if row[0] != "busy"] == [("idle", 1)]
+    two.check()
+
+
+def test_who_was_fenced_writes_nothing(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 1, {})
+    one.learn("a", 0)
+    one.prepare()()
+    before = rows(folder)
+    two = Claimed(folder, 1, one.expected)
+    one.learn("b", 1)
+    one.learn("c", 2)
+    with pytest.raises(FencedError, match="our epoch is 1 and the newest 2"):
+        one.learn("d", 3)
+    assert rows(folder) == before
+    two.check()
+    two.store.close()
+    with pytest.raises(FencedError):
+        ModelStore(folder.folder(KEY), 1)
+
+
+def test_a_zombies_checkpoint_still_has_its_models(tmp_path):
+    """One that was frozen before its rename, which came between another one's look and cleaning."""
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 1, expected)
+    one.learn("a", 0)
+    one.prepare()()
+    one.learn("a", 1)
+    one.learn("b", 2)
+    one.prepare()()
+    zombie = folder._files(KEY).file(1, 2)
+    late = zombie.read_bytes()
+    zombie.unlink()
+    two = Claimed(folder, 1, expected)
+    two.check()  # that of the checkpoint that there was
+    two.learn("a", 5)
+    two.learn("c", 6)
+    two.learn("d", 7)
+    zombie.write_bytes(late)
+    two.store.close()  # and dies before its first checkpoint
+    three = Claimed(folder, 1, expected)
+    assert set(three.twin) == {"a", "b"}
+    three.check()
+
+
+def test_a_full_disk_costs_a_checkpoint_and_no_model(tmp_path, monkeypatch):
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 3, expected)
+    for n, key in enumerate("abc"):
+        one.learn(key, n)
+    write = one.prepare()
+    with monkeypatch.context() as patch:
+        full = UnavailableError("models.sqlite: database or disk is full")
+        calls = []
+
+        def fail(*given):
+            calls.append(given)
+            if len(calls) > 1:
+                raise full
+            ModelStore.write(one.store, *given)
+
+        patch.setattr(one.store, "write", fail)
+        with pytest.raises(CheckpointError, match="disk is full"):
+            write()
+    for n, key in enumerate("dab"):
+        one.learn(key, n)
+    one.check()
+    one.prepare()()
+    one.check()
+    one.store.close()
+    Claimed(folder, 3, expected).check()
+
+
+@pytest.mark.parametrize("secret", [None, b"secret"])
+def test_damage_is_noticed_and_the_other_keys_go_on(tmp_path, secret):
+    folder = CheckpointFolder(tmp_path, key=secret)
+    one = Claimed(folder, 9, {})
+    for n, key in enumerate("ab"):
+        one.learn(key, n)
+    one.prepare()()
+    one.store.close()
+    with sqlite3.connect(folder.folder(KEY) / "models.sqlite") as db:
+        db.execute("update models set state = substr(state, 1, 50) || x'00' where key = 'a'")
+    two = Claimed(folder, 9, one.expected)
+    with pytest.raises(CheckpointError, match="damaged, or not signed with this key"):
+        two.models.get("a")
+    assert encode(two.models.get("b")) == encode(two.twin["b"])
+
+
+def test_a_file_that_is_gone_old_or_damaged_is_refused(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    path = folder.folder(KEY) / "models.sqlite"
+    one.learn("a", 0)
+    one.prepare()()
+    one.learn("a", 1)
+    old = path.read_bytes()
+    one.prepare()()
+    one.store.close()
+    for damage in (path.unlink, lambda: path.write_bytes(old)):
+        damage()
+        with pytest.raises(CheckpointError, match="has not the models that the newest checkp"):
+            Claimed(folder, 9, one.expected)
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(ConsumerError, match=r"models\.sqlite: .*bring the checkpoints' folder"):
+        Claimed(folder, 9, one.expected)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(UnavailableError, match=r"models\.sqlite"):
+        Claimed(folder, 9, one.expected)
+
+
+@pytest.mark.parametrize("point", MODELS_POINTS)
+def test_a_process_that_is_killed_leaves_the_models_of_the_checkpoint(tmp_path, point):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    for n, key in enumerate("abc"):
+        one.learn(key, n)
+    one.prepare()()
+    one.store.close()
+    code = f"""
+from tests.consumers.test_keyed import CheckpointFolder, Claimed
+from collections import defaultdict
+one = Claimed(CheckpointFolder({str(tmp_path)!r}), 1, defaultdict(dict))
+for key in "abcde":
+    one.models.changed(key, one.models.get(key) or one.folder.newest(("t", 0)).model)
+    one.models.leave()
+one.prepare()()
+"""
+    killed = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"DRIFT_ABORT_AT": point},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert folder.newest(KEY).id == "1-1"
+    Claimed(folder, 9, one.expected).check()
+
+
+def test_the_file_is_its_users_alone(tmp_path):
+    one = Claimed(CheckpointFolder(tmp_path), 9, {})
+    assert one.store.path.stat().st_mode & 0o777 == 0o600
+
+
+# --- the learner ----------------------------------------------------------------------------------
+
+
+def message(offset, key, *, label=True, **features):
+    value = {"features": features or {"a": 1.0}, "label": label, "customer": {"id": key}}
+    return Message(Position("t", 0, offset), None, json.dumps(value).encode())
+
+
+def learner(path, model, most=100, *, prior=True, **more):
+    options = WorkerOptions(topic="t", group="g", prior=prior, predictions="out", **more)
+    store = ModelStore(path, 1)
+    folder = KeyedModels(store, most, allow_pickle=True)
+    codec = JsonCodec(key="customer.id")
+    return KeyedLearner(model, codec, Metrics("t", 0), options, folder)
+
+
+def stream(n):
+    for i in range(n):
+        key = ("ann", "bob", 7)[i * i % 3 - (i % 7 == 0)]
+        yield message(i, key, label=(i // 9) % 2 == 0 or None, **{f"f{i % 4}": 1.0, "b": i % 3})
+
+
+@pytest.mark.parametrize("prior", [True, False])
+@pytest.mark.parametrize(
+    "make", [lambda: LBP(budget=4), lambda: Tracker(budget=4)], ids=["LBP", "Tracker"]
+)
+def test_each_key_is_learnt_by_a_model_of_its_own(tmp_path, make, prior):
+    """What is predicted is what plain loops predict, with one model in memory or all."""
+    one, codec = learner(tmp_path, make(), 1, prior=prior), JsonCodec(key="customer.id")
+    topic, own = make(), {}
+    for sent in stream(120):
+        x, y, *_, key = codec.decode(sent.value)
+        [outgoing] = one.take(sent)
+        body = json.loads(outgoing.value)
+        assert body["key"] == key
+        assert body["predicted"] == own.get(key, topic).predict_one(x)
+        if y is None:
+            continue
+        if key not in own:
+            own[key] = deepcopy(topic) if prior else make()
+        own[key].learn_one(x, y)
+        if prior:
+            topic.learn_one(x, y)
+    for key, model in own.items():
+        assert encode(one.models.get(str(key))) == encode(model)
+    assert encode(one.model) == encode(topic)
+    one.note()
+    assert one.metrics.keyed["models"] == 3
+    assert one.metrics.keyed["models_in_memory"] <= 4
+    assert one.metrics.keyed["model_loads"] > 10
+
+
+def test_a_river_pipeline_is_pickled(tmp_path):
+    pipeline = compose.Pipeline(preprocessing.StandardScaler(), naive_bayes.GaussianNB())
+    one = learner(tmp_path, pipeline, most=1, prior=False)
+    plain = {key: pipeline.clone() for key in "ab"}
+    for i in range(40):
+        key, x, y = "ab"[i % 3 == 0], {"a": float(i % 5), "b": float(i % 2)}, i % 5 > 2
+        one.take(message(i, key, label=y, **x))
+        plain[key].learn_one(x, y)
+    for key, model in plain.items():
+        assert one.models.get(key).predict_proba_one({"a": 1.0, "b": 0.0}) == (
+            model.predict_proba_one({"a": 1.0, "b": 0.0})
+        )
+
+
+def test_a_message_without_a_key_is_a_dead_letter(tmp_path):
+    one = learner(tmp_path, LBP(budget=4), dead_letters="dead")
+    for n, key in enumerate((None, 1.5, True, "x" * 2000)):
+        [letter] = one.take(message(n, key))
+        assert letter.topic == "dead"
+        assert dict(letter.headers)["drift.error"].startswith(b"customer.id is ")
+    assert (one.metrics.dead_letters, len(one.models)) == (4, 0)
+    [prediction] = one.take(message(4, "ann"))
+    assert prediction.topic == "out"
+
+
+def test_a_model_that_cannot_be_read_stops_its_key_alone(tmp_path):
+    one = learner(tmp_path, LBP(budget=4), most=1, dead_letters="dead")
+    for n, key in enumerate("abcdef"):
+        one.take(message(n, key))
+    with sqlite3.connect(tmp_path / "models.sqlite") as db:
+        db.execute("update models set state = x'00' where key = 'b'")
+    topics = [one.take(message(9 + n, key))[0].topic for n, key in enumerate("abcb")]
+    assert topics == ["out", "dead", "out", "dead"]
+    [letter] = one.take(message(20, "b"))
+    error = dict(letter.headers)["drift.error"].decode()
+    assert error.startswith("customer.id 'b' has a model that cannot be read (it is damaged")
+    assert error.endswith("bring the file back, or delete its rows, and it begins anew")
+    with sqlite3.connect(tmp_path / "models.sqlite") as db:
+        db.execute("delete from models where key = 'b'")
+    [prediction] = one.take(message(21, "b"))
+    assert prediction.topic == "out"
+
+
+def test_what_takes_one_model_refuses_keys(tmp_path):
+    codec, folder = JsonCodec(key="customer"), CheckpointFolder(tmp_path)
+    options = WorkerOptions(topic="t", group="g")
+    late = WorkerOptions(topic="t", group="g", labels="l")
+    with pytest.raises(ParameterError, match="labels have to be in the messages, without"):
+        prepared(LBP(3), folder, late, codec)
+    with pytest.raises(ParameterError, match="without --partition"):
+        prepared(LBP(3), folder, WorkerOptions(topic="t", group="g", partition=1), codec)
+    with pytest.raises(ParameterError, match="a shadow takes one model, and each key has one"):
+        prepared_shadow(LBP(3), folder, options, codec)
+    with pytest.raises(ParameterError, match="a history takes one model"):
+        warm(LBP(3), folder, options, [], {}, codec=codec)
+    with pytest.raises(ParameterError, match="relearn takes one model"):
+        relearn(LBP(3), {}, [], options, codec)
+
+
+def test_one_model_and_models_of_keys_do_not_go_on_from_each_other(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    one.prepare()()
+    options = WorkerOptions(topic="t", group="g")
+    prepared(LBP(3), folder, options, JsonCodec(key="c"))
+    with pytest.raises(ConfigurationError, match="keyed"):
+        folder.claim(KEY)
+    with pytest.raises(ConfigurationError, match="1-1 has a model for each key: go on so, or"):
+        Learner(None, JsonCodec(), Metrics("t", 0), options).restore(
+            CheckpointFolder(tmp_path).newest(KEY)
+        )

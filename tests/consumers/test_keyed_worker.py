@@ -1,0 +1,270 @@
+"""Workers with models of keys against the broker inside the process: each example exactly once."""
+
+import json
+import logging
+from copy import deepcopy
+
+import pytest
+from click.testing import CliRunner
+
+from drift.cli import app
+from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints.models import ModelStore
+from drift.consumers.checkpoints.rollback import plan
+from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
+from drift.consumers.exporter import Exporter
+from drift.consumers.keyed import KeyedModels
+from drift.consumers.records import Message, Position
+from drift.errors import MessageError, ParameterError
+from drift.models import LBP
+from drift.models._state.codec import encode
+from drift.testing import Abort, Aborted, patient_assignor
+from tests.consumers.stepping import close, until
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+from drift.consumers.worker import Worker
+from tests.consumers.test_worker import everything, kill, send
+
+CODEC = JsonCodec(key="customer")
+COUNT = 150
+POISON = {20: b'{"features": {"a": 1}, "label": true}', 33: b"{", 60: b'{"customer": [1]}'}
+
+
+def log(partition):
+    """Messages of six customers of a partition, three of them poison."""
+    made = []
+    for n in range(COUNT):
+        key = f"c{partition}-{n * n % 11 % 7}"
+        features = {f"w{(7 * n + k * k) % 13}": 1.0 + k for k in range(3)}
+        label = None if n % 17 == 3 else (len(key) + n // 40 + n) % 3 == 0
+        value = CODEC.encode(Example(features, label, key=key))
+        at = Position("t", partition, n)
+        made.append(Message(at, None, POISON.get(n, value), (), 10_000 + 40 * n))
+    return made
+
+
+LOGS = {("t", partition): log(partition) for partition in range(2)}
+
+
+def loop(messages, prior):
+    """What plain loops learn: the topic's model, the keys' models, and what was predicted."""
+    topic, own, predicted = LBP(budget=5), {}, {}
+    for message in messages:
+        try:
+            x, y, *_, key = CODEC.decode(message.value)
+        except MessageError:
+            continue
+        if key is None:
+            continue
+        predicted[str(message.position)] = key, own.get(key, topic).predict_one(x)
+        if y is None:
+            continue
+        if key not in own:
+            own[key] = deepcopy(topic) if prior else LBP(budget=5)
+        own[key].learn_one(x, y)
+        if prior:
+            topic.learn_one(x, y)
+    return topic, own, predicted
+
+
+def worker(broker, folder, group="g", *, prior=True, most=3, **more):
+    options = {"start": "earliest", "predictions": "out", "dead_letters": "dead", "max_idle": 60}
+    options |= {"checkpoint_every": 40} | more
+    consumer = {"session_timeout_ms": 2000, "heartbeat_interval_ms": 200, "max_poll_records": 20}
+    consumer |= options.pop("consumer", {})
+    one = Worker(
+        LBP(budget=5),
+        CheckpointFolder(folder, keep=3),
+        broker.client_args,
+        WorkerOptions(topic="t", group=group, prior=prior, max_models=most, **options),
+        codec=CODEC,
+        consumer=consumer,
+        producer={"linger_ms": 60_000},
+    )
+    one._identity = one._consumer.identity  # without the group, which is another each time
+    return one
+
+
+def offsets(*workers):
+    """How far workers are together."""
+    found = {}
+    for one in workers:
+        for claim in one._claims.values():
+            found |= claim.learner.offsets
+    return found
+
+
+END = dict.fromkeys(LOGS, COUNT)
+
+
+@pytest.fixture
+def topics(broker):
+    broker.create_topic("t", partitions=2)
+    broker.create_topic("out")
+    broker.create_topic("dead")
+    send(broker, [message for log in LOGS.values() for message in log])
+    return broker
+
+
+def assert_exact(path, logs=LOGS, *, prior=True):
+    """Checkpoints and files have the models of plain loops."""
+    for place, messages in logs.items():
+        topic, own, _ = loop(messages, prior)
+        folder = CheckpointFolder(path)
+        epoch, found = folder.claim(place)
+        assert found.offsets == {place: COUNT}
+        assert encode(found.model) == encode(topic)
+        store = ModelStore(folder.folder(place), epoch, found.models)
+        models = KeyedModels(store, 99)
+        assert {key: encode(models.get(key)) for key in own} == {
+            key: encode(model) for key, model in own.items()
+        }
+        assert store.count == len(own)
+        models.close()
+
+
+def assert_published(broker, *, prior=True):
+    """Each prediction was sent, whether once or again, and each dead letter."""
+    sent = [(r.key.decode(), json.loads(r.value)) for r in everything(broker, "out")]
+    expected = {}
+    for messages in LOGS.values():
+        expected |= loop(messages, prior)[2]
+    assert {(at, body["key"], body["predicted"]) for at, body in sent} == {
+        (at, *of) for at, of in expected.items()
+    }
+    letters = {
+        (int(h["drift.partition"]), int(h["drift.offset"]))
+        for h in (dict(letter.headers) for letter in everything(broker, "dead"))
+    }
+    assert letters == {(partition, offset) for partition in range(2) for offset in POISON}
+
+
+@pytest.mark.parametrize("prior", [True, False])
+def test_each_partition_has_a_checkpoint_and_models_of_its_own(topics, tmp_path, prior):
+    one = worker(topics, tmp_path, prior=prior)
+    until(one, lambda: offsets(one) == END)
+    assert sorted(one._claims) == [("t", 0), ("t", 1)]
+    first, second = (claim.learner for claim in one._claims.values())
+    assert first.models.most == second.models.most == 1  # of three
+    assert len(first.models) == len(second.models) == 1
+    with Exporter(one.metrics) as exporter:
+        labels = {"model": "LBP", "group": "g", "topic": "t", "partition": "1"}
+        shown = exporter.registry.get_sample_value
+        assert shown("drift_models", labels) == 6
+        assert shown("drift_models_in_memory", labels) == 1
+        assert shown("drift_model_loads_total", labels) > 6
+    close(one)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t-0", "t-1"]
+    assert_exact(tmp_path, prior=prior)
+    assert_published(topics, prior=prior)
+
+
+FIRST = [*CLAIM_POINTS, "models.claimed", "checkpoint.begun", "models.saved", "checkpoint.synced"]
+LATER = ["message.taken", "outputs.flushed", *MODELS_POINTS[1:], *CHECKPOINT_POINTS]
+
+
+@pytest.mark.parametrize(
+    ("point", "count"), [*((point, 1) for point in FIRST), *((point, 5) for point in LATER)]
+)
+def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, monkeypatch, point, count):
+    monkeypatch.setattr("drift.consumers.keyed._MANY", 2)
+    one = worker(topics, tmp_path)
+    with Abort(point, count=count), pytest.raises(Aborted):
+        until(one, lambda: False)
+    kill(one)
+    other = worker(topics, tmp_path, "later", most=100)
+    until(other, lambda: offsets(other) == END)
+    close(other)
+    assert_exact(tmp_path)
+    assert_published(topics)
+
+
+def test_two_workers_share_the_partitions(broker, tmp_path, caplog):
+    caplog.set_level(logging.WARNING)
+    broker.create_topic("t", partitions=2)
+    for topic in ("out", "dead"):
+        broker.create_topic(topic)
+    half = [message for log in LOGS.values() for message in log[: COUNT // 2]]
+    send(broker, half)
+
+    def member():
+        strategy = [patient_assignor(1.0)]
+        consumer = {"partition_assignment_strategy": strategy, "session_timeout_ms": 8000}
+        return worker(broker, tmp_path, most=100, consumer=consumer)
+
+    one = member()
+    until(one, lambda: offsets(one) == dict.fromkeys(LOGS, COUNT // 2))
+    other = member()
+
+    def shared():
+        other.step(0.1)
+        return len(one._claims) == len(other._claims) == 1
+
+    until(one, shared)
+    assert one._claims.keys() | other._claims.keys() == set(LOGS)
+    send(broker, [message for log in LOGS.values() for message in log[COUNT // 2 :]])
+
+    def done():
+        other.step(0.1)
+        return offsets(one, other) == END
+
+    until(one, done)
+    close(one)
+    close(other)
+    assert_exact(tmp_path)
+    assert_published(broker)
+
+
+def test_a_worker_that_was_fenced_takes_over_anew(topics, tmp_path, monkeypatch, caplog):
+    """Whether it finds out as a model leaves its memory, or by its checkpoint."""
+    monkeypatch.setattr("drift.consumers.keyed._MANY", 1)
+    one = worker(topics, tmp_path, most=1, checkpoint_every=10**6, checkpoint_seconds=10**6)
+    until(one, lambda: sum(offsets(one).values()) > 40)
+    for place in LOGS:
+        folder = CheckpointFolder(tmp_path)
+        epoch, checkpoint = folder.claim(place)
+        ModelStore(folder.folder(place), epoch, checkpoint.models).close()
+    until(one, lambda: offsets(one) == END)
+    close(one)
+    assert caplog.text.count("claimed again since") == 2
+    assert_exact(tmp_path)
+
+
+def test_a_model_that_was_rolled_back_learns_again(topics, tmp_path):
+    one = worker(topics, tmp_path)
+    until(one, lambda: offsets(one) == END)
+    close(one)
+    for place in LOGS:
+        files = CheckpointFolder(tmp_path)._files(place)
+        epoch, sequence = files.listing().checkpoints[0]
+        plan(files, f"{epoch}-{sequence}").write(None)
+    other = worker(topics, tmp_path, "later")
+    until(other, lambda: offsets(other) == END)
+    close(other)
+    assert_exact(tmp_path)
+
+
+def test_a_store_of_objects_is_refused(broker):
+    pytest.importorskip("obstore")
+    with pytest.raises(ParameterError, match="a store of objects: give a folder that all work"):
+        worker(broker, "s3://bucket/prefix")
+
+
+def test_the_command_takes_a_key_by_option_or_file(tmp_path):
+    config = tmp_path / "worker.toml"
+    config.write_text(
+        '[worker]\ntopic = "t"\ngroup = "g"\n[kafka]\nbootstrap_servers = "localhost:1"\n'
+        '[keyed]\nmax_models = 9\n[labels]\ntopic = "l"\n'
+    )
+    given = ["consume", "--config", str(config), "--checkpoints", str(tmp_path / "c")]
+    refused = CliRunner().invoke(app, given)
+    assert "[keyed] has max_models and no key: give --keyed, or key in [codec]" in refused.output
+    refused = CliRunner().invoke(app, [*given, "--keyed", "customer"])
+    assert "labels have to be in the messages, without [labels] topic" in refused.output
+    text = config.read_text().replace('[labels]\ntopic = "l"', '[codec]\nkey = "customer"')
+    config.write_text(text)
+    served = CliRunner().invoke(app, ["serve", *given[1:]])
+    assert "serving takes one model, and each key has one of its own: leave --k" in served.output
