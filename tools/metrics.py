@@ -16,7 +16,7 @@ HEAD = """\
 Written by `python tools/metrics.py`. [Watch a worker](monitoring.md) says how to use them.
 
 A worker serves these metrics on `/metrics` at `--metrics-port`. Those marked * have the labels
-`model` (its class), `group` and `topic`, and `partition` where keys have models; `drift_alarms_total`
+`model` (its class), `group` and `topic`, with models of keys also `partition`; `drift_alarms_total`
 also has `measure`. Exponential weights span some 10,000 examples.
 
 | metric | type | meaning |
