@@ -202,8 +202,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     # --- what labels and scores mean -----------------------------------------------------------
 
-    def _shown(self, score: Any) -> Any:
-        return score if self._prototypes is None else self.model._shown(score)
+    def _decision(self, score: Any) -> Any:
+        return score if self._prototypes is None else self.model._decision(score)
 
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         return self.model._check_labels(labels)

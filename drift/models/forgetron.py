@@ -96,11 +96,11 @@ class Forgetron(KernelClassifier):
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
         supports.add(x, self._weight * sign)
-        own = supports.self_kernel()
-        self._scale = max(self._scale, own)
+        self_kernel = supports.self_kernel()
+        self._scale = max(self._scale, self_kernel)
         self._excess += self._weight - 1.0
         if self.shrinking == "basic":
-            self._norm2 += self._weight * (2.0 * sign * score + self._weight * own)
+            self._norm2 += self._weight * (2.0 * sign * score + self._weight * self_kernel)
         if supports.n_held() > self.budget:
             self._fade_and_evict()
 

@@ -133,9 +133,9 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         return below and self._supports.self_kernel() > 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        own = self._supports.self_kernel()
-        known = scores if rival >= 0 else np.append(scores, 0.0)
-        tau = smallest_change(k, known, self.margin, own, self._weight)
+        rivals = scores if rival >= 0 else np.append(scores, 0.0)
+        self_kernel = self._supports.self_kernel()
+        tau = smallest_change(k, rivals, self.margin, self_kernel, self._weight)
         tau = tau[: len(scores)]
         coefficients = dict(enumerate(tau.tolist()))
         if self.cache == "unbounded":
@@ -157,15 +157,17 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
     def _margins(self) -> Array:
         """Score of each support's own class above the best other, without its share, by slot."""
         others = self._rest.values.copy()
-        own = np.arange(len(others)), self._class_of
-        margins: Array = others[own]
+        labels = np.arange(len(others)), self._class_of
+        margins: Array = others[labels]
         if others.shape[1] > 1:
-            others[own] = -np.inf
+            others[labels] = -np.inf
             margins -= largest_by_row(others)
         return margins
 
 
-def smallest_change(k: int, scores: Array, margin: float, own: float, weight: float = 1.0) -> Array:
+def smallest_change(
+    k: int, scores: Array, margin: float, self_kernel: float, weight: float = 1.0
+) -> Array:
     """Solve for MIRA's coefficients, a projection onto the simplex, by sorting.
 
     Parameters
@@ -176,7 +178,7 @@ def smallest_change(k: int, scores: Array, margin: float, own: float, weight: fl
         Score of each class.
     margin
         What class `k` is to score above the others.
-    own
+    self_kernel
         ``k(x, x)``, positive.
     weight
         The largest coefficient, positive.
@@ -190,14 +192,14 @@ def smallest_change(k: int, scores: Array, margin: float, own: float, weight: fl
     Examples
     --------
     >>> import numpy as np
-    >>> smallest_change(0, np.array([0.0, 1.0, -9.0]), margin=0.0, own=1.0)
+    >>> smallest_change(0, np.array([0.0, 1.0, -9.0]), margin=0.0, self_kernel=1.0)
     array([ 0.5, -0.5,  0. ])
     """
     # tau_r = w [r = k] - max(0, v_r - theta), with theta such that they sum up to 0.
     own_class = np.zeros(len(scores))
     own_class[k] = 1.0
     bounds = weight * own_class
-    v = (scores - margin * own_class) / own + bounds
+    v = (scores - margin * own_class) / self_kernel + bounds
     descending = np.sort(v)[::-1]
     thetas = (np.cumsum(descending) - weight) / np.arange(1, len(v) + 1)
     theta = thetas[np.flatnonzero(descending > thetas)[-1]]

@@ -110,7 +110,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     def _score(self) -> Any:
         if self._shared is not None and self.model._sums_up:
             return self._shared.example_scores()[0] * self._factors()
-        return np.array([one._shown(one._score()) for one in self.models.values()])
+        return np.array([one._decision(one._score()) for one in self.models.values()])
 
     def _factors(self) -> array[float]:
         """What each class's row of the shared store is to be multiplied by."""
@@ -140,26 +140,26 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     def _learn_classes(self, x: Features, y: Label, scores: Any) -> None:
         signs = [1.0 if label == y else -1.0 for label in self.models]
-        mine = signs.index(1.0)
-        rivals = [score for k, score in enumerate(scores.tolist()) if k != mine]
+        label = signs.index(1.0)
+        rivals = [score for k, score in enumerate(scores.tolist()) if k != label]
         margin = math.inf if self.model._wary else self.model._skip_margin
-        mistake = bool(scores[mine] <= max(rivals, default=0.0))
+        mistake = bool(scores[label] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
         if mistake or changing:  # the others would do nothing
-            self._guard.update(self, self._change, x, changing, scores, mine, int(mistake))
+            self._guard.update(self, self._change, x, changing, scores, label, int(mistake))
         else:
-            self._calibration.learn_classes(scores, mine, self._weight)
+            self._calibration.learn_classes(scores, label, self._weight)
 
     def _change(
         self,
         x: Features,
         changing: list[tuple[KernelClassifier, float]],
         scores: Any,
-        mine: int,
+        label: int,
         mistakes: int,
     ) -> None:
-        self._calibration.learn_classes(scores, mine, self._weight)
+        self._calibration.learn_classes(scores, label, self._weight)
         self.n_mistakes += mistakes
         for model, sign in changing:
             model._weighted(self._weight, model._learn_sign, x, sign)
@@ -170,17 +170,17 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         model._share_guard(self._guard)
         if not model._shares_supports:
             return model
-        own = model._supports
+        supports = model._supports
         if self._shared is None:
-            self._shared = SharedStore(own.kernel, wide=model._wide)
-        model._supports = SharedSupports(self._shared, own.budget)  # type: ignore[assignment]
+            self._shared = SharedStore(supports.kernel, wide=model._wide)
+        model._supports = SharedSupports(self._shared, supports.budget)  # type: ignore[assignment]
         model._share_guard(self._guard)
-        for x, coefficient in own:  # where it does not start from nothing
+        for x, coefficient in supports:  # of a model that does not start empty
             model._supports.read(x)
             model._supports.add(x, coefficient)
         return model
 
-    def _pass_over(
+    def _run_rows(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
         model, margin = self.model, self.model._skip_margin
@@ -197,7 +197,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     # --- what scores mean ----------------------------------------------------------------------
 
-    def _shown(self, score: Any) -> dict[Label, float]:
+    def _decision(self, score: Any) -> dict[Label, float]:
         return dict(zip(self.models, score.tolist(), strict=True))
 
     def _label_of(self, score: Any) -> Label:

@@ -114,9 +114,9 @@ class PassiveAggressive(TwoOrMore):
         return sign * score < 1.0 - self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        loss, own = 1.0 - sign * score, self._supports.self_kernel()
+        loss, self_kernel = 1.0 - sign * score, self._supports.self_kernel()
         most = self._weight * self.aggressiveness
-        self._supports.add(x, sign * (loss / own if loss < most * own else most))
+        self._supports.add(x, sign * (loss / self_kernel if loss < most * self_kernel else most))
         if self._over_budget:
             slot = self._supports.least()
             self._supports.merge(slot, *self._supports.nearest(slot))
@@ -125,11 +125,11 @@ class PassiveAggressive(TwoOrMore):
         return margin < 1.0 - rounding
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        loss, own = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
+        loss, self_kernel = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
         if rival >= 0:
             loss += float(scores[rival])
         most = self._weight * self.aggressiveness
-        tau = loss / own if loss < most * own else most
+        tau = loss / self_kernel if loss < most * self_kernel else most
         self._add(x, {k: tau, rival: -tau})
         if self._over_budget:
             slot = self._supports.least(self._prototypes.sizes())

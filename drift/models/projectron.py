@@ -227,9 +227,9 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     def _project(self, k: int, rival: int) -> dict[int, Projection]:
         """Project the point onto the spans of its class and of the best other."""
-        row, own = np.zeros(self._supports.capacity), self._supports.self_kernel()
+        row, self_kernel = np.zeros(self._supports.capacity), self._supports.self_kernel()
         self._supports.fill_row(row)
-        return {c: self._spans[c].project(row, own) for c in (k, rival) if c >= 0}
+        return {c: self._spans[c].project(row, self_kernel) for c in (k, rival) if c >= 0}
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         return self._take_up(margin, rounding, lambda: self._project(k, rival))

@@ -160,16 +160,16 @@ class ROMMA(KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
-        own = supports.self_kernel() + self.noise / self._weight
+        self_kernel = supports.self_kernel() + self.noise / self._weight
         score, rounding = self._noisy(x, score)
-        c, d, norm2 = self._solve(own, sign, score, rounding)
-        blur = c * rounding + supports.tie * abs(d) * own
+        c, d, norm2 = self._solve(self_kernel, sign, score, rounding)
+        blur = c * rounding + supports.tie * abs(d) * self_kernel
         if c == 0.0 or not blur <= _BLUR or not norm2 <= 1.0 / _LEAST:
             while len(supports):
                 supports.remove(-1)
             self._numbers.clear()
             self._weights.clear()
-            c, d, norm2 = 1.0, sign / own, 1.0 / own
+            c, d, norm2 = 1.0, sign / self_kernel, 1.0 / self_kernel
         supports.scale(c)
         supports.add(x, d)
         self._norm2 = norm2
@@ -180,15 +180,15 @@ class ROMMA(KernelClassifier):
                 self._weights[number] = self._weight
 
     def _solve(
-        self, own: float, sign: float, score: float, rounding: float
+        self, self_kernel: float, sign: float, score: float, rounding: float
     ) -> tuple[float, float, float]:
         """Return c, d and the new ||f||^2; c = 0 where the old constraint does not bind."""
-        tie, largest = self._supports.tie, own * self._norm2
-        spread = largest - score * score
+        tie, largest = self._supports.tie, self_kernel * self._norm2
+        determinant = largest - score * score
         within = 2.0 * rounding * abs(score) + tie * largest
-        if not spread > within or sign * score >= largest - within:
-            return 0.0, sign / own, 1.0 / own
-        c = (largest - sign * score) / spread
-        d = self._norm2 * (sign - score) / spread
+        if not determinant > within or sign * score >= largest - within:
+            return 0.0, sign / self_kernel, 1.0 / self_kernel
+        c = (largest - sign * score) / determinant
+        d = self._norm2 * (sign - score) / determinant
         # With both constraints tight <f_new, f> = ||f||^2 and f_new(x) = y: nothing cancels.
         return c, d, c * self._norm2 + d * sign

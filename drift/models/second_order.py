@@ -37,15 +37,15 @@ class _SecondOrder(KernelClassifier):
         self._inverse: Any = None  # an InverseGram, from the first support on
         self._signs: Any = None  # y by slot, as long as the inverse's rows
 
-    def _shown(self, score: float) -> float:
+    def _decision(self, score: float) -> float:
         if score == 0.0 or self._inverse is None:
             return score
         row, weights = self._row()
         weights = self._inverse.refine(weights, row)
-        spread: float = self._inverse.spread(self._supports.self_kernel(), row, weights)
-        return self.ridge / spread * score
+        schur: float = self._inverse.schur(self._supports.self_kernel(), row, weights)
+        return self.ridge / schur * score
 
-    def _shown_rows(self, table: Table) -> list[float]:
+    def _decisions(self, table: Table) -> list[float]:
         return [self.decision_function_one(x) for x in table]
 
     def _row(self) -> tuple[Any, Any]:
@@ -59,14 +59,14 @@ class _SecondOrder(KernelClassifier):
             self._inverse = InverseGram(self.ridge)
             self._signs = np.zeros(0)
         inverse, supports, w = self._inverse, self._supports, self._weight
-        own = supports.self_kernel()
-        if w != 1.0 and w * own > _LARGEST * self.ridge:
+        self_kernel = supports.self_kernel()
+        if w != 1.0 and w * self_kernel > _LARGEST * self.ridge:
             raise ParameterError(
                 f"weight {w:g} makes the ridge vanish beside it: give less, or take a larger ridge"
             )
         if inverse.reserve(len(supports) + 1):
             self._signs = np.pad(self._signs, (0, inverse.capacity - len(self._signs)))
-        fresh = inverse.prepare(own, w)
+        fresh = inverse.prepare(self_kernel, w)
         row, weights = self._row()
         if fresh:
             coefficients = inverse.times(self._signs)
@@ -81,11 +81,11 @@ class _SecondOrder(KernelClassifier):
             coefficients -= coefficients[freed] * column
             row[freed] = self._signs[freed] = 0.0
         weights = inverse.refine(weights, row)
-        spread = inverse.spread(own, row, weights, w)
+        schur = inverse.schur(self_kernel, row, weights, w)
         slot = supports.add(x, 0.0)
-        row[slot] = own
-        inverse.insert(slot, row, weights, spread, self._guard)
-        gain = (sign - float(weights @ self._signs)) / spread
+        row[slot] = self_kernel
+        inverse.insert(slot, row, weights, schur, self._guard)
+        gain = (sign - float(weights @ self._signs)) / schur
         self._signs[slot] = sign
         coefficients -= gain * weights
         coefficients[slot] = gain

@@ -200,9 +200,11 @@ class StructuredProjectron(Guarded, base.Estimator):
         if margin > 0.0 and loss <= rounding:  # a mistake is one, however large its terms are
             return
         kernel, pair, rivals = self.joint_kernel, (x, y), (x, rival)
-        own, shared = kernel_row(kernel, pair, [pair, rivals]).tolist()
-        [rivals_own] = kernel_row(kernel, rivals, [rivals]).tolist()
-        projection = self._project(true - best, own + rivals_own - 2.0 * shared, own + rivals_own)
+        self_kernel, shared = kernel_row(kernel, pair, [pair, rivals]).tolist()
+        [rival_self] = kernel_row(kernel, rivals, [rivals]).tolist()
+        projection = self._project(
+            true - best, self_kernel + rival_self - 2.0 * shared, self_kernel + rival_self
+        )
         if margin > 0.0:
             tau = margin_step(loss, [projection], self.tolerance, rounding, w, squared=self.squared)
             if tau > 0.0:
@@ -212,16 +214,16 @@ class StructuredProjectron(Guarded, base.Estimator):
         if within(self.tolerance, [projection], squared=self.squared):
             self._span.absorb(self._weights, projection, w)
         else:
-            parts = [(y, true, own, w), (rival, best, rivals_own, -w)]
+            parts = [(y, true, self_kernel, w), (rival, best, rival_self, -w)]
             self._insert(copy.deepcopy(x), parts, shared)
         self.n_mistakes += 1
         self.n_updates += 1
 
-    def _project(self, row: Array, own: float, size: float) -> Projection:
+    def _project(self, row: Array, self_kernel: float, size: float) -> Projection:
         """Project the difference of two pairs, whose own kernel values add up to `size`."""
-        if own <= TIE * size:  # the kernel does not tell the pairs apart
-            row, own = 0.0 * row, 0.0
-        projection = self._span.project(row, own)
+        if self_kernel <= TIE * size:  # the kernel does not tell the pairs apart
+            row, self_kernel = 0.0 * row, 0.0
+        projection = self._span.project(row, self_kernel)
         if projection.squared_error <= TIE * size:
             projection = projection._replace(squared_error=0.0)
         return projection
@@ -233,10 +235,10 @@ class StructuredProjectron(Guarded, base.Estimator):
 
         `shared` is the kernel between the two. A pair that the supports span makes no support.
         """
-        for y, row, own, sign in parts:
+        for y, row, self_kernel, sign in parts:
             if len(row) < len(self._pairs):  # the first has become a support
                 row = np.append(row, shared)  # noqa: PLW2901
-            part = self._span.project(row, own)
+            part = self._span.project(row, self_kernel)
             if part.squared_error > 0.0:
                 self._span.insert(len(self._pairs), part, self._guard)
                 self._pairs.append((x, y))

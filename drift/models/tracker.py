@@ -253,7 +253,7 @@ class Tracker(OnlineClassifier):
     def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
         return super()._score_of(x, ticket) if ticket else self._core.peek(x)
 
-    def _pass_over(
+    def _run_rows(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
         self._core.learn_rows(rows, predictions, labels)

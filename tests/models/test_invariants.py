@@ -99,8 +99,8 @@ def test_the_shifting_perceptron_keeps_to_the_paper_s_lemma_1(points, decay, rbf
 
 def plain(model_class):
     """Whether the score that is shown is the expansion itself."""
-    hooks = (model_class._score, model_class._shown)
-    return hooks == (KernelClassifier._score, KernelClassifier._shown)
+    hooks = (model_class._score, model_class._decision)
+    return hooks == (KernelClassifier._score, KernelClassifier._decision)
 
 
 @each_for_a_fifth

@@ -253,7 +253,7 @@ def test_a_factor_that_grows_is_that_of_the_whole_matrix():
         row = np.zeros(factor.capacity)
         row[:t] = gram[t, :t]
         whitened = factor.whiten(row)
-        factor.append(whitened, math.sqrt(factor.left_over(whitened, gram[t, t])), Guard())
+        factor.append(whitened, math.sqrt(factor.residual(whitened, gram[t, t])), Guard())
     lengths = np.sqrt(np.diag(gram))
     product = factor._lower[:70, :70] @ factor._lower[:70, :70].T
     assert np.abs((product - gram) / np.outer(lengths, lengths)).max() <= 1e-14

@@ -221,7 +221,7 @@ def _with_later(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, 
     later = {}
     for name in now.keys() - before.keys():
         owner, _, parameter = name.rpartition(".")
-        kind = kinds.known(str(before.get(owner)))
+        kind = kinds.drift_class(str(before.get(owner)))
         if hasattr(kind, parameter):
             later[name] = getattr(kind, parameter)
     return {**before, **later}

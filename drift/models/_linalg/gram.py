@@ -85,12 +85,12 @@ class InverseGram(Part):
             setattr(self, name, wider)
         return True
 
-    def prepare(self, own: float, weight: float = 1.0) -> bool:
+    def prepare(self, self_kernel: float, weight: float = 1.0) -> bool:
         """Get ready for an insertion, and an eviction before it.
 
         Parameters
         ----------
-        own
+        self_kernel
             Kernel between the example and itself.
         weight
             Weight of the example, positive.
@@ -104,7 +104,7 @@ class InverseGram(Part):
         self._heaviest = max(self._heaviest, weight)
         # numpy 2.2 ends the process where there is no memory for a call of `trace`.
         trace = np.add.reduce(self._gram.diagonal())
-        largest = self._heaviest * (trace + self.ridge / weight + own)
+        largest = self._heaviest * (trace + self.ridge / weight + self_kernel)
         self._ill_conditioned = bool(largest > _ILL_CONDITIONED * self.ridge)
         if self._ill_conditioned:  # products with what the update makes of them are needed in it
             self._gram, self._inverse = self._gram.copy("F"), self._inverse.copy("F")
@@ -127,12 +127,12 @@ class InverseGram(Part):
                 weights = weights + self.times(self._residual(row, weights))
         return weights
 
-    def spread(self, own: float, row: Array, weights: Array, weight: float = 1.0) -> float:
+    def schur(self, self_kernel: float, row: Array, weights: Array, weight: float = 1.0) -> float:
         """``ridge / weight + own - row . weights``, no less than it can be.
 
         Parameters
         ----------
-        own
+        self_kernel
             Kernel between a point and itself.
         row
             Kernel between it and the supports.
@@ -145,7 +145,7 @@ class InverseGram(Part):
             row = row + self._residual(row, weights)  # an error of the weights counts by its square
         # Without weights it is ridge (1 + ||weights||^2) and the squared distance from the sum.
         least = self.ridge * (1.0 / weight + float(weights @ weights) / self._heaviest)
-        return max(self.ridge / weight + own - float(row @ weights), least)
+        return max(self.ridge / weight + self_kernel - float(row @ weights), least)
 
     def _do(self, guard: Guard, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Change a matrix at the end of the update; at once if it is a copy."""
@@ -154,7 +154,7 @@ class InverseGram(Part):
         else:
             guard.defer(partial(call, *args, **kwargs))
 
-    def insert(self, slot: int, row: Array, weights: Array, spread: float, guard: Guard) -> None:
+    def insert(self, slot: int, row: Array, weights: Array, schur: float, guard: Guard) -> None:
         """Add a support.
 
         The inverse grows by ``d d' / spread`` with ``d`` the `weights`, -1 in the slot.
@@ -167,8 +167,8 @@ class InverseGram(Part):
             Kernel between it and the others, and itself.
         weights
             ``times(row)`` without itself, refined.
-        spread
-            `spread` of it, positive.
+        schur
+            `schur` of it, positive.
         guard
             The guard of the model.
         """
@@ -178,7 +178,7 @@ class InverseGram(Part):
         self._do(guard, setitem, self._gram, (slice(slot, None), slot), column[slot:])
         direction = weights.copy()
         direction[slot] = -1.0
-        self._add(1.0 / spread, direction, guard)
+        self._add(1.0 / schur, direction, guard)
         self._inserted += 1
 
     def remove(self, slot: int, guard: Guard) -> Array:
@@ -268,23 +268,23 @@ class GramFactor(Part):
         weights[np.abs(weights) * self._lengths <= least] = 0.0
         return weights
 
-    def left_over(self, whitened: Array, own: float) -> float:
+    def residual(self, whitened: Array, self_kernel: float) -> float:
         """Squared distance of a point from the supports' span, 0 where it is rounding error.
 
         Parameters
         ----------
         whitened
             `whiten` of the kernel between it and the supports.
-        own
+        self_kernel
             Kernel between it and itself.
         """
-        distance = own - float(whitened @ whitened)
+        distance = self_kernel - float(whitened @ whitened)
         # Written so that a kernel that is none, with NaN or negative squares, leaves nothing over.
-        if not distance > _ROUNDING * own:
+        if not distance > _ROUNDING * self_kernel:
             return 0.0
-        if distance < _DOUBTFUL * own:
+        if distance < _DOUBTFUL * self_kernel:
             # The error is that of k(x, x) and of each term of the projection, which may be long.
-            terms = math.sqrt(own) + float(np.abs(self.weights(whitened)) @ self._lengths)
+            terms = math.sqrt(self_kernel) + float(np.abs(self.weights(whitened)) @ self._lengths)
             if distance <= _UNIT * terms * terms:
                 return 0.0
         return distance
@@ -297,7 +297,7 @@ class GramFactor(Part):
         whitened
             `whiten` of the kernel between it and the others.
         distance
-            Its distance from their span, positive: the root of `left_over`.
+            Its distance from their span, positive: the root of `residual`.
         guard
             The guard of the model that has the supports.
         """

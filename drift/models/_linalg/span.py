@@ -41,10 +41,10 @@ class Projection(NamedTuple):
     whitened: NDArray[Any]
 
 
-def _projection(factor: Any, row: NDArray[Any], own: float) -> Projection:
+def _projection(factor: Any, row: NDArray[Any], self_kernel: float) -> Projection:
     """Project a point, given the kernel between it and the supports, in order, and itself."""
     whitened = factor.whiten(row)
-    error = factor.left_over(whitened, own)
+    error = factor.residual(whitened, self_kernel)
     return Projection(float(whitened @ whitened), error, whitened)
 
 
@@ -101,11 +101,11 @@ class ClassProjector(Part):
         self._factor = GramFactor() if factor is None else factor
         self._slots = list(slots)
 
-    def project(self, row: NDArray[Any], own: float) -> Projection:
+    def project(self, row: NDArray[Any], self_kernel: float) -> Projection:
         """Project a point, given the kernel between it and every slot, and with itself."""
         by_age = np.zeros(self._factor.capacity)
         by_age[: len(self._slots)] = row[self._slots]
-        return _projection(self._factor, by_age, own)
+        return _projection(self._factor, by_age, self_kernel)
 
     def absorb(self, weights: NDArray[Any], projection: Projection, coefficient: float) -> None:
         """Add ``coefficient P k`` to a hypothesis, its coefficients by slot."""

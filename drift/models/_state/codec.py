@@ -102,23 +102,10 @@ def encode(model: Any) -> bytes:
 
 
 def decode(payload: bytes) -> Any:
-    """Build the model that `encode` was given.
+    """Build the model that `encode` was given; CheckpointError for any other payload.
 
-    Parameters
-    ----------
-    payload
-        What `encode` returned, or anything: the classes that are built are drift's and those
-        registered, their numbers are checked before compiled code sees them.
-
-    Returns
-    -------
-    model
-        It goes on exactly as the original would.
-
-    Raises
-    ------
-    CheckpointError
-        If this is not what `encode` returns, or in another format.
+    Only drift's classes and registered ones are built, and their numbers are checked before
+    compiled code uses them.
     """
     try:
         return _decoded(payload)
@@ -134,24 +121,24 @@ def to_bytes(model: Any) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """Build the model, of whatever class, that gave its bytes by `to_bytes`.
+    """Build a model of any class from the bytes of its `to_bytes`.
 
     Parameters
     ----------
     data
-        The bytes, or anything: nothing that is in them is ever run.
+        The bytes. They are never executed, so that they need no trust.
 
     Returns
     -------
     model
-        It goes on exactly as the original would.
+        It continues exactly as the original.
 
     Raises
     ------
     DamagedCheckpointError
-        If these are not the bytes that were written.
+        If the bytes were changed or truncated.
     CheckpointError
-        If they are in the format of another version of drift, no model's, or forged.
+        If they have another format version, are no model's, or forged.
 
     Examples
     --------
@@ -253,9 +240,9 @@ class _Encoder:
         if kinds.is_value(kind):
             state = {f.name: self.node(getattr(value, f.name)) for f in fields(value)}
             return ["k", kinds.name_of(kind), state]
-        known = self._seen.get(id(value))
-        if known is not None:
-            return ["r", known[0]]
+        seen = self._seen.get(id(value))
+        if seen is not None:
+            return ["r", seen[0]]
         if id(value) in self._open:
             raise CheckpointError(f"a {kind.__name__} in the model holds itself")
         self._open.add(id(value))

@@ -18,8 +18,8 @@ __all__ = [
     "HOMES",
     "SCALAR_KINDS",
     "class_of",
+    "drift_class",
     "is_value",
-    "known",
     "name_of",
     "refusal",
     "register",
@@ -88,7 +88,7 @@ def register(kind: _Class) -> _Class:
 def name_of(kind: type) -> str:
     """Return the name by which a class is stored."""
     name = kind.__qualname__
-    if known(name) is kind:
+    if drift_class(name) is kind:
         return name
     name = f"{kind.__module__}.{name}"
     if _registered.get(name) is kind:
@@ -101,7 +101,7 @@ def name_of(kind: type) -> str:
 
 def class_of(name: str) -> type:
     """Return the class that is stored by a name."""
-    kind = _registered.get(name) or known(name)
+    kind = _registered.get(name) or drift_class(name)
     if kind is None:
         raise CheckpointError(
             f"the model has a part of class {name!r:.100}, which drift does not know: register it "
@@ -110,7 +110,7 @@ def class_of(name: str) -> type:
     return kind
 
 
-def known(name: str) -> type | None:
+def drift_class(name: str) -> type | None:
     """Return the class of drift with this name, if models may have one."""
     home = HOMES.get(name)
     found: type | None = getattr(import_module(home), name) if home else None

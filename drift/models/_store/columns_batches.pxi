@@ -1,6 +1,6 @@
 # What is computed in one call for many rows of a batch, or for many classes.
 
-cdef bint goes_by(
+cdef bint is_no_update(
     const double *scores, const double *errors, const double *factors, int count, int own, double margin, bint rivals
 ) noexcept:
     """Whether an example of class `own` surely is no update; see `ColumnStore.scan_classes`."""
@@ -63,9 +63,9 @@ cdef class Batches(Scores):
             except FeatureError:
                 break  # which is raised when the row's turn comes
             self.sort_point()
-            drift_note_row(self.wide, window.noted, i - first, self.columns, self.sorted_ids, self.sorted_values, self.count)
+            drift_store_row(self.wide, window.stored, i - first, self.columns, self.sorted_ids, self.sorted_values, self.count)
             window.size += 1
-        drift_sum_rows(self.wide, window.noted, window.sums, window.size, window.slots)
+        drift_sum_rows(self.wide, window.stored, window.sums, window.size, window.slots)
         self.window = window
         return 0
 
@@ -102,8 +102,8 @@ cdef class Batches(Scores):
             self.read_next(view, i)
             value, own = self.score(), (<int8_t *>sign.view.buf)[i]
             known, y = model._labels, labels[i]
-            if not self.pass_over(y, own, value, margin, model):
-                self.take_step(Row(rows, i), y, own, value, model)
+            if not self.needs_no_update(y, own, value, margin, model):
+                self.run_step(Row(rows, i), y, own, value, model)
             predictions.append(known[1 if value > 0.0 else 0])
         self.close_window(view, view.size)
 
@@ -169,14 +169,14 @@ cdef class Batches(Scores):
                 break
             if own < 0:
                 own = best_class(scores, factors, count)
-            if not goes_by(scores, scores + count, factors, count, own, margin, rivals):
+            if not is_no_update(scores, scores + count, factors, count, own, margin, rivals):
                 break
             if wary and self.may_be_held():
                 break
             if labels is not None:
                 for c in range(count):
                     scores[c] *= factors[c]
-                calibration.take_classes(scores, count, own, 1.0)
+                calibration.update_classes(scores, count, own, 1.0)
             predictions.append(names[own])
         self.close_window(view, <int>len(predictions))
 

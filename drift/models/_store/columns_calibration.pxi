@@ -22,7 +22,7 @@ cdef class Calibration:
         """What a score is multiplied by before the logistic function or softmax."""
         return self.factor()
 
-    cdef inline void note(self, double square, double w) noexcept:
+    cdef inline void update_mean(self, double square, double w) noexcept:
         self.total = MEMORY * self.total + w
         self.square += (min(square, LARGEST_SQUARE) - self.square) * (w / self.total)
 
@@ -30,13 +30,13 @@ cdef class Calibration:
         cdef double step = 1.0 + min(SLOPE_RATE * w * fabs(gain), 1.0)
         self.slope = min(max(self.slope * step if gain > 0.0 else self.slope / step, LEAST_SLOPE), MOST_SLOPE)
 
-    cdef inline void take(self, double score, double sign, double w) noexcept:
+    cdef inline void update(self, double score, double sign, double w) noexcept:
         cdef double margin
-        self.note(score * score, w)
+        self.update_mean(score * score, w)
         margin = sign * self.factor() * score
         self.step(margin / (1.0 + exp(min(margin, 700.0))), w)
 
-    cdef void take_classes(self, const double *scores, int n, int k, double w) noexcept:
+    cdef void update_classes(self, const double *scores, int n, int k, double w) noexcept:
         cdef int c
         cdef double mean = 0.0, square = 0.0, best = scores[0], scale, power, powers = 0.0, terms = 0.0
         if n < 2:
@@ -47,7 +47,7 @@ cdef class Calibration:
         mean /= n
         for c in range(n):
             square += (scores[c] - mean) * (scores[c] - mean)
-        self.note(2.0 * square / (n - 1), w)
+        self.update_mean(2.0 * square / (n - 1), w)
         scale = self.factor()
         for c in range(n):
             power = exp(scale * (scores[c] - best))
@@ -57,12 +57,12 @@ cdef class Calibration:
 
     def learn(self, double score, double sign, double w):
         """Learn from the score of an example, its label's sign and weight."""
-        self.take(score, sign, w)
+        self.update(score, sign, w)
 
     def learn_classes(self, scores, int k, double w):
         """Learn from the scores of all classes, the number of an example's own, and its weight."""
         cdef Buffer score = held(scores)
-        self.take_classes(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
+        self.update_classes(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
 
     def numbers(self):
         """Return what it is made from."""

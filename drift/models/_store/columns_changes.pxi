@@ -46,8 +46,8 @@ cdef class Changes(Batches):
                 x = as_dict(x)  # which holds the names that are noted
             self.read(x)  # those that were noted before may be gone
             if not (self.plain or self.by_index):
-                self.begin_point()
-                kept = self.note_any(x)
+                self.start_point()
+                kept = self.read_any(x)
         reserve(&self.added, 1)
         reserve(&self.turned, 2 * (self.count + self.n_unknown))  # it comes and may go again
         if not self.free_slots.size:
@@ -152,7 +152,7 @@ cdef class Changes(Batches):
             drift_prefetch_rest(&self.columns[row[min(k + 4, size - 1)]])
             dense = drift_is_dense(&self.columns[j])
             drift_drop(self.wide, &self.columns[j], slot, self.capacity)
-            self.note_turn(j, dense)
+            self.log_conversion(j, dense)
             if self.columns[j].size == 0:
                 largest = max(largest, j)
                 self.keys[n_emptied] = <uint64_t>j << 32
@@ -200,7 +200,7 @@ cdef class Changes(Batches):
         self.compute_row()
         work = held(bytearray(self.used * sizeof(double)))
         own = doubles(work, self.used)
-        self.compute_own(own)
+        self.self_kernels(own)
         for k in range(n):
             j = chosen[k]
             if j != slot and own[j] > 0.0:

@@ -22,7 +22,7 @@ cdef void copy_place(Place *place, bint back) noexcept:
             value += size
 
 
-cdef inline int known_kind(value) except -1:
+cdef inline int stored_kind(value) except -1:
     if value is None or type(value) is int or type(value) is float or type(value) is tuple or type(value) is str:
         return VALUE  # most of them, without a look-up
     kind = KINDS.get(type(value))
@@ -133,7 +133,7 @@ cdef class Guard:
         before = content.copy()
         self.parts.append((content, before))
         for name, value in content.items():
-            kind = known_kind(value)
+            kind = stored_kind(value)
             if kind == VALUE:
                 continue
             if kind == PART:
@@ -141,7 +141,7 @@ cdef class Guard:
             elif kind == CONTAINER:
                 if name not in part._kept:
                     before[name] = copy_of(value)
-                if type(value) is list and value and known_kind((<list>value)[0]) == PART:
+                if type(value) is list and value and stored_kind((<list>value)[0]) == PART:
                     for one in <list>value:
                         self.join(one)
             elif value not in self.stores:

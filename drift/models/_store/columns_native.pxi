@@ -20,8 +20,8 @@ cdef extern from *:
     #define drift_make_sparse(wide, ...) DRIFT_EITHER(drift_make_sparse, wide, __VA_ARGS__)
     #define drift_widen_dense(wide, ...) DRIFT_EITHER(drift_widen_dense, wide, __VA_ARGS__)
     #define drift_window_size(wide) DRIFT_EITHER(drift_window_size, wide)
-    #define drift_note_row(wide, ...) DRIFT_EITHER(drift_note_row, wide, __VA_ARGS__)
-    #define drift_is_noted(wide, ...) DRIFT_EITHER(drift_is_noted, wide, __VA_ARGS__)
+    #define drift_store_row(wide, ...) DRIFT_EITHER(drift_store_row, wide, __VA_ARGS__)
+    #define drift_is_stored(wide, ...) DRIFT_EITHER(drift_is_stored, wide, __VA_ARGS__)
     #define drift_sum_rows(wide, ...) DRIFT_EITHER(drift_sum_rows, wide, __VA_ARGS__)
     #define drift_sum_block(wide, ...) DRIFT_EITHER(drift_sum_block, wide, __VA_ARGS__)
     """
@@ -70,8 +70,8 @@ cdef extern from *:
     int drift_make_sparse(bint, DriftColumn *, int) nogil
     int drift_widen_dense(bint, DriftColumn *, int, int) nogil
     size_t drift_window_size(bint) nogil
-    void drift_note_row(bint, void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
-    bint drift_is_noted(bint, const void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
+    void drift_store_row(bint, void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
+    bint drift_is_stored(bint, const void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
     void drift_sum_rows(bint, void *, void *, int, int) nogil
     void drift_sum_block(bint, const void *, void *, int, int, int) nogil
 

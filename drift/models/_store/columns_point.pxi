@@ -105,7 +105,7 @@ cdef class Point(Supports):
         self.point_room = <int>count
         return 0
 
-    cdef int begin_point(self) except -1:
+    cdef int start_point(self) except -1:
         """Keep the point read before, to recognise it; until `end_point` there is no point."""
         self.guard.check()
         self.reader = PyThread_get_thread_ident()
@@ -179,10 +179,10 @@ cdef class Point(Supports):
         else:
             features = as_dict(x)
         self.window = None  # its batch is over
-        self.begin_point()
+        self.start_point()
         try:
-            if not (self.note_plain(features) and self.look_up()):
-                self.note_any(features)
+            if not (self.read_plain(features) and self.look_up()):
+                self.read_any(features)
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
         if not self.current:
@@ -217,7 +217,7 @@ cdef class Point(Supports):
             k += 1
         return True
 
-    cdef bint note_plain(self, dict features) except -1:
+    cdef bint read_plain(self, dict features) except -1:
         """Note names, numbers and hashes, unless reading them may run the caller's own code.
 
         The passes prefetch: a name's hash, a value, and the name's place in the vocabulary are each
@@ -273,7 +273,7 @@ cdef class Point(Supports):
         self.end_point(norm2.total + norm2.lost)
         return True
 
-    cdef list note_any(self, dict features):
+    cdef list read_any(self, dict features):
         """Make the point where the caller's own code may run; return what keeps its names alive."""
         cdef list kept = list(features.items())
         cdef list found = []
@@ -312,7 +312,7 @@ cdef class Point(Supports):
         cdef Sum norm2 = Sum(0.0, 0.0)
         cdef int k, j, read = 0, count = 0, n_unknown = 0
         cdef long serial
-        self.begin_point()
+        self.start_point()
         serial = self.serial
         self.reserve_point(size)
         self.by_index = True
@@ -366,7 +366,7 @@ cdef class Point(Supports):
     def read_support(self, int slot):
         """Take a support as the point."""
         cdef int k
-        self.begin_point()
+        self.start_point()
         self.reserve_point(self.row_size[slot])
         self.count = self.row_size[slot]
         for k in range(self.count):

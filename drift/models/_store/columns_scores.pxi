@@ -104,7 +104,7 @@ cdef class Scores(Point):
 
         cdef bytes dots = (<char *>self.row)[:self.used * sizeof(double)]
         cdef int n
-        self.take_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.row)
+        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.row)
         for n in range(self.used, self.padded()):
             self.row[n] = 0.0
         return 0
@@ -118,7 +118,7 @@ cdef class Scores(Point):
             norms[listed(&self.free_slots)] = 1.0
         return norms
 
-    cdef int take_kernel(self, dots, norms, other, double *out) except -1:
+    cdef int apply_kernel(self, dots, norms, other, double *out) except -1:
         """Write what a kernel that is not ours gives for each slot."""
         import numpy as np
 
@@ -137,12 +137,12 @@ cdef class Scores(Point):
             memcpy(out, doubles(buffer, n), n * sizeof(double))
         return 0
 
-    cdef int compute_own(self, double *own) except -1:
+    cdef int self_kernels(self, double *own) except -1:
         """Write the kernel between each support and itself; in a free slot anything."""
         cdef int slot
         if self.kind == DRIFT_CUSTOM:
             norms = self.norms()
-            return self.take_kernel(norms, norms, norms, own)
+            return self.apply_kernel(norms, norms, norms, own)
         for slot in range(self.used):
             own[slot] = 1.0
             if self.kind != DRIFT_RBF:
@@ -169,21 +169,21 @@ cdef class Scores(Point):
         cdef double value
         self.read(x)
         value = self.score()
-        if not self.pass_over(y, sign, value, model._update_margin, model):
-            self.take_step(x, y, sign, value, model)
+        if not self.needs_no_update(y, sign, value, model._update_margin, model):
+            self.run_step(x, y, sign, value, model)
         return value
 
-    cdef bint pass_over(self, y, double sign, double value, double margin, model) except -1:
+    cdef bint needs_no_update(self, y, double sign, double value, double margin, model) except -1:
         """Learn an example that changes nothing but the calibration; False of any other.
 
         That is one whose margin is above ``model._update_margin``, unless its label is of a new kind.
         """
         if sign * value <= margin or self.adopts(y, model):
             return False
-        self.calibration.take(value, sign, <double>model._weight if self.guard.updating else 1.0)
+        self.calibration.update(value, sign, <double>model._weight if self.guard.updating else 1.0)
         return True
 
-    cdef int take_step(self, x, y, double sign, double value, model) except -1:
+    cdef int run_step(self, x, y, double sign, double value, model) except -1:
         """Have a model learn the point in one update, just as `KernelClassifier._step` does."""
         cdef bint whole = self.guard.enter()
         cdef dict content
@@ -195,7 +195,7 @@ cdef class Scores(Point):
             if model._should_update(x, sign, value):
                 content["n_updates"] += 1
                 model._update(x, sign, value)
-            self.calibration.take(value, sign, 1.0 if whole else <double>model._weight)
+            self.calibration.update(value, sign, 1.0 if whole else <double>model._weight)
             if self.adopts(y, model):
                 model._adopt(y)
         except:

@@ -295,7 +295,7 @@ cdef class Supports:
         value = value if self.wide else <float>value
         if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity, most):
             raise MemoryError("the column store cannot grow")
-        self.note_turn(j, dense)
+        self.log_conversion(j, dense)
         if value != 0.0:
             self.rows[slot][self.row_size[slot]] = j
             self.row_size[slot] += 1
@@ -305,7 +305,7 @@ cdef class Supports:
                 raise problem
         return 0
 
-    cdef void note_turn(self, int j, bint dense) noexcept:
+    cdef void log_conversion(self, int j, bint dense) noexcept:
         """Take note that a column may have become sparse, if it was dense, or dense."""
         if dense != drift_is_dense(&self.columns[j]) and self.logging and self.turned.size < self.turned.room:
             push(&self.turned, ~j if dense else j)
@@ -424,7 +424,7 @@ cdef class Supports:
             if self.columns[j].size < after // DRIFT_SPARSE:
                 reserve(&self.turned, 1)
                 self.make_dense(j, False)
-                self.note_turn(j, True)
+                self.log_conversion(j, True)
             elif drift_widen_dense(self.wide, &self.columns[j], before, after):
                 raise MemoryError("the column store cannot grow")
         fresh = after - before

@@ -7,7 +7,7 @@ cdef class Window:
     cdef object rows  # the batch
     cdef int first, size, slots
     cdef bint wide
-    cdef void *noted
+    cdef void *stored
     cdef void *sums
     cdef int changed[DRIFT_CHANGES]  # first slots of the blocks that have changed since
     cdef int n_changed
@@ -15,13 +15,13 @@ cdef class Window:
     def __cinit__(self, rows, int first, int slots, bint wide):
         cdef Py_ssize_t real = sizeof(double) if wide else sizeof(float)
         self.rows, self.first, self.slots, self.wide = rows, first, slots, wide
-        self.noted = malloc(drift_window_size(wide))
+        self.stored = malloc(drift_window_size(wide))
         self.sums = drift_grow(NULL, 0, DRIFT_WINDOW * slots * real)
-        if self.noted == NULL or self.sums == NULL:
+        if self.stored == NULL or self.sums == NULL:
             raise MemoryError("no memory for a window")
 
     def __dealloc__(self):
-        free(self.noted); drift_free(self.sums)
+        free(self.stored); drift_free(self.sums)
 
     def __sizeof__(self):
         cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float)
@@ -46,8 +46,8 @@ cdef class Window:
     cdef const void *sums_of(self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count) noexcept:
         """Sums of a row that it holds; NULL where other columns are dense now."""
         cdef int k, row = i - self.first
-        if not drift_is_noted(self.wide, self.noted, row, columns, ids, values, count):
+        if not drift_is_stored(self.wide, self.stored, row, columns, ids, values, count):
             return NULL
         for k in range(self.n_changed):
-            drift_sum_block(self.wide, self.noted, self.sums, row, self.slots, self.changed[k])
+            drift_sum_block(self.wide, self.stored, self.sums, row, self.slots, self.changed[k])
         return <char *>self.sums + <Py_ssize_t>row * self.slots * (sizeof(double) if self.wide else sizeof(float))

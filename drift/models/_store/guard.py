@@ -29,7 +29,7 @@ class Guard:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._log: list[partial[None]] | None = None  # what takes the update under way back
-        self._known: dict[int, Any] = {}  # by id, what there is in it
+        self._contents: dict[int, Any] = {}  # by id, what there is in it
         self._deferred: list[Callable[[], Any]] = []
 
     def hold(self) -> int:
@@ -81,15 +81,15 @@ class Guard:
             raise
         finally:
             self._log = None
-            self._known.clear()
+            self._contents.clear()
         return result
 
     def join(self, part: Part) -> int:
         """Let the update under way change another part, and what that consists of."""
         assert self._log is not None  # noqa: S101
-        if id(part) in self._known:
+        if id(part) in self._contents:
             return 0
-        before = self._known[id(part)] = dict(part.__dict__)
+        before = self._contents[id(part)] = dict(part.__dict__)
         self._log.append(partial(setattr, part, "__dict__", before))
         for name, value in part.__dict__.items():
             kind = kind_of(type(value))  # type: ignore[arg-type]  # which has a hash
@@ -103,8 +103,8 @@ class Guard:
                         self.join(one)
             elif kind == Kind.STORE:
                 store = getattr(value, "store", value)
-                if id(store) not in self._known:
-                    content = self._known[id(store)] = store.content()
+                if id(store) not in self._contents:
+                    content = self._contents[id(store)] = store.content()
                     self._log.append(partial(setattr, store, "__dict__", content))
         return 0
 

@@ -99,7 +99,7 @@ class ColumnStore:
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
         most = self.most if self._grows else LARGEST
-        if not squared <= LARGEST or not self._own_kernel(squared) <= most:
+        if not squared <= LARGEST or not self._self_kernel_of(squared) <= most:
             raise culprit(features, most=most)
         known = (
             (self.vocabulary[n], v)
@@ -184,8 +184,8 @@ class ColumnStore:
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             own = best if labels is None else numbers.get(labels[i], len(names))
-            goes_by = _goes_by(pairs, own, margin, rivals=rivals)
-            if not goes_by or (wary and self._may_be_held()):
+            is_no_update = _is_no_update(pairs, own, margin, rivals=rivals)
+            if not is_no_update or (wary and self._may_be_held()):
                 break
             if labels is not None:
                 calibration.learn_classes([score for score, _ in pairs], own, 1.0)
@@ -259,7 +259,7 @@ class ColumnStore:
 
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
-        return self._own_kernel(self.point[1])
+        return self._self_kernel_of(self.point[1])
 
     def score_rows(self, rows: Rows) -> list[float]:
         """Score of each row."""
@@ -344,7 +344,7 @@ class ColumnStore:
         """Take a support as the point; slot and worth of the nearest other."""
         self.read_support(slot)
         row, chosen = self._row(), self.order if slots is None else slots
-        owns = {j: self._own_kernel(self.squared[j]) for j in chosen if j != slot}
+        owns = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
         shares = {j: row[j] / own for j, own in owns.items() if own > 0.0}
         largest = max((share * row[j] for j, share in shares.items()), default=0.0)
         for j, share in shares.items():
@@ -426,7 +426,7 @@ class ColumnStore:
 
     # --- the inside ----------------------------------------------------------------------------
 
-    def _own_kernel(self, squared: float) -> float:
+    def _self_kernel_of(self, squared: float) -> float:
         try:
             return float(self.kernel(squared, squared, squared))
         except OverflowError:
@@ -516,7 +516,9 @@ def _power_of_two(squared: float) -> float:
     return math.ldexp(1.0, math.frexp(math.sqrt(squared))[1])
 
 
-def _goes_by(scores: list[tuple[float, float]], own: int, margin: float, *, rivals: bool) -> bool:
+def _is_no_update(
+    scores: list[tuple[float, float]], own: int, margin: float, *, rivals: bool
+) -> bool:
     """Whether an example of class `own` surely is no update, from scores and their errors."""
     if not 0 <= own < len(scores):
         return False

@@ -47,7 +47,7 @@ static inline void drift_vocabulary_prefetch(const DriftVocabulary *v, Py_hash_t
      before it would ask another one.
 
    Nor may an object be made that Python's garbage collector tracks, whose finalisers are the caller's code, too.
-   Whatever is not plain is read anew from a list of items, which holds references (`note_any`). */
+   Whatever is not plain is read anew from a list of items, which holds references (`read_any`). */
 
 static inline int drift_is_plain_name(PyObject *name) { return PyUnicode_CheckExact(name) || PyLong_CheckExact(name); }
 

@@ -22,7 +22,7 @@ typedef struct {
 } DRIFT_NAME(DriftWindow);
 
 /* Note a row's dense columns, of its first DRIFT_CHUNK. */
-static void DRIFT_NAME(drift_note_row)(void *window, int row, const DriftColumn *columns, const int32_t *ids,
+static void DRIFT_NAME(drift_store_row)(void *window, int row, const DriftColumn *columns, const int32_t *ids,
                                      const double *values, int count) {
     DRIFT_NAME(DriftWindow) *w = (DRIFT_NAME(DriftWindow) *)window;
     int n = 0;
@@ -36,7 +36,7 @@ static void DRIFT_NAME(drift_note_row)(void *window, int row, const DriftColumn 
 }
 
 /* Whether the row would be noted as it was: what its sums are of has not changed but in some slots. */
-static int DRIFT_NAME(drift_is_noted)(const void *window, int row, const DriftColumn *columns, const int32_t *ids,
+static int DRIFT_NAME(drift_is_stored)(const void *window, int row, const DriftColumn *columns, const int32_t *ids,
                                      const double *values, int count) {
     const DRIFT_NAME(DriftWindow) *w = (const DRIFT_NAME(DriftWindow) *)window;
     int n = 0;

@@ -1,27 +1,25 @@
-"""The template that an algorithm fills in: its parameters, and the hooks in which it differs.
+"""The template of binary algorithms, which override its hooks.
 
-(With the hooks and the public methods, each with its docstring, it has more than 300 lines.)
-
-What happens to an example is `KernelClassifier._step`, be it learnt by `learn_one` or in a batch,
-with a weight or without, or for one class of several. Where the score is the supports' sum the
-compiled store does the same by itself (`take_step`), and calls no hook for an example of which
-`_update_margin` tells that it changes nothing. A class may say, as attributes or properties:
+`KernelClassifier._step` learns every example: by `learn_one` or in a batch, with or without a
+weight, or for one class of several. If the score is the supports' sum, the compiled store takes the
+same step itself (`run_step`), and calls no hook for an example above `_update_margin`. A class may
+set, as attributes or properties:
 
 ====================  =============================================================================
-attribute             says
+attribute             meaning
 ====================  =============================================================================
-``_update_margin``    That an example with ``sign * score`` above it changes nothing: 0, so that
-                      mistakes alone do, or another number. In a class that overrides
-                      `_should_update` and says none it is infinite: each example is looked at.
-``_wide``             That columns are float64, whatever `column_type` says: rounding would pile up.
-``_shares_supports``  That the hooks use nothing of ``self._supports`` that `SharedSupports` lacks:
-                      then `OneVsRest` has one store for all classes.
-``_class_margin``     Of a `MulticlassKernelClassifier`, what ``_update_margin`` is of a binary one:
-                      for the score of the example's own class above the best other.
+``_update_margin``    An example with ``sign * score`` above it changes nothing. 0 by default:
+                      mistakes alone update. Infinite in a class that overrides `_should_update`
+                      without setting it.
+``_wide``             Columns are float64 whatever `column_type` is, as rounding would accumulate.
+``_shares_supports``  The hooks need no more of ``self._supports`` than `SharedSupports` has, so
+                      that `OneVsRest` can use one store for all classes.
+``_class_margin``     In a `MulticlassKernelClassifier`, the ``_update_margin`` of the label's score
+                      minus the best other score.
 ====================  =============================================================================
 
-Two more follow: ``_sums_up``, that `_score` is the supports' sum, and ``_learns_signs``, that there
-are hooks for two classes.
+Two more follow from the hooks: ``_sums_up``, whether `_score` is the supports' sum, and
+``_learns_signs``, whether there are hooks for two classes.
 """
 
 from __future__ import annotations
@@ -79,7 +77,7 @@ class KernelClassifier(BinaryLabels):
         If the kernel cannot be called.
     """
 
-    # What these say is in the table above.
+    # The module's docstring has the meaning of these.
     _update_margin: float = 0.0
     _wide: ClassVar[bool] = False
     _sums_up: bool = True
@@ -87,10 +85,10 @@ class KernelClassifier(BinaryLabels):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        own = cls.__dict__.keys()
-        if "_should_update" in own and "_update_margin" not in own:
+        overridden = cls.__dict__.keys()
+        if "_should_update" in overridden and "_update_margin" not in overridden:
             cls._update_margin = math.inf
-        if "_score" in own and "_sums_up" not in own:
+        if "_score" in overridden and "_sums_up" not in overridden:
             cls._sums_up = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
@@ -117,13 +115,13 @@ class KernelClassifier(BinaryLabels):
         return self._supports.calibration
 
     def _share_guard(self, guard: Any) -> None:
-        """Take part in the updates of another model, as its guard knows them."""
+        """Join the updates of another model."""
         self._supports.guard = guard
 
     # --- hooks ---------------------------------------------------------------------------------
 
     def _score(self) -> float:
-        """Score of the point that the supports have read."""
+        """Score of the supports' point."""
         return self._supports.score()
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
@@ -131,11 +129,11 @@ class KernelClassifier(BinaryLabels):
         return sign * score <= self._update_margin
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        """Change the hypothesis because of an example of `_weight`, and keep to the budget."""
+        """Change the hypothesis by an example of `_weight`, within the budget."""
         self._supports.add(x, self._weight * sign)
 
     def _evict(self, i: int) -> int:
-        """Evict support number `i`; return the slot that it leaves."""
+        """Evict support number `i`; return its slot."""
         return self._supports.remove(i)
 
     def _expansion(self) -> NDArray[np.float64]:
@@ -145,7 +143,7 @@ class KernelClassifier(BinaryLabels):
         return by_slot[np.newaxis, self._supports.slots]
 
     def _start_from_zero_instance(self) -> float:
-        """Make f_1 = k(0, .), which speeds up the learning of the bias; return its squared norm."""
+        """Set f_1 = k(0, .), which speeds up learning of the bias; return its squared norm."""
         self._supports.read({})
         self._supports.add({}, 1.0)
         return self._supports.self_kernel()
@@ -185,13 +183,13 @@ class KernelClassifier(BinaryLabels):
         y
             Label: bool, 0/1 or -1/+1.
         w
-            Weight, by which the coefficient that the example gets is multiplied unless the class
-            says otherwise. An example of weight 0 changes nothing.
+            Weight: it multiplies the example's coefficient unless the class documents another use.
+            0 changes nothing.
 
         Raises
         ------
         LabelError
-            If `y` is no such label, or of another kind than those learnt before.
+            If `y` is no such label, or of another kind than earlier ones.
         FeatureError
             If a value is infinite or too large for the kernel.
         FeatureTypeError
@@ -219,32 +217,19 @@ class KernelClassifier(BinaryLabels):
     def _read(self, x: Features) -> None:
         self._supports.read(x)
 
-    def _shown(self, score: Any) -> Any:
-        """Score of the point as `decision_function_one` gives it, of the same sign."""
+    def _decision(self, score: Any) -> Any:
+        """Value of `decision_function_one` for a score, of the same sign."""
         return score
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-        **kwargs
-            Ignored; River passes them on.
-
-        Returns
-        -------
-        label
-            Of the kind of label learnt. Before that False, or None where labels may be anything.
-        """
+        """Predict the label of one example: of the kind learnt, False or None before that."""
         if self._sums_up:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
         return super().predict_one(x)
 
     # --- many examples -------------------------------------------------------------------------
 
-    def _pass_over(
+    def _run_rows(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
         if not self._sums_up:
@@ -263,16 +248,16 @@ class KernelClassifier(BinaryLabels):
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held."""
+        """Number of supports."""
         return len(self._supports)
 
     @property
     @alone
     def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
-        """The supports and their coefficients, of several classes by label, the oldest first.
+        """The supports and their coefficients (by label with several classes), the oldest first.
 
-        Values are those held: of unit norm where the kernel looks at an example's direction alone,
-        as with ``normalize="rows"``.
+        Their values have unit norm if the kernel uses an example's direction alone, as with
+        ``normalize="rows"``.
         """
         return self._pairs()
 

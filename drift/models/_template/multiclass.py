@@ -141,7 +141,7 @@ class MulticlassKernelClassifier(KernelClassifier):
         self._calibration.learn_classes(scores, k, self._weight)
         return predicted
 
-    def _pass_over(
+    def _run_rows(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
         if self._class_margin < math.inf:
@@ -153,7 +153,7 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     # --- what labels and scores mean -----------------------------------------------------------
 
-    def _shown(self, scores: Any) -> Any:
+    def _decision(self, scores: Any) -> Any:
         """Scores as `decision_function_one` gives them."""
         return self._prototypes.by_label(scores)
 
@@ -201,9 +201,9 @@ class TwoOrMore(MulticlassKernelClassifier):
     #: Share of the binary hypothesis that a class has taken over, by the class's number.
     _halves: dict[int, float]
 
-    _pass_over = _by_mode("_pass_over")
+    _run_rows = _by_mode("_run_rows")
     _score = _by_mode("_score")
-    _shown = _by_mode("_shown")
+    _decision = _by_mode("_decision")
     _label_of = _by_mode("_label_of")
     _probabilities = _by_mode("_probabilities")
     _expansion = _by_mode("_expansion")

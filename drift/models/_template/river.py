@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ONE", "Calibrated", "Guarded", "ModelWrapper", "OnlineClassifier", "Scored", "Stored"]
 
-#: The weight of examples without one: the very object, which says so in no time.
+#: Weight of examples without one: the same object, which is compared by `is`.
 ONE = 1.0
 
 
 class ModelWrapper:
-    """A model around another one, which it shows: River does so for models of its own alone."""
+    """A model around another one, which its repr shows, as River does for its own wrappers."""
 
     model: Any
 
@@ -54,7 +54,7 @@ class ModelWrapper:
 
 
 class Stored(Part):
-    """A model whose state, as pickles and checkpoints hold it, says in which format it is."""
+    """A model whose stored state has a format version."""
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_format": FORMAT}
@@ -67,7 +67,7 @@ class Stored(Part):
 
 
 class Guarded(Stored):
-    """A model with a guard of its own, which is no part of its state: copies get another."""
+    """A model with a guard, which is not part of its state: a copy gets a new one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Guarded(Stored):
 
 
 class Calibrated(Stored):
-    """A model whose scores are not those of one store: it has a calibration of its own."""
+    """A model with a calibration, as its scores are not those of one store."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,53 +97,53 @@ class Calibrated(Stored):
 
 
 class OnlineClassifier(base.MiniBatchClassifier, Stored):
-    """What every model shares, whatever its scores and labels are.
+    """River's contract, for models with any scores and labels.
 
-    While a thread works on a model, any other gets RuntimeError.
+    While a thread uses a model, others get RuntimeError.
     """
 
-    #: Weight of the example that is being learnt, for the hooks: not 1 while `_weigh` runs.
+    #: Weight of the example that is being learnt, for the hooks; `_run_weighted` sets it.
     _weight: float = 1.0
 
-    # --- what a model says ---------------------------------------------------------------------
+    # --- hooks ---------------------------------------------------------------------------------
 
-    #: Whether 0 is a value, so that rows of arrays have to keep it; else it is as good as absent.
+    #: Whether 0 is a value, so that rows of arrays keep it; else 0 is the same as absent.
     _zeros: bool = False
-    #: What keeps other threads out of the model, and takes back an update that fails.
+    #: Excludes other threads, and undoes an update that fails.
     _guard: Guard
 
     @abstractmethod
     def _read(self, x: Features) -> None:
-        """Take an example as the point, or refuse it; the hypothesis stays as it is."""
+        """Read an example into the point, or refuse it; the hypothesis does not change."""
 
     @abstractmethod
     def _score(self) -> Any:
-        """Score of the point that was read last, as predictions and updates need it."""
+        """Score of the point, as predictions and updates use it."""
 
     @abstractmethod
     def _learn(self, x: Features, y: Label) -> Label:
-        """Learn an example, or refuse it; return what was predicted before."""
+        """Learn an example, or refuse it; return the prediction before that."""
 
     @abstractmethod
     def _check_labels(self, labels: Sequence[Label]) -> Any:
-        """Refuse a batch in which a label cannot be learnt after those before it.
+        """Refuse a batch in which a label cannot be learnt after the earlier ones.
 
-        What it returns is for `_pass_over`; the model stays as it is.
+        The result is passed to `_run_rows`; the model does not change.
         """
 
     @abstractmethod
     def _label_of(self, score: Any) -> Label:
-        """Label that a score predicts."""
+        """Label predicted by a score."""
 
     @abstractmethod
     def _probabilities(self, score: Any) -> dict[Label, float]:
         """Probability by label."""
 
-    def _shown(self, score: Any) -> Any:
-        """Score of the point as `decision_function_one` gives it; None where there is none."""
+    def _decision(self, score: Any) -> Any:
+        """Value of `decision_function_one` for a score; None without any."""
         return None
 
-    def _go_through(
+    def _run_batch(
         self,
         table: Table,
         predictions: list[Label],
@@ -151,11 +151,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         weights: list[float] | None = None,
         checked: Any = None,
     ) -> None:
-        """Predict each row of a batch, and learn it then if there are labels."""
+        """Predict each row of a batch, then learn it if there are labels."""
         rows = table.array if weights is None else None
         while len(predictions) < len(table):
             if rows is not None:
-                self._pass_over(rows, predictions, labels, checked)
+                self._run_rows(rows, predictions, labels, checked)
             if (i := len(predictions)) == len(table):
                 break
             x = table.row(i)
@@ -167,17 +167,17 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
                 label = self._learn_weighted(x, labels[i], weights[i])
             predictions.append(label)
 
-    def _pass_over(
+    def _run_rows(
         self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
     ) -> None:
-        """Go through rows in compiled code up to one that needs `_predict` or `_learn`.
+        """Run rows without weights in compiled code, up to one that needs `_predict` or `_learn`.
 
-        It begins where the predictions end, and appends to them. `checked` is what `_check_labels`
-        returned; without labels nothing is learnt. Rows that have weights do not come here.
+        It starts at the first row without a prediction, and appends predictions. `checked` is the
+        result of `_check_labels`; without labels nothing is learnt.
         """
 
     def _score_rows(self, table: Table) -> list[Any]:
-        """Score of each row, as `_score` gives it."""
+        """Value of `_score` for each row."""
         scores = []
         for x in table:
             self._read(x)
@@ -190,14 +190,14 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         new_params: dict[str, Any] | None = None,
         include_attributes: bool = False,  # noqa: FBT001, FBT002 - River's signature
     ) -> Self:
-        """Return a model with the same parameters, or other ones, that has learnt nothing.
+        """Return an untrained model with the same or other parameters.
 
         Parameters
         ----------
         new_params
             Parameters to change.
         include_attributes
-            Copy what was learnt, too.
+            Whether to copy the trained state, too.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Raises
         ------
         ParameterError
-            If both are asked for: what was learnt under other parameters breaks their promises.
+            If both are given: a trained state belongs to its parameters.
         """
         if not include_attributes:
             return super().clone(new_params)
@@ -219,13 +219,13 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         return copy.deepcopy(self)  # River's clone would copy apart what attributes share
 
     def to_bytes(self) -> bytes:
-        """Return all that the model is, in the format of checkpoints, without pickle.
+        """Return the model's state in the format of checkpoints, without pickle.
 
         Returns
         -------
         bytes
-            Equal for models that would go on in the same way. They begin with the version of the
-            format and end with a checksum.
+            Equal for models that continue alike. They begin with the format version and end with a
+            checksum.
 
         Raises
         ------
@@ -245,32 +245,16 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Build the model that gave its bytes by `to_bytes`.
+        """Build a model of this class from the bytes of its `to_bytes`.
 
-        `drift.models.from_bytes` does so whatever its class.
-
-        Parameters
-        ----------
-        data
-            The bytes, or anything: nothing that is in them is ever run.
-
-        Returns
-        -------
-        OnlineClassifier
-            It goes on exactly as the original would.
-
-        Raises
-        ------
-        DamagedCheckpointError
-            If these are not the bytes that were written.
-        CheckpointError
-            If they are in the format of another version of drift, of another class, or forged.
+        Parameters and errors are those of `drift.models.from_bytes`, which accepts any class; the
+        bytes of another one raise CheckpointError.
         """
         model = codec.from_bytes(data)
         if not isinstance(model, cls):
-            own = type(model).__name__
+            found = type(model).__name__
             raise CheckpointError(
-                f"these are the bytes of {own}, not of {cls.__name__}: use {own}.from_bytes"
+                f"these are the bytes of {found}, not of {cls.__name__}: use {found}.from_bytes"
             )
         return model
 
@@ -286,16 +270,15 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         y
             Label; the class says which.
         w
-            Weight, by which the coefficient that the example gets is multiplied unless the class
-            says otherwise. An example of weight 0 is passed over: nothing changes, no label or
-            count either, and `y` is not looked at.
+            Weight: it multiplies the example's coefficient unless the class documents another use.
+            0 changes nothing, and `y` is not checked.
 
         Raises
         ------
         ParameterError
             If `w` is neither 0 nor a number from 1e-100 to 1e100.
         LabelError
-            If the label is none that can be learnt, or of another kind than those learnt before.
+            If the model cannot learn the label, or it is of another kind than earlier ones.
         FeatureError
             If a value is infinite or too large for the kernel.
         FeatureTypeError
@@ -307,18 +290,18 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
             self._guard.run(self._learn_weighted, x, y, weight_of(w))
 
     def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
-        """Learn an example with a weight; return what was predicted before."""
+        """Learn an example with a weight; return the prediction before that."""
         label: Label = self._weighted(w, self._learn, x, y) if w else self._predict(x)
         return label
 
     def _weighted(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
-        """Call what learns an example, with a weight for the hooks."""
+        """Call `learn` with a weight for the hooks."""
         if w == 1.0:
             return learn(*example)
-        return self._guard.update(self, self._weigh, w, learn, *example)
+        return self._guard.update(self, self._run_weighted, w, learn, *example)
 
-    def _weigh(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
-        self._weight = w  # whatever ends the update takes that back, too
+    def _run_weighted(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
+        self._weight = w  # an exception undoes this, too
         result = learn(*example)
         del self._weight
         return result
@@ -336,7 +319,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Returns
         -------
         label
-            A label of the kind learnt. Before that False, or None where labels may be anything.
+            A label of the kind learnt; before that False, or None if any kind is possible.
         """
         label: Label = self._guard.run(self._predict, x)
         return label
@@ -347,12 +330,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     @alone
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
-        """Give every label its probability.
+        """Return the probability of each label.
 
-        Of scores it is the logistic function, or of several classes the softmax, over their running
-        root mean square, times a slope that is learnt with every example by a gradient step on the
-        log loss. The slope is positive and there is no intercept: the label predicted is the most
-        probable one. What `Tracker`, which has no scores, says instead is in its own docstring.
+        It is the logistic function, or of several classes the softmax, of a slope times the score
+        over the scores' running root mean square. Each example updates the slope by a gradient step
+        on the log loss. The slope is positive and there is no intercept, so that the predicted
+        label is the most probable one. `Tracker` mixes its members' probabilities instead.
 
         Parameters
         ----------
@@ -364,8 +347,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Returns
         -------
         dict
-            Probability by label. Before anything is learnt a half each, or nothing where labels may
-            be anything.
+            Probability by label; before anything is learnt a half each, or an empty dict if any
+            kind of label is possible.
         """
         self._read(x)
         return self._probabilities(self._score())
@@ -375,7 +358,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         x: Features,
         ticket: bool = True,  # noqa: FBT001, FBT002 - as in the Tracker's core
     ) -> tuple[Label, Any, dict[Label, float]]:
-        """Give label, score and probabilities of one example for the price of one of them.
+        """Return label, score and probabilities of an example at the cost of one of them.
 
         Parameters
         ----------
@@ -388,8 +371,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Returns
         -------
         tuple
-            What `predict_one`, `decision_function_one` and `predict_proba_one` return; None for the
-            score of a model that has none.
+            Results of `predict_one`, `decision_function_one` (None without scores) and
+            `predict_proba_one`.
 
         Examples
         --------
@@ -402,9 +385,13 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         answer: tuple[Label, Any, dict[Label, float]] = self._guard.run(self._answer, x, ticket)
         return answer
 
-    def _answer(self, x: Features, ticket: bool) -> tuple[Label, Any, dict[Label, float]]:  # noqa: FBT001
+    def _answer(
+        self,
+        x: Features,
+        ticket: bool,  # noqa: FBT001
+    ) -> tuple[Label, Any, dict[Label, float]]:
         score = self._score_of(x, ticket)
-        return self._label_of(score), self._shown(score), self._probabilities(score)
+        return self._label_of(score), self._decision(score), self._probabilities(score)
 
     def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
         """Score an example; `ticket` is that of `answer_one`."""
@@ -415,11 +402,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     @alone
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
-        """Learn a batch of examples, exactly as `learn_one` row by row would.
+        """Learn a batch of examples, exactly as `learn_one` row by row.
 
-        Nothing of a batch is learnt if a label or a value in it is refused. Where the kernel has no
-        finite value once some rows are learnt, or anything else ends the call, those rows are
-        learnt and the others are not; drift's errors have their number as `rows_learnt`.
+        A batch with a bad label or value is refused as a whole. If the call ends later, as by a
+        kernel value that is not finite, the rows before stay learnt; `rows_learnt` of drift's
+        errors is their number.
 
         Parameters
         ----------
@@ -434,7 +421,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Raises
         ------
         LabelError, FeatureError, FeatureTypeError, ParameterError
-            As `learn_one` does, naming the row; ParameterError if the lengths differ, too.
+            As by `learn_one`, with the row's number; ParameterError also if the lengths differ.
         """
         self._run(X, y, w)
 
@@ -450,8 +437,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Returns
         -------
         Series or ndarray of shape (n_rows,)
-            Each row's prediction made before it was learnt; a Series of the same library where `X`
-            is a DataFrame, but an array where Arrow has no type for all the labels.
+            Prediction of each row before it is learnt: a Series of the library of `X` if that is a
+            DataFrame, but an array if Arrow has no type for the labels.
 
         Examples
         --------
@@ -465,7 +452,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         return table.series(predictions, name)
 
     def _run(self, X: Any, y: Any, w: Any) -> tuple[Table, str | None, list[Label]]:
-        """Learn a batch; return it, the name of `y`, and what was predicted before each row."""
+        """Learn a batch; return it, the name of `y`, and the predictions before each row."""
         batches = _template.batches
         table, (labels, name) = batches.Table(X, zeros=self._zeros), batches.labels_of(y)
         if len(labels) != len(table):
@@ -479,7 +466,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         try:
             checked = self._check_labels(labels)
             table.check(self._read)
-            self._go_through(table, predictions, labels, weights, checked)
+            self._run_batch(table, predictions, labels, weights, checked)
         except DriftError as error:
             error.rows_learnt = len(predictions)
             raise
@@ -505,12 +492,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
             Labels of the kind learnt.
         """
         table, predictions = self._table(X), list[Any]()
-        self._go_through(table, predictions)
+        self._run_batch(table, predictions)
         return table.series(predictions)
 
     @alone
     def predict_proba_many(self, X: Any) -> Any:
-        """Give every label its probability in each row.
+        """Return the probability of each label in each row.
 
         Parameters
         ----------
@@ -520,7 +507,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Returns
         -------
         DataFrame or ndarray of shape (n_rows, n_classes)
-            A column for each label: the negative one first, or in the order first met.
+            A column for each label: the negative one first, or in the order of first examples.
         """
         table = self._table(X)
         rows = [self._probabilities(score) for score in self._score_rows(table)]
@@ -529,26 +516,26 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
 
 class Scored(OnlineClassifier):
-    """A model whose prediction is the sign of a score, or the class of the largest of several."""
+    """A model that predicts by the sign of a score, or by the largest of several."""
 
     #: See `drift.models._template.binary`.
     _shares_supports: ClassVar[bool] = False
 
-    #: Whether there is a `_learn_sign`, which `OneVsRest` needs.
+    #: Whether it has `_learn_sign`, which `OneVsRest` needs.
     _learns_signs: ClassVar[bool] = False
 
-    #: Margin above which a model of one class in `OneVsRest`, over the store of all, does not learn
-    #: an example: compiled code passes over the rows of a batch that no class learns.
+    #: Margin above which a class of `OneVsRest`, over a shared store, does not learn an example:
+    #: compiled code skips rows that no class learns.
     _skip_margin: float = math.inf
-    #: Whether it may learn one above that which is a support.
+    #: Whether it may learn a support above that.
     _wary: bool = False
 
-    #: What turns scores into probabilities; it learns from the score before each update.
+    #: Maps scores to probabilities; it learns from the score before each update.
     _calibration: Calibration
 
     @alone
     def decision_function_one(self, x: Features) -> Any:
-        """Score of an example in the kernel's own scale.
+        """Score of an example, in the kernel's scale.
 
         Parameters
         ----------
@@ -558,19 +545,19 @@ class Scored(OnlineClassifier):
         Returns
         -------
         float or dict
-            ``f(x) = sum_i coefficient_i k(x_i, x)``: the prediction is positive iff it is above 0.
-            Of a model of several classes the score by label.
+            ``f(x) = sum_i coefficient_i k(x_i, x)``; the prediction is positive iff it is above 0.
+            With several classes, the score by label.
         """
         self._read(x)
-        return self._shown(self._score())
+        return self._decision(self._score())
 
-    def _shown_rows(self, table: Table) -> list[Any]:
-        """Score of each row, as `decision_function_one` gives it, of classes in their order."""
+    def _decisions(self, table: Table) -> list[Any]:
+        """Value of `decision_function_one` for each row, classes in order."""
         return self._score_rows(table)
 
     @alone
     def decision_function_many(self, X: Any) -> NDArray[Any]:
-        """Score of each row, as `decision_function_one` gives it.
+        """Score of each row.
 
         Parameters
         ----------
@@ -580,6 +567,6 @@ class Scored(OnlineClassifier):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Scores; classes in the order in which they were first met.
+            Values of `decision_function_one`; classes in the order of their first examples.
         """
-        return np.array(self._shown_rows(self._table(X)), dtype=np.float64)
+        return np.array(self._decisions(self._table(X)), dtype=np.float64)

@@ -43,17 +43,7 @@ cdef extern from "core.h":
 
 
 cdef class TrackerCore:
-    """A tracker's state and updates.
-
-    Parameters
-    ----------
-    plan
-        Its parameters.
-    scale
-        ``"auto"``, ``"dense"`` or ``"sparse"``.
-    seed
-        Seed of the draws, any integer.
-    """
+    """A tracker's state and updates; `reference_core.TrackerCore` has the same parameters."""
 
     cdef readonly object plan, guard
     cdef readonly list classes
