@@ -2,9 +2,9 @@
 
 More than 300 lines, as half are this table and the options.
 
-What becomes of a message under `JsonCodec`, whichever library reads the JSON:
+What happens to a message under `JsonCodec`, with either JSON library:
 
-Where they are, `JsonCodec` is told: by default ``features``, ``label``, ``id`` and ``timestamp``.
+`JsonCodec` has their paths: by default ``features``, ``label``, ``id`` and ``timestamp``.
 
 =====================================================  ============================================
 the value                                              what becomes of it
@@ -239,7 +239,7 @@ class JsonCodec:
         every = {*self._at.values(), *self._label_at.values()}
         nested = any("." in path for path in every if path)
         self._found: Any = found_at if nested else dict.get  # which is faster
-        #: What stands among the features and is none.
+        #: Paths among the features that are none.
         self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
         self._loads, self._dumps = library()
@@ -367,7 +367,7 @@ class JsonCodec:
         try:
             return self._dumps(tree)
         except (TypeError, UnicodeEncodeError):
-            raise MessageError("value", "holds half of a surrogate pair: mend the text") from None
+            raise MessageError("value", "holds half of a surrogate pair: fix the text") from None
 
     def _example(
         self, tree: dict[str, Any], at: Mapping[str, str | None], *, with_features: bool = True

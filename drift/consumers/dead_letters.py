@@ -63,11 +63,11 @@ def dead_letter(
     --------
     >>> from drift.errors import MessageError
     >>> message = Message(Position("news", 2, 7), key=b"k", value=b"{", headers=[("trace", b"1")])
-    >>> letter = dead_letter(message, MessageError("value", "is no JSON: mend it"), "news.dead")
+    >>> letter = dead_letter(message, MessageError("value", "is no JSON: fix it"), "news.dead")
     >>> letter.topic, letter.key, letter.value
     ('news.dead', b'k', b'{')
     >>> letter.headers[:3]
-    [('trace', b'1'), ('drift.error', b'value is no JSON: mend it'),
+    [('trace', b'1'), ('drift.error', b'value is no JSON: fix it'),
      ('drift.error.class', b'MessageError')]
     """
     at = (datetime.now(UTC) if time is None else time).astimezone(UTC)
@@ -120,7 +120,7 @@ def shortened(letter: Outgoing) -> Outgoing | None:
 
 
 def original(letter: Message | Outgoing) -> Message:
-    """Return the message that a dead letter was made of, to send it to its topic once more.
+    """Return the message of a dead letter, to be sent to its topic again.
 
     What comes of it again is at a new offset, and learnt there: it is to be sent once, after what
     refused it has been mended, as `drift.consumers.replay` does.

@@ -9,7 +9,7 @@ outcome     of a label
 learnt      its features waited, or came within `grace`: they are learnt with it
 duplicate   its id has a label already: nothing is learnt
 orphan      its features have not come within `grace`, or are gone: nothing is learnt
-corrected   its features were learnt as `silence`, and it differs: they are learnt once more, by it
+corrected   its features were learnt as `silence`, and it differs: they are learnt again, by it
 confirmed   its features were learnt as `silence`, and so it says: nothing is learnt
 ==========  =====================================================================================
 
@@ -77,7 +77,7 @@ class JoinOptions:
     pending_bytes
         Bytes that features take while they wait, their headers too.
     silence
-        The label of features that have none `after` so many seconds; None to learn nothing then.
+        The label of features that have none after `after` seconds; None to learn nothing then.
     after
         Seconds after which silence is a label.
     correct_for
@@ -99,7 +99,7 @@ class JoinOptions:
     pending_bytes: int = _option(
         "Largest number of bytes of features that wait.", 64 << 20, least=1
     )
-    silence: object | None = _option("Label of features that get none for so long.", None)
+    silence: object | None = _option("Label of features that get none within --after.", None)
     after: float | None = _option(
         "Seconds without a label after which that is it.", None, least=0, duration=True
     )
@@ -133,7 +133,7 @@ class Waiting(NamedTuple):
     `time` is that of their partition, in milliseconds; `predicted` what was sent, `chances` the
     probabilities, as the join's `classes` has packed them, `shadowed` what a shadow predicted.
     `value` and `headers` are as they came, which takes a tenth of the memory of what they are
-    decoded to, and of so many bytes as `size` says.
+    decoded to; `size` is its bytes.
     """
 
     place: Place
@@ -355,7 +355,7 @@ class Join:
 
         The values of the oldest features are stored, up to 4 MiB: there may be few of them among
         many messages. Those of newer ones, of which most still wait, are read again from the log.
-        What is called may be called on another thread while this join goes on.
+        The result may be called on another thread while this join changes.
         """
         ids, rows = (
             [*self._silent, *self._waiting],
@@ -380,7 +380,7 @@ class Join:
     ) -> Join:
         """Return the join of which `snapshot` gave this, under the same options.
 
-        Of features whose values are not stored `missing` tells, until `supply` has them. `offsets`
+        `missing` lists features whose values are not stored, until `supply` has them. `offsets`
         are the next ones: what waits was read before them.
         """
         join = cls(options)
@@ -431,7 +431,7 @@ class Join:
             value, headers = message.value or b"", message.headers
             table[name] = table[name]._replace(value=value, headers=headers)
 
-    def lose(self, place: Place, before: int) -> None:
+    def drop(self, place: Place, before: int) -> None:
         """Give up features that cannot be read again, as the log has no such offsets any more."""
         for (of, offset), name in list(self._missing.items()):
             if of == place and offset < before:

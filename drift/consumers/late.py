@@ -43,7 +43,7 @@ def identified(decode: Callable[..., Example], message: Message) -> Example:
     if name is not None:
         check_kind(name, "id", (str, int), "a string or an integer of 64 bits")
         if type(name) is str and not is_text(name):
-            raise MessageError("id", "holds half of a surrogate pair: mend the text")
+            raise MessageError("id", "holds half of a surrogate pair: fix the text")
     return example if name is example.id else example._replace(id=name)
 
 
@@ -55,7 +55,7 @@ def labelled(decode: Callable[..., Example], message: Message) -> Example:
         raise MessageError("id", "is absent: no features can be found for the label")
     check_kind(label, "label", (bool, int, float, str), "a string, true, false or a number")
     if type(label) is str and not is_text(label):
-        raise MessageError("label", "holds half of a surrogate pair: mend the text")
+        raise MessageError("label", "holds half of a surrogate pair: fix the text")
     if weight is not None:
         check_kind(weight, "weight", (int, float), "a number")
     if label is example.label and weight is example.weight:
@@ -125,22 +125,22 @@ class LateLearner(Learner):
             end = self.offsets[place]
             while offset < end:
                 try:
-                    messages, offset = source.again(place, offset)  # noqa: PLW2901
+                    messages, offset = source.reread(place, offset)  # noqa: PLW2901
                 except Gap:
                     offset = offset_behind_gap(  # noqa: PLW2901
                         source, place, offset, self.options.on_gap, folder
                     )
-                    self.join.lose(place, offset)
+                    self.join.drop(place, offset)
                     self.since_checkpoint += 1
                 else:
                     for message in messages:
                         self.join.supply(message)
-            self.join.lose(place, end)
+            self.join.drop(place, end)
 
     # --- messages ------------------------------------------------------------------------------
 
     def check(self, messages: Iterable[Message]) -> None:
-        """Refuse messages whose timestamp is that of a producer, unless that was asked for."""
+        """Refuse producers' timestamps, unless timestamps = "create"."""
         for message in messages:
             if not message.appended and self.options.timestamps != "create":
                 raise ConsumerError(
@@ -214,7 +214,8 @@ class LateLearner(Learner):
             if is_counted:
                 self._update(features, label, weight)
             else:
-                knew = self.shadow is not None and self.shadow.knew(waiting.place, waiting.offset)
+                shadow, where = self.shadow, (waiting.place, waiting.offset)
+                knew = shadow is not None and shadow.has_predicted(*where)
                 chances = self.join.classes.unpack(waiting.chances, label)
                 answer = Answer(waiting.predicted, chances, waiting.shadowed if knew else UNSEEN)
                 self._learn_by(features, label, weight, answer, delay)
@@ -261,6 +262,6 @@ class LateLearner(Learner):
             )
 
     def _id_paths(self) -> list[str]:
-        """Say where the codec finds the ids of features and labels, if it tells."""
+        """Return the codec's paths of the ids of features and labels, if known."""
         paths = getattr(self.codec, "id_paths", None)
         return ["", ""] if paths is None else [f" at {path!r}" for path in paths]

@@ -56,7 +56,7 @@ class Metrics:
     alarmed : dict
         Number of alarms by what has risen; a checkpoint keeps it.
     raised : list of Alarm
-        Alarms that nobody has taken yet.
+        Alarms not yet sent.
     examples, unlabelled, mistakes, dead_letters : int
         Counts of messages; a checkpoint keeps them.
     learn_seconds : float
@@ -171,7 +171,7 @@ class Metrics:
         self._before = {**known, **self._before}
 
     def counted(self) -> dict[str, float]:
-        """Return the counts since these began, which never fall: those of this process."""
+        """Return the counts of this process, which never fall."""
         now = self._counts()
         return {name: max(0, (now[name] or 0) - was) for name, was in self._before.items()}
 
@@ -205,9 +205,9 @@ class Metrics:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned: counts and measures go on exactly as they would.
+        """Restore `state`: counts and measures continue exactly.
 
-        So do the references of alarms, which begin where they were not kept. Times are of the
+        So do the references of alarms, which start where they were not kept. Times are of the
         process and stay as they are.
 
         Raises
@@ -316,11 +316,11 @@ class WorkerMetrics:
     partitions : int
         Partitions that are being learnt.
     forced_steps : callable
-        Returns how often a partition that brought nothing was waited for in vain.
+        Returns the number of waits for a partition that ended at `max_idle`.
     connections : callable
         Returns the number of brokers that are connected, also while the worker waits for them.
     polled : float
-        When it last asked for messages, as `time.monotonic` has it.
+        `time.monotonic` at its last poll.
     silence : float
         Seconds without such a sign after which its group takes it for gone.
     trouble : dict
@@ -347,7 +347,7 @@ class WorkerMetrics:
         self.models: list[Metrics] = []
 
     def is_alive(self) -> bool:
-        """Say whether the worker has asked for messages lately."""
+        """Whether the worker has polled in time."""
         return time.monotonic() - self.polled <= self.silence
 
     def problems(self) -> list[str]:

@@ -3,7 +3,7 @@
 =====================  ============================================================================
 ``POST /predict``      predictions of one example, or of a list
 ``GET /healthz``       200 while the process works; else it is to be started again
-``GET /readyz``        200 once the model has caught up with the logs, and is not too far behind
+``GET /readyz``        200 once the model has caught up with the logs, and is not stale
 ``GET /metrics``       the metrics below
 ``GET /openapi.json``  the same as OpenAPI has it
 =====================  ============================================================================
@@ -86,7 +86,7 @@ _SWITCH = 0.0005
 _COLLECT = 20_000, 20, 20
 #: Seconds without a turn of the follower after which the process is taken for stuck.
 _STUCK = 300.0
-#: Connections that are held; more are told 503. Bytes of a request's head.
+#: Open connections, beyond which the answer is 503. Bytes of a request's head.
 _CONNECTIONS, _HEAD = 1_000, 16 << 10
 #: Seconds for which a connection is kept between requests, and an answer waited for at the end.
 _KEEP_ALIVE, _LAST = 65, 5

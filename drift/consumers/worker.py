@@ -488,7 +488,7 @@ class Worker:
 
     def _lose(self, places: list[Place]) -> None:
         """Drop the model as partitions go, with which another worker may go on."""
-        self.assignment.lose(places)
+        self.assignment.revoke(places)
         self._drop()
 
     def _check_topic(self) -> None:
