@@ -186,7 +186,7 @@ class Detector:
         self._block = [0, 0.0, 0.0]
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         return {name: copy(getattr(self, name)) for name in _STATE}
 
     @classmethod
@@ -317,7 +317,7 @@ class Histograms:
         return sorted(found, key=lambda one: (-one[1], one[0]))[:_NAMED]
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         rows = [[_named(name), *bins.state()] for name, bins in self._bins.items()]
         return {"examples": [*self._examples], "bins": rows}
 
@@ -430,7 +430,7 @@ class Alarms:
         return found
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         watched = {name: one.state() for name, one in self._detectors.items()}
         losses = [None if x != x else x for x in self._losses]
         group = {"wait": self._wait, "wrong": [*map(int, self._wrong)], "losses": losses}

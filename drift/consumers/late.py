@@ -37,7 +37,7 @@ _PATIENCE = 30.0
 
 
 def identified(decode: Callable[..., Example], message: Message) -> Example:
-    """Return what a codec's method makes of a message, with an id that a checkpoint gives back."""
+    """Return the example that a codec's method decodes, with an id that survives a checkpoint."""
     example = decoded(decode, message)
     name = plain(example.id)
     if name is not None:
@@ -48,7 +48,7 @@ def identified(decode: Callable[..., Example], message: Message) -> Example:
 
 
 def labelled(decode: Callable[..., Example], message: Message) -> Example:
-    """Return what a codec makes of a label, as a checkpoint gives it back while it waits."""
+    """Return the decoded label message, with a label that survives a checkpoint."""
     example = identified(decode, message)
     label, weight = plain(example.label), plain(example.weight)
     if example.id is None:
@@ -105,11 +105,11 @@ class LateLearner(Learner):
     # --- checkpoints ---------------------------------------------------------------------------
 
     def join_state(self) -> Callable[[], tuple[dict[str, Any], bytes]]:
-        """Return what gives what a checkpoint keeps of the join."""
+        """Return a function that encodes the join for a checkpoint."""
         return self.join.snapshot()
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint; `read_again` has the features that it has not stored."""
+        """Restore a checkpoint; `read_again` reads the features that it does not store."""
         super().restore(checkpoint)
         state, values = checkpoint.join or ({}, b"")
         try:
@@ -120,7 +120,7 @@ class LateLearner(Learner):
             ) from problem
 
     def read_again(self, source: Source, folder: AnyPath) -> None:
-        """Read the features that wait and that the checkpoint has not stored."""
+        """Read from the log the waiting features that the checkpoint does not store."""
         for place, offset in self.join.missing().items():
             end = self.offsets[place]
             while offset < end:
@@ -150,7 +150,7 @@ class LateLearner(Learner):
                 )
 
     def _age(self, message: Message, time: int) -> list[Outgoing]:
-        """Give up labels without features, and learn what has its silence for a label."""
+        """Send orphans, and learn features whose label is silence."""
         if message.position.topic != self.options.labels:
             return self._orphans(time)
         answer = []
@@ -208,7 +208,7 @@ class LateLearner(Learner):
         delay: float | None = None,
         is_counted: bool = False,
     ) -> list[Outgoing]:
-        """Learn features that waited; where that fails the culprit is given up."""
+        """Learn features that waited; if that fails, the culprit becomes a dead letter."""
         try:
             features = self.codec.decode(waiting.value, waiting.headers).features
             if is_counted:
@@ -236,7 +236,7 @@ class LateLearner(Learner):
         ]
 
     def note(self) -> None:
-        """Have the metrics show how far it is, and say so if labels find no features."""
+        """Update the metrics, and warn if labels find no features."""
         counts = self.join.counts
         self._note(
             pending=self.join.pending,

@@ -101,12 +101,12 @@ class PairedTest:
         return _capital(won)
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         return {"wins": self.wins, "losses": self.losses, "starts": [*map(list, self.starts)]}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> PairedTest:
-        """Return the test of which `state` gave this; ParameterError where it gave something else.
+        """Return the test of a `state`; ParameterError for anything else.
 
         Examples
         --------
@@ -182,7 +182,7 @@ class Shadow:
         self.errors = 0
 
     def has_predicted(self, place: Place, offset: int) -> bool:
-        """Whether it predicted the features at an offset as they came."""
+        """Whether it predicted the features at an offset when they came."""
         return offset >= self.since.get(place, 0)
 
     def compare(self, label: Label, answer: Answer) -> bool:
@@ -193,7 +193,7 @@ class Shadow:
         return first and not second
 
     def values(self) -> dict[str, float]:
-        """Return what is shown, by its name in the log."""
+        """Return the values shown in the log, by name."""
         mine, test = self.metrics, self.test
         return {
             "shadow_examples": mine.examples,
@@ -206,7 +206,7 @@ class Shadow:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps beside the model: JSON's own types."""
+        """Return the state beside the model for a checkpoint: JSON types."""
         return {
             "since": [[*place, offset] for place, offset in sorted(self.since.items())],
             "test": self.test.state(),
@@ -216,12 +216,12 @@ class Shadow:
 
     @classmethod
     def restore(cls, model: Any, state: Mapping[str, Any]) -> Shadow:
-        """Return the shadow of this model of which `state` gave this.
+        """Return the shadow of a `state`, with this model.
 
         Raises
         ------
         AttributeError, KeyError, TypeError, ValueError
-            If it gave something else; a ParameterError is a ValueError.
+            If it is no `state`; a ParameterError is a ValueError.
         """
         shadow = cls(model, {(topic, number): n for topic, number, n in state["since"]})
         shadow.test = PairedTest.restore(state["test"])
