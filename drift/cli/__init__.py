@@ -30,7 +30,7 @@ _EXAMPLES = f"""\
 
 
 class _Commands(click.Group):
-    """The modules of this folder; one is imported when it is asked for."""
+    """The modules of this folder; imported when used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         names = [module.name for module in pkgutil.iter_modules(__path__)]

@@ -1,4 +1,4 @@
-"""What the commands that talk to Kafka share: where the broker is, and what its errors become."""
+"""What commands that use Kafka share: the broker's address, and exit codes of its errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _is_about_bootstrap(error: BaseException) -> bool:
 
 
 def _named(error: BaseException) -> str:
-    """Say what an error is; those of kafka-python begin with that."""
+    """Return the text of an error with its class, which kafka-python's texts start with."""
     name = type(error).__name__
     return str(error) if str(error).startswith(name) else f"{name}: {error}"
 

@@ -76,14 +76,14 @@ class Command(ABC):
         """Return the line and the exit code that an error becomes; None for a traceback."""
         if isinstance(error, DriftError):
             return str(error), 1 if isinstance(error, UnavailableError) else 2
-        # Whoever reads the output wants no more of it: click ends quietly.
+        # A reader closed the pipe: click ends quietly.
         if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             return f"{error.filename}: {error.strerror}" if error.filename else str(error), 2
         return None
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """End with a line and an exit code: 2 for what the user has to mend, 1 for what may pass."""
+    """End with a line and an exit code: 2 for the user to fix, 1 for what may pass."""
     say(f"error: {message}", err=True)
     raise click.exceptions.Exit(code) from None
 
@@ -97,7 +97,7 @@ def say(line: str, *, err: bool = False) -> None:
 
 
 def warn(message: Warning | str, *_where: object, **_more: object) -> None:
-    """Print a warning; what Python says of where it comes from is left out."""
+    """Print a warning; without the place in the code."""
     say(f"warning: {message}", err=True)
 
 

@@ -43,7 +43,7 @@ _SHOWN = {
     "base_rate": "base rate {:.1%}",
     "label_latency_seconds": "label after {:.3g} s",
 }
-#: Offsets of a partition that are remembered, to know a prediction that comes twice.
+#: Offsets of a partition that are kept, to recognise duplicates.
 _REMEMBERED = 100_000
 
 
@@ -60,7 +60,7 @@ def drawn(figure: ErrorFigure) -> Iterator[None]:
 
 
 class _Partition:
-    """What the predictions of one partition say."""
+    """Counts of one partition."""
 
     def __init__(self) -> None:
         self.predicted = self.examples = self.mistakes = self.again = 0
@@ -109,7 +109,7 @@ class ErrorFigure:
     (1, 1)
     """
 
-    #: What is said before the first label.
+    #: Shown before the first label.
     _hint = "; where labels come later, --labels names their topic"
 
     def __init__(self, positive: Label = None) -> None:
@@ -124,7 +124,7 @@ class ErrorFigure:
     def add(self, predictions: Iterable[Message]) -> list[dict[str, Any]]:
         """Count messages of a topic of predictions, and return those that are counted.
 
-        What is no prediction is passed over.
+        Other messages are skipped.
         """
         found = []
         for _, partition, body in self._new(predictions):
@@ -134,7 +134,7 @@ class ErrorFigure:
         return found
 
     def add_events(self, events: Iterable[Message]) -> None:
-        """Take messages of a topic of events; what is no alarm is passed over."""
+        """Add the alarms of a topic of events; other records are skipped."""
         for message in events:
             try:
                 body = json.loads(message.value or b"")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["PREFIX", "kafka_options"]
 
 PREFIX = "DRIFT_KAFKA_"
-#: Options that nobody can give, and why.
+#: Options that users cannot set, and why.
 _REFUSED = dict.fromkeys(
     (
         "acks",
@@ -121,7 +121,7 @@ def kafka_options(
     bootstrap
         The broker's ``host:port``, which comes before both.
     secrets
-        What must not be shown is added to it.
+        Secrets found are added.
 
     Raises
     ------

@@ -75,7 +75,7 @@ class LateFigure(ErrorFigure):
         return self._join.pending
 
     def read(self, predictions: Reader, labels: Reader, seconds: float) -> None:
-        """Read on in both topics; one that is far ahead waits as long as the other brings more.
+        """Read both topics; one far ahead of the other waits while that has more.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class LateFigure(ErrorFigure):
             self.add_labels(came)
 
     def add(self, predictions: Iterable[Message]) -> list[dict[str, Any]]:
-        """Take messages of a topic of predictions, and return those whose label was here before."""
+        """Add messages of a topic of predictions; return those whose label came first."""
         found = []
         for message, partition, body in self._new(predictions):
             name, predicted = body.get("id"), body["predicted"]
@@ -113,7 +113,7 @@ class LateFigure(ErrorFigure):
         return found
 
     def add_labels(self, labels: Iterable[Message]) -> None:
-        """Take messages of the labels' topic; what is no label is passed over."""
+        """Add messages of the labels' topic; other messages are skipped."""
         decode = self._codec.decode_label  # type: ignore[attr-defined]
         for message in labels:
             example, error = attempt(identified, decode, message)

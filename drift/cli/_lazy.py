@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from drift.cli._figure import ErrorFigure as ErrorFigure, drawn as drawn
     from drift.cli._late_figure import LateFigure as LateFigure
     from drift.cli._progress import bar as bar
-    from drift.cli._warm import begin as begin, history_of as history_of
+    from drift.cli._warm import history_of as history_of, start_offsets as start_offsets
     from drift.consumers.checkpoints.promotion import promote as promote
     from drift.consumers.client.consumer import LeadAssignor as LeadAssignor
     from drift.consumers.client.errors import (
@@ -56,7 +56,7 @@ _NAMES = {
     "drift.cli._figure": ("ErrorFigure", "drawn"),
     "drift.cli._late_figure": ("LateFigure",),
     "drift.cli._progress": ("bar",),
-    "drift.cli._warm": ("begin", "history_of"),
+    "drift.cli._warm": ("history_of", "start_offsets"),
     "drift.consumers.checkpoints.promotion": ("promote",),
     "drift.consumers.client.consumer": ("LeadAssignor",),
     "drift.consumers.client.errors": ("KafkaError", "is_refusal", "remedy"),

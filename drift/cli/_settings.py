@@ -1,6 +1,6 @@
-"""What commands are told by a TOML file, by the environment, and by their options.
+"""Settings of commands, from a TOML file, the environment and their options.
 
-Options come before the environment, and that before the file.
+Options override the environment, which overrides the file.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ TABLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumeOptions(Retention, WorkerOptions):
-    """What `drift consume` is told of its worker: by the file and on the command line.
+    """Settings of the worker of `drift consume`, from the file and the command line.
 
-    In the file, what labels of their own topic need is in ``[labels]``, when a shadow is promoted
-    in ``[promote]``, what models of keys need in ``[keyed]``, all else in ``[worker]``.
+    In the file, options of late labels are in ``[labels]``, of promotion in ``[promote]``, of models
+    of keys in ``[keyed]``, the rest in ``[worker]``.
     """
 
     checkpoints: str = option(
@@ -64,21 +64,21 @@ class ConsumeOptions(Retention, WorkerOptions):
     log_json: bool = option("Log JSON objects.", default=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be, of these as well."""
+        """Check these, too."""
         WorkerOptions.__post_init__(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions(ServiceOptions, ConsumeOptions):
-    """What `drift serve` is told: the same, and by ``[serve]`` how it answers."""
+    """Settings of `drift serve`: those of `drift consume`, and ``[serve]``."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check these, too."""
         ConsumeOptions.__post_init__(self)
 
 
 class Settings(NamedTuple):
-    """All that a worker is told.
+    """All settings of a worker.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def read(  # noqa: PLR0913, PLR0917
     bootstrap
         The broker's ``host:port``.
     secrets
-        What must not be shown is added to it.
+        Secrets found are added.
     kind
         What has the options of the worker.
     keyed
@@ -139,7 +139,7 @@ def read(  # noqa: PLR0913, PLR0917
     Raises
     ------
     ParameterError
-        If the file cannot be read, or names what there is not.
+        If the file cannot be read, or has an unknown name.
     """
     tables = load(config, TABLES)
     options, (kafka, consumer, producer) = _at_once(
@@ -157,7 +157,7 @@ def read(  # noqa: PLR0913, PLR0917
 
 
 def _at_once(*steps: Callable[[], Any]) -> list[Any]:
-    """Return what each step gives; what several of them miss or refuse is said at once."""
+    """Return the result of each step; report the errors of all steps at once."""
     found, problems = [], []
     for step in steps:
         try:
@@ -255,7 +255,7 @@ def _shadow(tables: Mapping[str, Any], options: ConsumeOptions) -> dict[str, Any
 
 def _late(table: dict[str, Any], options: ConsumeOptions) -> dict[str, Any]:
     """Return the table of a model that can be built, with whether labels come late."""
-    model = build(table)  # so that what it refuses is said before anything is connected to
+    model = build(table)  # refuses bad parameters before any connection
     if options.labels and ":" not in table["class"] and getattr(model, "late", False) is None:
         table["late"] = True
     return table

@@ -35,6 +35,6 @@ def promotion_line(one: Mapping[str, Any]) -> str:
     promoted, replaced = (written(one[which], "model") for which in ("promoted", "replaced"))
     return (
         f"{one['number']} {when} by {one['by']}, e {one['e_value']:.3g} of {one['compared']:,} "
-        f"compared, behind {one['examples']:,} examples: {promoted or 'the shadow'}; before, "
+        f"compared, after {one['examples']:,} examples: {promoted or 'the shadow'}; before, "
         f"{replaced or 'the model'}"
     )

@@ -1,4 +1,4 @@
-"""A history for `drift checkpoint init`: its examples, and where the log behind it begins."""
+"""A history for `drift checkpoint init`: its examples, and the offsets to start from after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from drift.consumers.options import WorkerOptions
     from drift.consumers.order import Place
 
-__all__ = ["begin", "history_of"]
+__all__ = ["history_of", "start_offsets"]
 
 _LINES, _COMPRESSED = {".jsonl", ".ndjson"}, {".gz", ".xz", ".bz2"}
 
@@ -33,7 +33,7 @@ def history_of(
     path
         The file.
     target
-        The column of the labels; None for JSON lines, of which the codec knows where it is.
+        The column of the labels; None for JSON lines, which the codec reads.
     time
         The column by which rows are ordered; None: as they come.
     drop
@@ -58,10 +58,10 @@ def history_of(
     return content.splitlines()
 
 
-def begin(
+def start_offsets(
     start: str | None, options: WorkerOptions, reading: Mapping[str, Any]
 ) -> tuple[dict[Place, int], dict[str, str]]:
-    """Return where a worker is to begin, and what tells its topics and group from others.
+    """Return the offsets where a worker starts, and the identity of its topics and group.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def begin(
     Raises
     ------
     ParameterError
-        If it is neither, or nothing says where.
+        If it is neither, or neither it nor the options say where.
     ConsumerError
         If there is no such topic, or the group has learnt it.
     """
@@ -111,7 +111,7 @@ def begin(
 
 def _start(text: str | None) -> str | float:
     if text is None:
-        raise ParameterError("say where the log goes on behind the history: --start latest or TIME")
+        raise ParameterError("say where to start in the topic: --start latest or TIME")
     if text in {"earliest", "latest"}:
         return text
     try:

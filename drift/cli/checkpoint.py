@@ -1,4 +1,4 @@
-"""Show, begin, verify or roll back checkpoints."""
+"""Show, initialise, verify, adopt or roll back checkpoints."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Show(Command):
     Of a folder, a line for the newest one of each model.
     """
 
-    file: str = option("The file of a checkpoint, or a folder of them.", argument=True)
+    file: str = option("A checkpoint's file, or a folder of them.", argument=True)
 
     def _run(self) -> None:
         folder = place(self.file)
@@ -98,15 +98,15 @@ class Verify(_Signed):
 
 @dataclass(kw_only=True)
 class Adopt(_Signed):
-    """Let checkpoints go on with a topic that was made anew, moved or truncated.
+    """Let checkpoints continue with a topic that was recreated, moved or truncated.
 
-    Nothing is learnt that is in the topic before their offsets, whatever it is now.
+    Messages before their offsets are not learnt.
     """
 
     folder: str = option("The checkpoints, or those of one model.", argument=True)
-    topic: str | None = option("The topic to be adopted; default: you are asked for it.", None)
+    topic: str | None = option("The topic to adopt; default: ask.", None)
     offset: int | None = option(
-        "Where to go on in each partition; default: as before.", None, least=0
+        "Next offset of each partition; default: that of the checkpoint.", None, least=0
     )
 
     def _run(self) -> None:
@@ -116,13 +116,13 @@ class Adopt(_Signed):
             click.echo(
                 f"{partition.path}: {_offsets(header)}, learnt from {known or 'no known topic'}"
             )
-        topic = self.topic or click.prompt("Name of the topic that these are to go on with")
+        topic = self.topic or click.prompt("Name of the topic that these continue with")
         chosen = [one for one, h in found.items() if topic in {name for name, *_ in h["offsets"]}]
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
             adopt(partition, self.offset, read_key(self.key_file))
-            click.echo(f"{partition.path}: goes on with {topic} as it is now")
+            click.echo(f"{partition.path}: continues with {topic} as it is now")
 
 
 @dataclass(kw_only=True)
@@ -130,8 +130,8 @@ class Init(Learning):
     """Learn a history, and write the first checkpoint of a group, from which drift consume starts.
 
     The history is a table (CSV, Parquet, ARFF), whose columns are the features of the topic's
-    messages, or a file of such messages, a line each (.jsonl, .ndjson), with their labels. All else
-    is as the worker is told: give it the same --config and options.
+    messages, or a file of such messages, a line each (.jsonl, .ndjson), with their labels. Give the
+    worker's --config and options.
     """
 
     history: Path = option("The file.")
@@ -139,7 +139,7 @@ class Init(Learning):
     time: str | None = option("Column of a table by which rows are ordered.", None)
     drop: tuple[str, ...] = option("Columns of a table that are no features.", ())
     begin: str | None = option(
-        "Where the topic goes on behind the history: earliest, latest or a time, of UTC; default: "
+        "Where drift consume starts in the topic: earliest, latest or a time (UTC); default: "
         "--from.",
         None,
         name="start",
@@ -151,7 +151,9 @@ class Init(Learning):
         model = _named.build(settings.model)
 
         _lazy.refuse_learnt(folder, options)
-        first, identity = _lazy.begin(self.begin, options, settings.kafka | settings.consumer)
+        first, identity = _lazy.start_offsets(
+            self.begin, options, settings.kafka | settings.consumer
+        )
         history = _lazy.history_of(self.history, self.target, self.time, self.drop)
         left = 0
 
@@ -192,15 +194,15 @@ def _advancing(rows: Iterable[_Row], advance: Callable[[], None]) -> Iterator[_R
 
 @dataclass(kw_only=True)
 class Rollback(_Signed, Client):
-    """Have a model go back to an earlier checkpoint, which is written once more as the newest.
+    """Roll a model back to an earlier checkpoint, which is copied as the newest.
 
-    What came since is learnt again, or with --keep-offsets is not. It says which before it does so.
-    Stop the group's workers first, those that stand by, too.
+    Messages since are learnt again, or not, with --keep-offsets. Shows the plan and asks. Stop all
+    workers of the group first, standbys too.
     """
 
     folder: str = option("The checkpoints, or those of one model.", argument=True)
-    to: str = option("The checkpoint's id, or a time, of UTC: the last one written by then.")
-    keep_offsets: bool = option("Go on where the newest does: with the old model.", default=False)
+    to: str = option("The checkpoint's id, or a time (UTC): the last one written by then.")
+    keep_offsets: bool = option("Keep the offsets of the newest checkpoint.", default=False)
     group: str | None = option("The workers' group; default: the one in the checkpoint.", None)
     yes: bool = option("Do not ask.", default=False)
 
@@ -233,13 +235,13 @@ def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
 
     if found := _lazy.members(group, options):
         raise ConsumerError(
-            f"{', '.join(found)} in the group {group}: stop its workers first. Who was killed, or "
-            "has a name in the group, is a member until its session_timeout_ms is over"
+            f"{', '.join(found)} in the group {group}: stop its workers first. A killed worker, or "
+            "a static member, is one until its session_timeout_ms is over"
         )
 
 
 def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each partition that has lost what is to be learnt again."""
+    """Yield a line for each partition that lost messages to be learnt again."""
     offsets = rollback.offsets()
     for topic in dict.fromkeys(topic for topic, _ in offsets):
         with _lazy.Reader(topic, options) as reader:
@@ -248,7 +250,7 @@ def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
             begin = first.get(number, 0)
             if of == topic and before is not None and begin > before:
                 yield (
-                    f"  {topic}:{number} begins at {begin} by now: {begin - before:,} messages are "
+                    f"  {topic}:{number} now starts at {begin}: {begin - before:,} messages are "
                     "gone, and workers stop there unless on_gap = 'skip'"
                 )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compare"]
 
-#: Supports of drift's models where nothing else is said.
+#: Default budget of drift's models.
 _BUDGET = 300
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
 #: Columns beyond which a file is a text's.
@@ -164,7 +164,7 @@ def _model(asked: Any, stream: Stream) -> Any:
     table = asked if isinstance(asked, dict) else parse(asked)
     name = table.get("class")
     if not isinstance(name, str) or ":" in name or "." in name:
-        return build(table)  # which refuses what is none
+        return build(table)  # which refuses other names
     known = drift_models()
     [name] = in_order("model", [name], [*_RIVER, *known, "OneVsRest", "Averaged"])
     if name in _RIVER:

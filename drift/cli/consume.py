@@ -1,4 +1,4 @@
-"""A worker, until it is told to stop."""
+"""Run a worker until a signal."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ log = logging.getLogger("drift.consumers")
 class Consume(Learning):
     """Learn from a topic, each example exactly once, until SIGTERM or Ctrl-C.
 
-    One worker of a group learns all partitions with one model. Start more of the same command to
-    have them stand by: one of them takes over when it is gone. With --keyed each key has a model
-    of its own, and the workers of a group share the partitions.
+    One worker of a group learns all partitions with one model. Start the same command more than
+    once for standbys: one takes over when the active worker is gone. With --keyed each key has a
+    model of its own, and the workers of a group share the partitions.
 
     Each option of the worker may also be in [worker] of the --config file, those of labels that
     come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too;
@@ -41,8 +41,8 @@ class Consume(Learning):
         options = settings.worker
 
         with logging_to_stderr(self.secrets, as_json=options.log_json):
-            # Until the worker listens to them: nothing is begun, and clients that connect would
-            # complain.
+            # Until the worker handles them: nothing has started, and clients that connect would log
+            # errors.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: os._exit(0))
             worker = self._worker(settings)

@@ -60,7 +60,7 @@ class Demo(Command):
 
 
 def _work(clients: dict[str, Any], folder: str) -> None:
-    """Be a worker; in a process of its own."""
+    """Run a worker, in a process of its own."""
     consumers.Worker(
         models.LBP(_BUDGET),
         consumers.CheckpointFolder(folder),
@@ -120,9 +120,9 @@ class _Show:
             for worker in self.workers:
                 worker.join(20)
             sending.join()
-        self._tell(figure)
+        self._report(figure)
 
-    def _say(self, event: str) -> None:
+    def _log(self, event: str) -> None:
         self.events.append(f"{time.monotonic() - self.started:5.1f} s  {event}")
 
     def _start(self, role: str) -> None:
@@ -132,12 +132,12 @@ class _Show:
         )
         worker.start()
         self.workers.append(worker)
-        self._say(f"worker {len(self.workers)} started, process {worker.pid}: it {role}")
+        self._log(f"worker {len(self.workers)} started, process {worker.pid}: it {role}")
 
     def _send(self, rate: float) -> None:
         rows = rest(self.stream, _TOPIC, dict.fromkeys(range(_PARTITIONS), 0))
         confirmed = send_all(paced(rows, rate, self._stopping.wait), self.broker.client_args)
-        self._say(f"producer done, {counted(confirmed, 'example')} confirmed")
+        self._log(f"producer done, {counted(confirmed, 'example')} confirmed")
 
     def _follow(self, reader: Reader, figure: ErrorFigure) -> None:
         """Draw until every row has its prediction; kill the worker that learns halfway."""
@@ -153,35 +153,35 @@ class _Show:
                 self._start("stands by")
             elif killed and not taken_over and self._claims() > killed:
                 taken_over = self._claims()
-                self._say(f"worker 2 takes over, {figure.examples:,} examples so far")
+                self._log(f"worker 2 takes over, {figure.examples:,} examples so far")
             elif len(self.workers) == 2 and taken_over and figure.examples >= start_at:
                 self._start("stands by")
             elif figure.examples >= kill_at and not killed:
                 self.workers[0].kill()
                 self.workers[0].join()
                 killed = self._claims()
-                self._say(f"worker 1 killed by SIGKILL, {figure.examples:,} examples so far")
-        self._say(f"{figure.examples:,} of {self.stream.n_samples:,} examples predicted")
+                self._log(f"worker 1 killed by SIGKILL, {figure.examples:,} examples so far")
+        self._log(f"{figure.examples:,} of {self.stream.n_samples:,} examples predicted")
 
     def _claims(self) -> int:
-        """Return how often the model was taken over, at the start, too."""
+        """Return the number of takeovers, the first start included."""
         files = files_in(consumers.CheckpointFolder(self.folder).folder((_TOPIC, None)))
         return max(files.listing().epochs, default=0)
 
-    def _tell(self, figure: ErrorFigure) -> None:
+    def _report(self, figure: ErrorFigure) -> None:
         """Print what happened."""
         again = sum(partition.again for partition in figure.partitions.values())
         lines = [
             *self.events,
             f"{again:,} predictions were sent again, and counted once",
-            f"the model is that of a plain loop over the topic, in its order: {self._same()}",
+            f"the model is that of a plain loop over the topic, in its order: {self._is_exact()}",
             "error by target:",
             *self._errors(),
         ]
         click.echo("\n".join(lines))
 
     def _errors(self) -> Iterator[str]:
-        """Yield a line for each chunk of the stream: its error as a whole, and when it began."""
+        """Yield a line for each chunk of the stream: its error, and that of its first examples."""
         size = self.stream.chunk_size
         for number, target in enumerate(self.stream.targets):
             rows = range(number * size, (number + 1) * size)
@@ -192,8 +192,8 @@ class _Show:
                 f"and {_share(rest)} after"
             )
 
-    def _same(self) -> bool:
-        """Whether the newest checkpoint's model is that of a loop which nobody killed."""
+    def _is_exact(self) -> bool:
+        """Whether the newest checkpoint's model equals that of an uninterrupted loop."""
         folder, place = consumers.CheckpointFolder(self.folder), (_TOPIC, None)
         newest = folder.newest(place)
         if newest is None:

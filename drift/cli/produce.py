@@ -1,4 +1,4 @@
-"""A stream into a topic, as far as it is not there yet."""
+"""Send the rows of a stream that a topic lacks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Produce(Client):
 def pick(
     stream: str, data: Path | None, rows: int | None, shifts: int, seed: int
 ) -> ShiftingStream:
-    """Return a stream by its name, with so many shifts of its target."""
+    """Return a stream by its name, with `shifts` shifts of its target."""
     documents, targets = streams.load(stream, data, rows, seed)
     return streams.tracking_groups(documents, targets, [shifts], 1, seed)[shifts][0]
 
@@ -93,7 +93,7 @@ def messages(stream: ShiftingStream) -> Iterator[bytes]:
 
 
 def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream) -> None:
-    """Refuse a topic that does not hold a beginning of this stream, by its last messages."""
+    """Refuse a topic whose last messages are not this stream's."""
     wanted = {(end - 1) * len(ends) + number: number for number, end in ends.items() if end}
     last = max(wanted, default=-1)
     foreign = last >= stream.n_samples
@@ -103,15 +103,15 @@ def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream)
             foreign = found is not None and found.value != value
     if foreign:
         raise ConsumerError(
-            f"{reader.topic} holds something else than this stream: give the options that it was "
-            "begun with, or another topic"
+            f"{reader.topic} holds another stream: give the options that it was "
+            "started with, or another topic"
         )
 
 
 def paced(
     rows: Iterable[Outgoing], rate: float | None, wait: Callable[[float], Any] = time.sleep
 ) -> Iterator[Outgoing]:
-    """Yield so many rows a second; None: as fast as they are taken.
+    """Yield `rate` rows a second; None: without waiting.
 
     Ends before the row for which `wait` returns something that is true, as an event does.
     """

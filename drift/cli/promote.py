@@ -1,4 +1,4 @@
-"""The second model in the first one's place."""
+"""Swap a model and its shadow."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ __all__ = ["Promote"]
 
 @dataclass(kw_only=True)
 class Promote(Command):
-    """Have the shadow of `drift consume` answer, and the model be its shadow.
+    """Swap the model of `drift consume` and its shadow.
 
-    Writes the newest checkpoint once more, with both in each other's place, at the same offsets. A
-    worker that learns goes back to it, and predicts by the new model what came after. The same
-    command again takes it back.
+    Rewrites the newest checkpoint, at the same offsets. The active worker reloads it and processes
+    the messages since again. Repeat the command to swap back.
     """
 
     folder: str = option("The checkpoints, or those of one model.", argument=True)

@@ -1,4 +1,4 @@
-"""Dead letters back to their topic, each once."""
+"""Send dead letters back to their topic, each once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Replay(Client):
     """
 
     dead_letters: str = option("The dead letters of `drift consume`.", argument=True)
-    topic: str = option("The topic that they come from and go back to.", argument=True)
+    topic: str = option("The topic that they come from.", argument=True)
     error: str = option("Only letters whose error contains this text.", "")
     dry_run: bool = option("Print what would be sent, and send nothing.", default=False)
 

@@ -1,4 +1,4 @@
-"""Predictions over HTTP, by a model that follows a worker's."""
+"""Serve predictions over HTTP, by a replica of a worker's model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ log = logging.getLogger("drift.consumers")
 
 @dataclass(kw_only=True)
 class Serve(Learning):
-    """Answer what the model of a group predicts, over HTTP, until SIGTERM or Ctrl-C.
+    """Serve predictions of a group's model over HTTP, until SIGTERM or Ctrl-C.
 
-    It takes the file and the options of `drift consume`, follows the checkpoints of its group and
-    learns the same logs in the same order, without joining the group; it sends and writes nothing.
-    POST /predict takes what a message is, or a list of those; GET /openapi.json says the rest.
+    Takes the file and options of `drift consume`. Follows the group's checkpoints and learns the
+    same logs in the same order, without joining the group; sends and writes nothing. POST /predict
+    takes a message or a list of them; GET /openapi.json describes the rest.
     """
 
     shared = _settings.ServeOptions
@@ -28,7 +28,7 @@ class Serve(Learning):
     def _run(self) -> None:
         settings = self.settings()
         options = settings.worker
-        assert isinstance(options, _settings.ServeOptions)  # noqa: S101 - it was asked for
+        assert isinstance(options, _settings.ServeOptions)  # noqa: S101 - by `shared`
 
         service = _lazy.Service  # which names its extra
         with logging_to_stderr(self.secrets, as_json=options.log_json):

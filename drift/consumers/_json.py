@@ -104,7 +104,7 @@ def _dumps(tree: Any) -> bytes:
 
 
 def diagnosis(value: bytes, problem: ValueError) -> str:
-    """Say why a value is no JSON, in the words of Python's library whichever read it."""
+    """Say why a value is no JSON, in the words of Python's library, with either."""
     try:
         _loads(value)
     except ValueError as same:
@@ -180,7 +180,7 @@ def plain(value: Any) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """Say what a value is without repeating it: it may be long, and nobody else's business.
+    """Say what a value is without repeating it: it may be long or secret.
 
     >>> kind_of([1, 2]), kind_of(0.5), kind_of("secret"), kind_of(None)
     ('an array', 'the number 0.5', 'a string', 'null')
@@ -227,14 +227,14 @@ def quoted(value: Any) -> str:
     return repr(value if not isinstance(value, str) or len(value) <= 60 else value[:57] + "...")
 
 
-def is_unsayable(value: Any) -> bool:
+def is_not_finite(value: Any) -> bool:
     return type(value) is float and not math.isfinite(value)
 
 
 def check_kind(value: Any, field: str | None, types: tuple[type, ...], what: str) -> None:
     """Refuse a value that is of none of some types, or too long."""
     kind = type(value)
-    if kind not in types or (kind is float and is_unsayable(value)):
+    if kind not in types or (kind is float and is_not_finite(value)):
         raise MessageError(str(field), f"is {kind_of(value)}: send {what}, or leave it out")
     if is_long(value):
         raise MessageError(str(field), f"is longer than {LONGEST}: send {what} that is shorter")
@@ -268,7 +268,7 @@ def made_plain(features: Features) -> dict[str, Any]:
                 f"has the name of {quoted(names[text])}: rename one",
             )
         number = plain(value)
-        if is_unsayable(number):
+        if is_not_finite(number):
             if number != number:
                 continue
             raise MessageError(

@@ -16,8 +16,8 @@ the reference, whatever else happens, there is ever an alarm with a probability 
    the probability that the wealth, 1 in all, ever reaches 2 / level.
 
 An alarm names the features that moved most, by the total variation distance between histograms of
-the reference and of the examples since a rise was first suspected: since bettors that begin anew
-whenever they have lost, as in CUSUM, have had eight times what they began with.
+the reference and of the examples since a rise was first suspected: since bettors that restart after
+each loss, as in CUSUM, have had eight times their first capital.
 
 References
 ----------
@@ -51,7 +51,7 @@ CUT = math.log(100)
 _GROUP, _FIRST = 8, 256
 #: Fractions of the bettors: near 8 times the rise, each grows fastest.
 _BETS = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-#: Gain from which on there may be a rise, of bettors that begin anew whenever they have lost.
+#: Gain from which on there may be a rise, of bettors that restart after each loss.
 _RISING = 8.0
 #: Features that are followed, values of which bins are made, and bins of those at most.
 _NAMES, _VALUES, _BINS = 256, 64, 8
@@ -133,7 +133,7 @@ class Detector:
         return before, risen / recent if recent else math.nan, int(recent)
 
     def add(self, count: int, total: float, squares: float) -> bool:
-        """Take so many numbers of this sum and sum of squares; say whether they make an alarm."""
+        """Add `count` numbers, by their sum and squares; return whether they raise an alarm."""
         # They are bet on before they are of the reference.
         alarm = self.bound is not None and self._bet(total / count, self.bound)
         self._all[0] += count
@@ -186,7 +186,7 @@ class Detector:
         self._block = [0, 0.0, 0.0]
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         return {name: copy(getattr(self, name)) for name in _STATE}
 
     @classmethod
@@ -256,7 +256,7 @@ class _Bins:
         return edges
 
     def distance(self, before: int, since: int) -> float:
-        """Return the total variation distance, of so many examples; one may lack the feature."""
+        """Return the total variation distance, by counts of examples; one may lack the feature."""
         if self.edges is None:
             self.make()
         shares = [a / before - b / since for a, b in zip(self.before, self.since, strict=True)]
@@ -270,7 +270,7 @@ class Histograms:
     """What features are like in the reference and since a rise, of the first 256 names.
 
     Bins are made of the first 64 values of a name: of up to eight quantiles of them one each, and
-    of what is between. Texts are passed over.
+    of what is between. Strings are ignored.
 
     Examples
     --------
@@ -317,7 +317,7 @@ class Histograms:
         return sorted(found, key=lambda one: (-one[1], one[0]))[:_NAMED]
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         rows = [[_named(name), *bins.state()] for name, bins in self._bins.items()]
         return {"examples": [*self._examples], "bins": rows}
 
@@ -342,7 +342,7 @@ def _named(name: Any) -> Any:
 
 
 class Alarms:
-    """Watches error and log loss, and begins a new reference for both after an alarm.
+    """Watches error and log loss, and starts a new reference for both after an alarm.
 
     Parameters
     ----------
@@ -370,9 +370,9 @@ class Alarms:
         if not 0 < level < 1:
             raise ParameterError(f"level must be above 0 and below 1, not {level!r}")
         self.level = level
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._detectors = {name: Detector(self.level) for name in MEASURES}
         self._histograms = Histograms()
         self._wait = 0  # examples until the features of one are looked at
@@ -426,11 +426,11 @@ class Alarms:
             if is_it:
                 before, now, n = self._detectors[measure].means
                 found.append(Alarm(measure, before * unit, now * unit, n, moved))
-        self._begin()
+        self._reset()
         return found
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         watched = {name: one.state() for name, one in self._detectors.items()}
         losses = [None if x != x else x for x in self._losses]
         group = {"wait": self._wait, "wrong": [*map(int, self._wrong)], "losses": losses}

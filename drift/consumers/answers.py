@@ -1,4 +1,4 @@
-"""What a model answers: a label, and probabilities, which wait as bytes until the label comes."""
+"""Answers of a model: a label, and probabilities, packed as bytes until the label comes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ UNSEEN: Any = object()
 class Answer(NamedTuple):
     """The predicted label, None before any is known, and the probability of each class.
 
-    `chances` is None of a model that knows none; `shadowed` what a shadow predicts, None where it
-    raises.
+    `chances` is None for a model without probabilities; `shadowed` is the shadow's prediction, None
+    if it raised.
     """
 
     predicted: Label
@@ -74,7 +74,7 @@ class Classes:
     def unpack(self, packed: bytes, label: Label) -> dict[Label, float] | None:
         """Return the probabilities, None where there were none.
 
-        A label that is no class of these has what the others leave.
+        A label of no such class gets the rest.
         """
         if not any(packed):
             return None

@@ -1,4 +1,4 @@
-"""The partitions that a worker has, how far it is with each, and where they begin."""
+"""The partitions assigned to a worker, their states, and the offsets where they start."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ log = logging.getLogger("drift.consumers")
 
 
 class State(Enum):
-    """How far a worker is with a partition that is its own."""
+    """The state of an assigned partition."""
 
-    ASSIGNED = "given by the group: nothing is known of it yet"
-    HELD = "taken back: the model was dropped, or could not be loaded or saved"
-    BEGUN = "learnt: its messages come in"
+    ASSIGNED = "by the group; not started"
+    HELD = "paused: the model was dropped, or could not be loaded or saved"
+    BEGUN = "its messages are processed"
 
 
 class Assignment:
@@ -39,13 +39,12 @@ class Assignment:
              │                    └─────► HELD ─────────┼─┘
              │                  hold        ▲    hold   │
              │                              └───────────┘
-             └──────────── lose, from each of these
+             └──────────── revoke, from each of these
 
-    A partition that is assigned or held waits: nothing of it comes in, and at its next step the
-    worker begins it.
+    An assigned or held partition delivers nothing until the worker begins it, at its next step.
 
-    kafka-python assigns and takes away while the worker waits in its poll, so that no two threads
-    are here at once.
+    kafka-python assigns and revokes while the worker waits in its poll, so no two threads are here
+    at once.
 
     Examples
     --------
@@ -54,38 +53,38 @@ class Assignment:
     >>> assignment.begin(("news", 0))
     >>> assignment.waiting()
     [('news', 1)]
-    >>> assignment.lose([("news", 1)])
+    >>> assignment.revoke([("news", 1)])
     >>> assignment.states
-    {('news', 0): <State.BEGUN: 'learnt: its messages come in'>}
+    {('news', 0): <State.BEGUN: 'its messages are processed'>}
     """
 
     def __init__(self) -> None:
         self.states: dict[Place, State] = {}
 
     def begun(self) -> list[Place]:
-        """Return the partitions whose messages come in."""
+        """Return the partitions that are processed."""
         return [place for place, state in self.states.items() if state is State.BEGUN]
 
     def waiting(self) -> list[Place]:
-        """Return the partitions that are to be begun."""
+        """Return the partitions that have to start."""
         return [place for place, state in self.states.items() if state is not State.BEGUN]
 
     def assign(self, places: Iterable[Place]) -> None:
-        """Note that the group has given partitions."""
+        """Add partitions that the group has assigned."""
         self.states |= dict.fromkeys(places, State.ASSIGNED)
 
     def begin(self, place: Place) -> None:
-        """Note that a partition's messages come in."""
+        """Start a partition."""
         self.states[place] = State.BEGUN
 
     def hold(self, places: Iterable[Place]) -> list[Place]:
-        """Have partitions begun anew; return those that are still the worker's."""
+        """Pause partitions until they start again; return those still assigned."""
         ours = [place for place in places if place in self.states]
         self.states |= dict.fromkeys(ours, State.HELD)
         return ours
 
-    def lose(self, places: Iterable[Place]) -> None:
-        """Note that the group has taken partitions away."""
+    def revoke(self, places: Iterable[Place]) -> None:
+        """Remove partitions that the group has revoked."""
         for place in places:
             self.states.pop(place, None)
 
@@ -98,26 +97,26 @@ def first_offset(
     *,
     added: bool,
 ) -> int:
-    """Return the offset at which a partition begins that no checkpoint knows.
+    """Return the first offset of a partition that no checkpoint has.
 
     Parameters
     ----------
     broker
-        Which tells what the group has committed.
+        Has the group's committed offsets.
     place
         Topic and number.
     start
-        What was asked for: "earliest", "latest" or nothing.
+        "earliest", "latest" or None.
     folder
-        Where a checkpoint was looked for.
+        The folder of checkpoints.
     added
-        Whether the model goes on from a checkpoint that does not know the partition: it was added,
-        and begins at its beginning, whatever was committed for a model that is gone.
+        Whether a checkpoint exists and lacks the partition: it is new, and starts at its first
+        offset, whatever an earlier model has committed.
 
     Raises
     ------
     ConsumerError
-        If it has been learnt elsewhere, or nothing was asked for.
+        If the group has learnt it without this folder, or `start` is None.
     """
     if added:
         return broker.bound(place, "earliest")
@@ -125,7 +124,7 @@ def first_offset(
     if committed is not None:
         raise ConsumerError(
             f"{place[0]}:{place[1]} has been learnt up to {committed}, but {folder} has no "
-            "checkpoint of it: give the folder that has, or another group to start anew"
+            "checkpoint of it: give the folder that has, or another group to start afresh"
         )
     if start is None:
         raise ConsumerError(
@@ -135,7 +134,7 @@ def first_offset(
     first = broker.bound(place, start)
     if start == "latest" and (before := first - broker.bound(place, "earliest")):
         log.warning(
-            "%s:%d begins at its end, %d, as was asked for: %d messages before it are not learnt",
+            "%s:%d starts at its end, %d (latest): %d messages before it are not learnt",
             *(*place, first, before),
         )
     return first
@@ -144,27 +143,27 @@ def first_offset(
 def offset_behind_gap(
     broker: Source, place: Place, offset: int, on_gap: str, folder: AnyPath
 ) -> int:
-    """Return where a partition goes on whose next message is gone, and say what is lost.
+    """Return the next offset after messages that were deleted, and log how many are lost.
 
     Raises
     ------
     ConsumerError
-        If that was not asked for, or the log is another one than the checkpoint's.
+        If `on_gap` is "stop", or the log is not the checkpoint's.
     """
     first, end = broker.bound(place, "earliest"), broker.bound(place, "latest")
     if offset >= first:
         what = "its log ends before that" if offset > end else "its log has other messages there"
         raise ConsumerError(
-            f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint goes on "
-            f"at {offset}: {what}, it was truncated or made anew. Start with another folder and "
-            f"group, or go on with it by drift checkpoint adopt {folder}"
+            f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint is at "
+            f"{offset}: {what}, it was truncated or recreated. Start with another folder and "
+            f"group, or accept it by drift checkpoint adopt {folder}"
         )
     if on_gap == "stop":
         raise ConsumerError(
-            f"{place[0]}:{place[1]} begins at {first}, behind {offset}, where its checkpoint goes "
-            f"on: {first - offset} messages were deleted before they were learnt. Go on without "
-            "them with on_gap = 'skip', --on-gap skip, or start afresh with another folder and "
-            "another group"
+            f"{place[0]}:{place[1]} starts at {first}, after {offset}, the next offset of its "
+            f"checkpoint: {first - offset} messages were deleted before they were learnt. Continue "
+            "without them by on_gap = 'skip', --on-gap skip, or start afresh with another folder "
+            "and another group"
         )
-    log.error("%s:%d: %d messages are gone, going on at %d", *place, first - offset, first)
+    log.error("%s:%d: %d messages are gone, continuing at %d", *place, first - offset, first)
     return first

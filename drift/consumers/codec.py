@@ -1,13 +1,10 @@
-"""Messages and the examples they carry: the one place that knows what a payload looks like.
+"""Decode messages to examples and encode examples: the only module that knows the payload.
 
-More than 300 lines, as half are this table and the options.
-
-What becomes of a message under `JsonCodec`, whichever library reads the JSON:
-
-Where they are, `JsonCodec` is told: by default ``features``, ``label``, ``id`` and ``timestamp``.
+`JsonCodec` has the paths of features, label, id and timestamp; by default they are these names. Its
+outcomes are the same with either JSON library:
 
 =====================================================  ============================================
-the value                                              what becomes of it
+the value                                              outcome
 =====================================================  ============================================
 null (a tombstone), empty, larger than `max_bytes`     refused
 not UTF-8, not JSON, NaN or Infinity, 1e400,           refused
@@ -83,10 +80,10 @@ _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 
 
 class Example(NamedTuple):
-    """What a message says: learnt where it has a label, else predicted only.
+    """A decoded message: learnt if it has a label, else only predicted.
 
-    `id` and `timestamp` are the sender's own, and go along to the prediction, as `key` does, by
-    which a model of its own is found; `weight` goes to the model's ``learn_one``.
+    `id`, `timestamp` and `key` are copied to the prediction; `key` finds the model where each key
+    has one; `weight` is passed to ``learn_one``.
     """
 
     features: Features
@@ -98,15 +95,14 @@ class Example(NamedTuple):
 
 
 class Codec(Protocol):
-    """How messages become examples, and examples messages. Yours may be any class of this shape.
+    """The interface of a codec; a class of your own needs no base class.
 
-    `decode` raises `drift.errors.MessageError` where a message cannot be learnt; any other error
-    makes a dead letter, too, which names its class. It must not depend on anything but the message:
-    what was learnt before a restart is not decoded again. Where it is not the message's fault, as
-    of a registry that is away, UnavailableError ends the worker, which reads the message again.
-    Where labels have a topic of their own, the codec has a second method of that shape,
-    `decode_label`, for those: see `JsonCodec`. Where each key has a model of its own, the codec has
-    an attribute `key`, which says where that is, and its examples have one.
+    `decode` raises `drift.errors.MessageError` for a message that cannot be learnt. Any other error
+    makes a dead letter, too, with its class. The result must depend on the message alone, since a
+    restart does not decode learnt messages again. If the fault is not the message's, as when a
+    registry is away, raise UnavailableError: the worker ends and reads the message again later. For
+    late labels a codec also needs `decode_label`: see `JsonCodec`. For models of keys it needs an
+    attribute `key`, the path of the key, and its examples have one.
 
     Examples
     --------
@@ -135,7 +131,7 @@ class Codec(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _LabelPaths:
-    """Where a message of the labels' topic has what it says."""
+    """Paths in messages of the labels' topic."""
 
     id: str | None = option("Where the id is.", None)
     label: str | None = option("Where the label is.", None)
@@ -146,12 +142,12 @@ class _LabelPaths:
 class JsonCodec:
     """Examples as JSON objects: ``{"features": {"age": 31.5}, "label": true, "id": "a7"}``.
 
-    The module's table says what becomes of each kind of value. `orjson` reads and writes where
-    it is installed, which is several times as fast; Python's own `json` gives the same results.
+    The module's table has the outcome of each kind of value. `orjson`, if installed, is several
+    times as fast as Python's `json`, with the same results.
 
-    Messages of another shape are read by where their fields are: ``payload.label`` is the entry
-    ``label`` of the object ``payload``. As soon as a label is named, nothing else is looked for but
-    what is named, too, and all that is left is features.
+    For messages of another shape, give paths: ``payload.label`` is the entry ``label`` of the
+    object ``payload``. Once `label` is given, only given paths are read; everything else is a
+    feature.
 
     Parameters
     ----------
@@ -224,7 +220,7 @@ class JsonCodec:
     max_bytes: int = option("Bytes of the largest value that is read.", 1 << 20, least=1)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, and prepare what each message takes."""
+        """Check the options, and prepare the paths."""
         check_options(self)
         if self.classes is not None and not self.classes:
             raise ParameterError("classes must be a list of labels or None, not []")
@@ -246,7 +242,7 @@ class JsonCodec:
         every = {*self._at.values(), *self._label_at.values()}
         nested = any("." in path for path in every if path)
         self._found: Any = found_at if nested else dict.get  # which is faster
-        #: What stands among the features and is none.
+        #: Paths among the features that are none.
         self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
         self._loads, self._dumps = library()
@@ -266,7 +262,7 @@ class JsonCodec:
         return self._example(self._read(value), self._at)
 
     def decode_label(self, value: bytes | None, headers: Headers = ()) -> Example:
-        """Return the id, label and weight that a message of a topic of labels has; no features.
+        """Return the id, label and weight of a message of the labels' topic.
 
         Raises
         ------
@@ -290,15 +286,15 @@ class JsonCodec:
         return example
 
     def decode_questions(self, value: bytes) -> tuple[list[Example], bool]:
-        """Return the examples of a request, which asks what their labels are, and if it is a list.
+        """Return the examples of a request for predictions, and whether it is a list.
 
-        One is JSON as `decode` takes it, whatever codec of drift's this is; its label, weight and
-        timestamp are not looked at. Here a key that comes twice in an object is refused.
+        Each is JSON as for `decode`, also if the codec is a `SchemaCodec`; label, weight and
+        timestamp are ignored. A duplicate key in an object is refused.
 
         Raises
         ------
         MessageError
-            Where one cannot be predicted; of a list its number is in the field.
+            If one cannot be predicted; in a list, the field has its index.
 
         Examples
         --------
@@ -333,7 +329,7 @@ class JsonCodec:
 
     @property
     def id_paths(self) -> tuple[str | None, str | None]:
-        """Where the id is in a message, and where in one of the labels' topic.
+        """Path of the id in a message, and in one of the labels' topic.
 
         Examples
         --------
@@ -343,11 +339,10 @@ class JsonCodec:
         return self._at["id"], self._label_at["id"]
 
     def encode(self, example: Example) -> bytes:
-        """Return the JSON of an example, which `decode` turns into an equal one.
+        """Return an example as JSON; `decode` inverts it.
 
-        NaN means absent, as in drift's models, and is left out, and so is None without `raw`.
-        numpy's numbers become Python's, names that are no strings their text, integers beyond 64
-        bits floats.
+        NaN is left out, as drift's models take it for absent, and None without `raw`. numpy's
+        scalars become Python's, other names strings, integers beyond 64 bits floats.
 
         Raises
         ------
@@ -374,12 +369,12 @@ class JsonCodec:
         try:
             return self._dumps(tree)
         except (TypeError, UnicodeEncodeError):
-            raise MessageError("value", "holds half of a surrogate pair: mend the text") from None
+            raise MessageError("value", "holds half of a surrogate pair: fix the text") from None
 
     def _example(
         self, tree: dict[str, Any], at: Mapping[str, str | None], *, with_features: bool = True
     ) -> Example:
-        """Return the example that an object is, or refuse it."""
+        """Return the example of an object, or refuse it."""
         found = self._found
         weight, name = found(tree, at["weight"]), found(tree, at["id"])
         timestamp = found(tree, at["timestamp"])
@@ -429,7 +424,7 @@ class JsonCodec:
         return f"send an object with the label at {self.label!r}, as [codec] says"
 
     def _read(self, value: bytes | None) -> dict[str, Any]:
-        """Return the object that a value is."""
+        """Return the object in a value."""
         if value is None:
             raise MessageError(
                 "value", "is null (a tombstone): nothing can be learnt from it; read a topic of "
@@ -462,7 +457,7 @@ class JsonCodec:
             )
 
     def _usable(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Leave out what is absent, make features of texts, or refuse what is no number."""
+        """Leave out absent values, encode strings as features, refuse other values."""
         if self.one_hot:
             hot = {name: v for name, v in features.items() if type(v) in {bool, str}}
             features = {name: v for name, v in features.items() if name not in hot}
@@ -485,7 +480,7 @@ class JsonCodec:
         return {name: value for name, value in features.items() if value is not None}
 
     def _label(self, label: Any, name: str) -> Label:
-        """Return the label that is there, or refuse it."""
+        """Return the label, or refuse it."""
         if label is None:
             if self.require_label:
                 raise MessageError(name, f"is absent: {self._shape()}")

@@ -1,4 +1,4 @@
-"""Named points between the steps that must survive a kill, so that tests can stop at each of them.
+"""Named points between steps that must survive a kill, at which tests can stop a worker.
 
 A point costs a look into an empty dict unless a test has put a handler there, or the environment
 variable ``DRIFT_ABORT_AT`` names it: ``checkpoint.renamed`` has the process kill itself with
@@ -65,12 +65,12 @@ def reached(name: str) -> None:
 
 
 def install(name: str, handler: Callable[[], None]) -> None:
-    """Have a function called whenever a point is reached, instead of the one before."""
+    """Call a handler whenever a point is reached, in place of the last one."""
     _handlers[name] = handler
 
 
 def remove(name: str) -> None:
-    """Let a point do nothing again."""
+    """Remove the handler of a point."""
     _handlers.pop(name, None)
 
 

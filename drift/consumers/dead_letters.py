@@ -1,4 +1,4 @@
-"""Dead letters: messages that could not be learnt, kept whole, with the reason, for an operator.
+"""Dead letters: messages that could not be learnt, whole, with the reason.
 
 A dead letter is the message's own key, value and headers, and after these, in this order:
 
@@ -7,7 +7,7 @@ header                 what it holds, as text
 ====================== =============================================================
 ``drift.error``        the error, one line of at most 300 characters
 ``drift.error.class``  the class of the error, as ``MessageError``
-``drift.topic``        where the message stands: topic,
+``drift.topic``        the message's topic,
 ``drift.partition``    partition
 ``drift.offset``       and offset
 ``drift.timestamp``    Kafka's timestamp of the message, in milliseconds since 1970, or empty
@@ -44,9 +44,9 @@ def dead_letter(
     *,
     time: datetime | None = None,
 ) -> Outgoing:
-    """Return the record that keeps a message which could not be learnt.
+    """Return the dead letter of a message.
 
-    Headers of the message whose value is null get an empty one: clients of Kafka do not send null.
+    Null headers become empty: clients of Kafka do not send null.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def dead_letter(
     --------
     >>> from drift.errors import MessageError
     >>> message = Message(Position("news", 2, 7), key=b"k", value=b"{", headers=[("trace", b"1")])
-    >>> letter = dead_letter(message, MessageError("value", "is no JSON: mend it"), "news.dead")
+    >>> letter = dead_letter(message, MessageError("value", "is no JSON: fix it"), "news.dead")
     >>> letter.topic, letter.key, letter.value
     ('news.dead', b'k', b'{')
     >>> letter.headers[:3]
-    [('trace', b'1'), ('drift.error', b'value is no JSON: mend it'),
+    [('trace', b'1'), ('drift.error', b'value is no JSON: fix it'),
      ('drift.error.class', b'MessageError')]
     """
     at = (datetime.now(UTC) if time is None else time).astimezone(UTC)
@@ -90,10 +90,10 @@ def dead_letter(
 
 
 def shortened(letter: Outgoing) -> Outgoing | None:
-    """Return a dead letter with half of its value, for a broker that refuses it as it is.
+    """Return a dead letter with half of its value, for a broker that refuses it as too large.
 
-    Where nothing of the value is left, key and headers of the message go, too; the message itself
-    is where it came from. None for what is no dead letter, or as short as can be.
+    When the value is gone, the message's key and headers go, too. None if it is no dead letter, or
+    cannot be shortened.
 
     Examples
     --------
@@ -120,10 +120,10 @@ def shortened(letter: Outgoing) -> Outgoing | None:
 
 
 def original(letter: Message | Outgoing) -> Message:
-    """Return the message that a dead letter was made of, to send it to its topic once more.
+    """Return the message of a dead letter, to be sent to its topic again.
 
-    What comes of it again is at a new offset, and learnt there: it is to be sent once, after what
-    refused it has been mended, as `drift.consumers.replay` does.
+    It gets a new offset and is learnt there: send it once, after the fix, as
+    `drift.consumers.replay` does.
 
     Parameters
     ----------
@@ -167,5 +167,5 @@ def _bytes(fact: str | int) -> bytes:
 
 
 def text(value: bytes | None) -> str:
-    """Return what a header of drift's says."""
+    """Return the text of one of drift's headers."""
     return (value or b"").decode(errors="replace")

@@ -51,8 +51,8 @@ class Exporter:
         group waits, so that it is to be started again; ``/readyz`` also where it has no broker or
         no partition, or could not write its last checkpoint. Both say why.
     address
-        Where the page is served. Whoever reaches it reads topics and error figures: leave it on
-        127.0.0.1, or bind it to a network that is yours.
+        Where the page is served. It shows topics and error figures: leave it on 127.0.0.1,
+        or bind it to a private network.
 
     Attributes
     ----------

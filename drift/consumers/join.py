@@ -1,7 +1,7 @@
-"""Labels that come later, on a topic of their own, joined by id to the features they belong to.
+"""Join late labels, on a topic of their own, to their features by id.
 
-Features wait for their label, and a label that comes first waits for its features. What becomes of
-each is a function of the order in which they are read, and of nothing else.
+Features wait for their label, and a label that comes first waits for its features. The outcome
+depends only on the order in which both are read.
 
 ==========  =====================================================================================
 outcome     of a label
@@ -9,7 +9,7 @@ outcome     of a label
 learnt      its features waited, or came within `grace`: they are learnt with it
 duplicate   its id has a label already: nothing is learnt
 orphan      its features have not come within `grace`, or are gone: nothing is learnt
-corrected   its features were learnt as `silence`, and it differs: they are learnt once more, by it
+corrected   its features were learnt as `silence`, and it differs: they are learnt again, by it
 confirmed   its features were learnt as `silence`, and so it says: nothing is learnt
 ==========  =====================================================================================
 
@@ -77,7 +77,7 @@ class JoinOptions:
     pending_bytes
         Bytes that features take while they wait, their headers too.
     silence
-        The label of features that have none `after` so many seconds; None to learn nothing then.
+        The label of features that have none after `after` seconds; None to learn nothing then.
     after
         Seconds after which silence is a label.
     correct_for
@@ -99,7 +99,7 @@ class JoinOptions:
     pending_bytes: int = _option(
         "Largest number of bytes of features that wait.", 64 << 20, least=1
     )
-    silence: object | None = _option("Label of features that get none for so long.", None)
+    silence: object | None = _option("Label of features that get none within --after.", None)
     after: float | None = _option(
         "Seconds without a label after which that is it.", None, least=0, duration=True
     )
@@ -108,7 +108,7 @@ class JoinOptions:
     )
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check the values."""
         check_options(self)
         if (self.silence is None) is not (self.after is None):
             raise ParameterError(
@@ -118,12 +118,12 @@ class JoinOptions:
 
     @property
     def patience(self) -> float:
-        """Milliseconds for which features wait."""
+        """Milliseconds that features wait."""
         return 1000 * (self.max_age if self.after is None else self.after)
 
     @property
     def memory(self) -> float:
-        """Milliseconds for which an id is known that has its label."""
+        """Milliseconds that a labelled id is remembered."""
         return 1000 * max(self.max_age, self.correct_for * (self.after is not None))
 
 
@@ -133,7 +133,7 @@ class Waiting(NamedTuple):
     `time` is that of their partition, in milliseconds; `predicted` what was sent, `chances` the
     probabilities, as the join's `classes` has packed them, `shadowed` what a shadow predicted.
     `value` and `headers` are as they came, which takes a tenth of the memory of what they are
-    decoded to, and of so many bytes as `size` says.
+    decoded to; `size` is its bytes.
     """
 
     place: Place
@@ -148,7 +148,7 @@ class Waiting(NamedTuple):
 
 
 class Early(NamedTuple):
-    """A label, which waits where its features have not come; `time` is that of its partition."""
+    """A label before its features; `time` is that of its partition."""
 
     message: Message
     label: Label
@@ -157,10 +157,10 @@ class Early(NamedTuple):
 
 
 class _Done:
-    """Ids that have their label, and its time, in the order in which they came.
+    """Labelled ids with the times of their labels, in order.
 
-    They lie in lists that change no more once they are full, so that a checkpoint of 100,000 takes
-    hold of some hundred lists.
+    Full lists never change again, so a snapshot of 100,000 ids holds references to some hundred
+    lists.
     """
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class _Done:
         self._known.add(name)
 
     def forget(self, oldest: float, most: int) -> None:
-        """Forget from the first on what is older, or more."""
+        """Forget the oldest ids beyond a time or a number."""
         known = self._known
         while known and (len(known) > most or self._columns[0][1][self._gone] < oldest):
             names, _ = self._columns[0]
@@ -198,7 +198,7 @@ class _Done:
                     self._columns.append(([], []))
 
     def snapshot(self) -> Callable[[], list[list[Any]]]:
-        """Return what gives ids and times as they are now, on any thread."""
+        """Return a function that encodes the present ids and times, on any thread."""
         *full, (names, times) = self._columns
         columns, gone = [*full, (names[:], times[:])], self._gone
         return lambda: [
@@ -208,7 +208,7 @@ class _Done:
 
 
 class Join:
-    """Which features wait for a label, which labels for features, and which ids have both.
+    """The waiting features, the early labels and the ids that have both.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ class Join:
     # --- what comes ----------------------------------------------------------------------------
 
     def features(self, name: Id, waiting: Waiting) -> Early | None:
-        """Have features wait; return the label where that has come before them."""
+        """Let features wait, or return their label if it came first."""
         early = self._early.pop(name, None)
         if early is not None:
             self._done.add(name, waiting.time)
@@ -272,9 +272,9 @@ class Join:
         return None
 
     def label(self, name: Id, early: Early) -> tuple[str, Waiting | None]:
-        """Return what becomes of a label, and the features that are to be learnt by it.
+        """Return the outcome of a label, and the features to learn with it.
 
-        Beside the outcomes of the module: "early", where it waits for its features.
+        Beside the outcomes of the module there is "early": it waits for its features.
         """
         kind, found = "early", self._waiting.pop(name, None)
         if found is not None:
@@ -307,7 +307,7 @@ class Join:
     # --- what becomes too old ------------------------------------------------------------------
 
     def orphans(self, time: int | None = None) -> list[Early]:
-        """Return labels that have waited for too long, or for which there is no room.
+        """Yield the labels that waited for too long, or have no room.
 
         Parameters
         ----------
@@ -328,9 +328,9 @@ class Join:
         return found
 
     def silent(self, time: int) -> Iterator[Waiting]:
-        """Yield the features whose silence is their label once one of this time comes.
+        """Yield the features that get the label silence by this time.
 
-        What else is too old by then is forgotten.
+        Older features and ids expire.
         """
         options = self.options
         oldest = time - self._patience
@@ -351,11 +351,11 @@ class Join:
     # --- checkpoints ---------------------------------------------------------------------------
 
     def snapshot(self) -> Callable[[], tuple[dict[str, Any], bytes]]:
-        """Return what gives all that the join is now: columns of JSON's own types, and values.
+        """Return a function that encodes the join as it is now: JSON columns, and values.
 
-        The values of the oldest features are stored, up to 4 MiB: there may be few of them among
-        many messages. Those of newer ones, of which most still wait, are read again from the log.
-        What is called may be called on another thread while this join goes on.
+        Values of the oldest features are stored, up to 4 MiB, as they may be few among many
+        messages. Newer ones, most of which still wait, are read again from the log. The result may
+        be called on another thread while this join changes.
         """
         ids, rows = (
             [*self._silent, *self._waiting],
@@ -378,9 +378,9 @@ class Join:
         options: JoinOptions,
         offsets: Mapping[Place, int],
     ) -> Join:
-        """Return the join of which `snapshot` gave this, under the same options.
+        """Return the join of a `snapshot`, under the same options.
 
-        Of features whose values are not stored `missing` tells, until `supply` has them. `offsets`
+        `missing` lists features whose values are not stored, until `supply` has them. `offsets`
         are the next ones: what waits was read before them.
         """
         join = cls(options)
@@ -423,7 +423,7 @@ class Join:
         return first
 
     def supply(self, message: Message) -> None:
-        """Take a message that was read again, if its features are missing."""
+        """Fill in the value of waiting features from a message that was read again."""
         topic, partition, offset = message.position
         name = self._missing.pop(((topic, partition), offset), None)
         if name is not None:
@@ -431,8 +431,8 @@ class Join:
             value, headers = message.value or b"", message.headers
             table[name] = table[name]._replace(value=value, headers=headers)
 
-    def lose(self, place: Place, before: int) -> None:
-        """Give up features that cannot be read again, as the log has no such offsets any more."""
+    def drop(self, place: Place, before: int) -> None:
+        """Drop features that the log no longer has."""
         for (of, offset), name in list(self._missing.items()):
             if of == place and offset < before:
                 del self._missing[of, offset]
@@ -475,9 +475,9 @@ def _stored(
 
 
 def _check_state(state: Mapping[str, Any], values: bytes) -> None:
-    """Raise ValueError where a state has something else than numbers where it has numbers.
+    """Raise ValueError if a column of numbers has anything else.
 
-    The others are found where they are used, at once.
+    Other faults show at once where the values are used.
     """
     done, early = state["done"][1], [time for _, _, _, time, _ in state["early"]]
     times = [state["time"], *state["times"], *done, *early]
@@ -506,7 +506,7 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
 def _check_positions(
     places: list[Place], positions: Iterable[tuple[int, int]], offsets: Mapping[Place, int]
 ) -> None:
-    """Raise ValueError where something waits that was not read, or not in this order.
+    """Raise ValueError if waiting features were not read before the offsets, or are out of order.
 
     Positions are the number of a partition, as a hundred thousand are compared sooner, and offset.
     """

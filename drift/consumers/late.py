@@ -37,25 +37,25 @@ _PATIENCE = 30.0
 
 
 def identified(decode: Callable[..., Example], message: Message) -> Example:
-    """Return what a codec's method makes of a message, with an id that a checkpoint gives back."""
+    """Return the example that a codec's method decodes, with an id that survives a checkpoint."""
     example = decoded(decode, message)
     name = plain(example.id)
     if name is not None:
         check_kind(name, "id", (str, int), "a string or an integer of 64 bits")
         if type(name) is str and not is_text(name):
-            raise MessageError("id", "holds half of a surrogate pair: mend the text")
+            raise MessageError("id", "holds half of a surrogate pair: fix the text")
     return example if name is example.id else example._replace(id=name)
 
 
 def labelled(decode: Callable[..., Example], message: Message) -> Example:
-    """Return what a codec makes of a label, as a checkpoint gives it back while it waits."""
+    """Return the decoded label message, with a label that survives a checkpoint."""
     example = identified(decode, message)
     label, weight = plain(example.label), plain(example.weight)
     if example.id is None:
         raise MessageError("id", "is absent: no features can be found for the label")
     check_kind(label, "label", (bool, int, float, str), "a string, true, false or a number")
     if type(label) is str and not is_text(label):
-        raise MessageError("label", "holds half of a surrogate pair: mend the text")
+        raise MessageError("label", "holds half of a surrogate pair: fix the text")
     if weight is not None:
         check_kind(weight, "weight", (int, float), "a number")
     if label is example.label and weight is example.weight:
@@ -105,11 +105,11 @@ class LateLearner(Learner):
     # --- checkpoints ---------------------------------------------------------------------------
 
     def join_state(self) -> Callable[[], tuple[dict[str, Any], bytes]]:
-        """Return what gives what a checkpoint keeps of the join."""
+        """Return a function that encodes the join for a checkpoint."""
         return self.join.snapshot()
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint; `read_again` has the features that it has not stored."""
+        """Restore a checkpoint; `read_again` reads the features that it does not store."""
         super().restore(checkpoint)
         state, values = checkpoint.join or ({}, b"")
         try:
@@ -120,27 +120,27 @@ class LateLearner(Learner):
             ) from problem
 
     def read_again(self, source: Source, folder: AnyPath) -> None:
-        """Read the features that wait and that the checkpoint has not stored."""
+        """Read from the log the waiting features that the checkpoint does not store."""
         for place, offset in self.join.missing().items():
             end = self.offsets[place]
             while offset < end:
                 try:
-                    messages, offset = source.again(place, offset)  # noqa: PLW2901
+                    messages, offset = source.reread(place, offset)  # noqa: PLW2901
                 except Gap:
                     offset = offset_behind_gap(  # noqa: PLW2901
                         source, place, offset, self.options.on_gap, folder
                     )
-                    self.join.lose(place, offset)
+                    self.join.drop(place, offset)
                     self.since_checkpoint += 1
                 else:
                     for message in messages:
                         self.join.supply(message)
-            self.join.lose(place, end)
+            self.join.drop(place, end)
 
     # --- messages ------------------------------------------------------------------------------
 
     def check(self, messages: Iterable[Message]) -> None:
-        """Refuse messages whose timestamp is that of a producer, unless that was asked for."""
+        """Refuse producers' timestamps, unless timestamps = "create"."""
         for message in messages:
             if not message.appended and self.options.timestamps != "create":
                 raise ConsumerError(
@@ -150,7 +150,7 @@ class LateLearner(Learner):
                 )
 
     def _age(self, message: Message, time: int) -> list[Outgoing]:
-        """Give up labels without features, and learn what has its silence for a label."""
+        """Send orphans, and learn features whose label is silence."""
         if message.position.topic != self.options.labels:
             return self._orphans(time)
         answer = []
@@ -208,13 +208,14 @@ class LateLearner(Learner):
         delay: float | None = None,
         is_counted: bool = False,
     ) -> list[Outgoing]:
-        """Learn features that waited; where that fails the culprit is given up."""
+        """Learn features that waited; if that fails, the culprit becomes a dead letter."""
         try:
             features = self.codec.decode(waiting.value, waiting.headers).features
             if is_counted:
                 self._update(features, label, weight)
             else:
-                knew = self.shadow is not None and self.shadow.knew(waiting.place, waiting.offset)
+                shadow, where = self.shadow, (waiting.place, waiting.offset)
+                knew = shadow is not None and shadow.has_predicted(*where)
                 chances = self.join.classes.unpack(waiting.chances, label)
                 answer = Answer(waiting.predicted, chances, waiting.shadowed if knew else UNSEEN)
                 self._learn_by(features, label, weight, answer, delay)
@@ -244,7 +245,7 @@ class LateLearner(Learner):
         }
 
     def note(self) -> None:
-        """Have the metrics show how far it is, and say so if labels find no features."""
+        """Update the metrics, and warn if labels find no features."""
         super().note()
         late = self._since is not None and monotonic() > self._since + _PATIENCE
         if late and len(self._first) > 1 and not self.join.counts["learnt"]:
@@ -261,6 +262,6 @@ class LateLearner(Learner):
             )
 
     def _id_paths(self) -> list[str]:
-        """Say where the codec finds the ids of features and labels, if it tells."""
+        """Return the codec's paths of the ids of features and labels, if known."""
         paths = getattr(self.codec, "id_paths", None)
         return ["", ""] if paths is None else [f" at {path!r}" for path in paths]

@@ -1,8 +1,8 @@
-"""How good predictions are, by more than their error: over a window, and faded.
+"""Measures of predictions: over a window, and exponentially weighted.
 
-What was predicted before the example was learnt counts, for late labels what was sent. River
-computes what is of labels, and the log loss; it has no AUC with ties, no calibration error and no
-exponential mean without bias.
+All compare the prediction made before learning, for late labels the one that was sent, with the
+label. River computes most; it has no AUC with ties, no calibration error and no exponential mean
+without bias.
 
 ========================  ==========================================================================
 measure                   of the examples in the window
@@ -78,7 +78,7 @@ def _whole(n: int) -> float:
 
 
 class Measures:
-    """What is measured of predictions and their labels.
+    """The measures of a model.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Measures:
     # --- examples ------------------------------------------------------------------------------
 
     def learnt(self, label: Label, answer: Answer, delay: float | None = None) -> float:
-        """Take an example, and return its log loss, NaN where no probability is known.
+        """Add an example; return its log loss, NaN without a probability.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Measures:
         return {one.label for one in rows} | {one.predicted for one in rows}
 
     def _positive(self, seen: set[Label]) -> Label:
-        """Return the label that is the positive one among these, None where none is."""
+        """Return the positive label among these, or None."""
         if self.positive is not None:
             return self.positive
         return True if seen <= {True, False} else None
@@ -265,7 +265,7 @@ class Measures:
     # --- checkpoints ---------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         rows = list(self._rows)
         labels = [*{one: None for row in rows for one in row[:2]}]
         number = {label: i for i, label in enumerate(labels)}
@@ -281,7 +281,7 @@ class Measures:
         }
 
     def restore(self, state: Any) -> None:
-        """Restore `state`, of a smaller window the last examples.
+        """Restore `state`; a smaller window keeps its last examples.
 
         Else ParameterError, and nothing is changed.
         """
@@ -336,7 +336,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _calibration_error(true: Sequence[bool], chances: Sequence[float]) -> float:
-    """Return by how much probabilities differ from shares, over bins of equal width."""
+    """Return the expected calibration error, over bins of equal width."""
     apart = [0.0] * _BINS
     for is_so, chance in zip(true, chances, strict=True):
         apart[min(_BINS - 1, int(_BINS * chance))] += chance - is_so

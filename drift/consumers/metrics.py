@@ -1,4 +1,4 @@
-"""What a worker counts; `drift.consumers.exporter` shows it to Prometheus."""
+"""Counts of a worker and its models; `drift.consumers.exporter` exports them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Metrics:
     alarmed : dict
         Number of alarms by what has risen; a checkpoint keeps it.
     raised : list of Alarm
-        Alarms that nobody has taken yet.
+        Alarms not yet sent.
     examples, unlabelled, mistakes, dead_letters : int
         Counts of messages; a checkpoint keeps them.
     learn_seconds : float
@@ -164,7 +164,7 @@ class Metrics:
                 self.alarmed[alarm.measure] += 1
 
     def counts_of(self, model: Any, **late: float) -> None:
-        """Take a model's own counts, which it has if it is one of drift's, and those of a join."""
+        """Copy the counts of one of drift's models, and of a join."""
         self.model = type(final_step(model)).__name__
         self.supports = getattr(model, "n_supports", None)
         self.updates = getattr(model, "n_updates", None)
@@ -174,16 +174,16 @@ class Metrics:
         self._before = {**known, **self._before}
 
     def counted(self) -> dict[str, float]:
-        """Return the counts since these began, which never fall: those of this process."""
+        """Return the counts of this process, which never fall."""
         now = self._counts()
         return {name: max(0, (now[name] or 0) - was) for name, was in self._before.items()}
 
     def alarms_counted(self) -> dict[str, int]:
-        """Return the number of alarms of this process, by what has risen."""
+        """Return the number of alarms of this process, by measure."""
         return {name: n - self._alarmed_before[name] for name, n in self.alarmed.items()}
 
     def checkpointed(self, at: float | None = None) -> None:
-        """Note that a checkpoint was written now, or at a time in seconds since 1970."""
+        """Set the time of the newest checkpoint: now, or seconds since 1970."""
         self.checkpoint_time = time.time() if at is None else at
 
     @property
@@ -192,7 +192,7 @@ class Metrics:
         return self.measures.error
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types.
+        """Return the state for a checkpoint: JSON types.
 
         Examples
         --------
@@ -208,9 +208,9 @@ class Metrics:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned: counts and measures go on exactly as they would.
+        """Restore `state`: counts and measures continue exactly.
 
-        So do the references of alarms, which begin where they were not kept. Times are of the
+        So do the references of alarms, which start where they were not kept. Times are of the
         process and stay as they are.
 
         Raises
@@ -239,7 +239,7 @@ class Metrics:
         self._before.update(counts)
 
     def values(self) -> dict[str, float | None]:
-        """Return what the log shows, by its name there; None for what is not known."""
+        """Return the values of the log line by name; None if unknown."""
         counts = self._counts()
         first = ("examples", "unlabelled", "mistakes")
         measures = self.measures.windowed().items()
@@ -274,11 +274,11 @@ class Metrics:
 
     @property
     def _no_label_yet(self) -> bool:
-        """Whether labels come later, and none has been learnt: nothing is known of mistakes."""
+        """Whether labels are late and none has been learnt."""
         return bool(self.late) and not self.examples
 
     def known(self) -> dict[str, Any]:
-        """Return what is known, as the log has it: JSON's own types.
+        """Return the known values of the log line: JSON types.
 
         Where labels come later there are no mistakes before the first label.
 
@@ -314,21 +314,21 @@ class WorkerMetrics:
     Attributes
     ----------
     poll_seconds : float
-        Time in waiting for messages.
+        Time spent waiting for messages.
     rebalances : int
         Assignments of partitions.
     partitions : int
-        Partitions that are being learnt.
+        Partitions assigned and started.
     forced_steps : callable
-        Returns how often a partition that brought nothing was waited for in vain.
+        Returns the number of waits for a partition that ended at `max_idle`.
     connections : callable
         Returns the number of brokers that are connected, also while the worker waits for them.
     polled : float
-        When it last asked for messages, as `time.monotonic` has it.
+        `time.monotonic` at its last poll.
     silence : float
-        Seconds without such a sign after which its group takes it for gone.
+        Seconds without a poll after which the group expels the worker.
     trouble : dict
-        Why the last checkpoint of a model could not be claimed or written, by topic and partition.
+        The last error of claiming or writing a checkpoint, by topic and partition.
         Replace it rather than change it, as `models`.
     models : list of Metrics
         Those of the models that the worker holds now. Replace the list rather than change it: the
@@ -351,11 +351,11 @@ class WorkerMetrics:
         self.models: list[Metrics] = []
 
     def is_alive(self) -> bool:
-        """Say whether the worker has asked for messages lately."""
+        """Whether the worker has polled in time."""
         return time.monotonic() - self.polled <= self.silence
 
     def problems(self) -> list[str]:
-        """Return what keeps it from learning; nothing where it learns.
+        """Return why the worker does not learn; empty if it does.
 
         Examples
         --------

@@ -1,22 +1,20 @@
-"""The order in which the records of several partitions are learnt: by time, as far as it is known.
+"""The order in which records of several partitions are processed: by time.
 
-Records that were written live are learnt live as they come. Read from the beginning, later, all
-logs are there at once, and each prediction is to know just the labels that had come by its time: so
-the partitions advance together, by the timestamps of their records.
+In a catch-up all logs are there at once, and a prediction must know exactly the labels of its time:
+so the partitions advance together, by the timestamps of their records.
 
 1. The time of a record is its timestamp, or that of a record before it in its partition where that
    is later. It moves by more than `max_jump`, forward or back, only where two records in a row say
    so: a single record of a wrong clock keeps the time before it.
 2. Of the partitions' next records the least in (time, features before label, topic, partition) is
    next.
-3. It is taken once each other partition has a next record, or had nothing behind what was read of
-   it when this one was fetched.
-4. A partition that brings nothing and is not known to be at its end, as behind a transaction that
-   was left open, is waited for during `max_idle` seconds of polling.
+3. It is processed once each other partition has a next record, or had been read to its end when
+   this one was fetched.
+4. A partition that delivers nothing and is not at its end, as with an open transaction, is waited
+   for during `max_idle` seconds of polling.
 
-The order is a function of the logs alone wherever no partition is at its end. At the live edge it
-depends on what arrived first; `Runs` writes down where it fell back in time, which is all that it
-takes to have the same order again.
+While no partition is at its end, the order is a function of the logs. At the live edge it depends
+on arrival; `Runs` records where it fell back in time, which is enough to reproduce it.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ Place: TypeAlias = tuple[str, int]
 #: How far each partition was when the order next fell back in time; those that moved.
 Run: TypeAlias = dict[Place, int]
 
-#: Records of a partition that are read ahead of their turn; fetching goes on below the second
-#: number. With more, one partition's fetches would keep others from theirs.
+#: Records of a partition that are buffered before fetching pauses, and below which it resumes.
+#: With more, one partition's fetches would delay those of others.
 _AHEAD, _AGAIN = 4_000, 1_000
 #: Bytes of them, likewise.
 _AHEAD_BYTES, _AGAIN_BYTES = 16 << 20, 4 << 20
@@ -88,21 +86,21 @@ def sort_key(time: int, place: Place, labels: str | None) -> tuple[int, bool, st
 
 
 class Order:
-    """The records that were read of each partition and not taken, and which of them is next.
+    """The buffered records of each partition, and which of them is next.
 
     Parameters
     ----------
     labels
         The topic of labels; None where there is none.
     max_jump
-        Seconds by which the time moves at once.
+        Seconds that the time may move at once.
     max_idle
-        Seconds of polling for which a partition that brings nothing is waited for.
+        Seconds of polling to wait for a partition that delivers nothing.
 
     Attributes
     ----------
     forced : int
-        Times that a partition was waited for in vain.
+        Waits that ended at `max_idle`.
 
     Examples
     --------
@@ -128,18 +126,18 @@ class Order:
         self._clocks: dict[Place, Clock] = {}  # after the next record, if one is there
         self._heads: list[tuple[tuple[int, bool, str, int], Place]] = []
         self._ended: dict[Place, float] = {}  # when a partition without records was at its end
-        self._waited: dict[Place, float] = {}  # seconds for those that hold the next record back
+        self._waited: dict[Place, float] = {}  # seconds for those that block the next record
         self.forced = 0
 
     def begin(self, place: Place, clock: Clock) -> None:
-        """Begin a partition with the clock that it has at the offset where it goes on."""
+        """Start a partition with its clock at its next offset."""
         self._buffers[place] = deque()
         self._clocks[place] = clock
         self._ended.pop(place, None)
         self._waited.pop(place, None)
 
     def add(self, place: Place, messages: Iterable[Message], read_at: float) -> None:
-        """Take records that were read behind those of before, fetched at a time in seconds."""
+        """Buffer the next records of a partition, fetched at a time in seconds."""
         buffer = self._buffers[place]
         was_empty = not buffer
         buffer.extend((message, read_at) for message in messages)
@@ -149,20 +147,20 @@ class Order:
                 self._push(place, buffer[0][0])
 
     def idle(self, seconds: float) -> None:
-        """Note a poll of so many seconds, for the partitions that hold the next record back."""
+        """Add the seconds of a poll to the waits for partitions that block the next record."""
         for place in self._waited:
             self._waited[place] += seconds
 
     def buffered(self, place: Place) -> deque[tuple[Message, float]]:
-        """Return what was read of a partition and not taken, with the times of the fetches."""
+        """Return the buffered records of a partition, with the times of their fetches."""
         return self._buffers[place]
 
     def is_ahead(self, place: Place) -> bool:
-        """Whether so much waits of a partition that no more is to be fetched."""
+        """Whether fetching of a partition should pause."""
         return self._has_more(place, _AHEAD, _AHEAD_BYTES)
 
     def is_near(self, place: Place) -> bool:
-        """Whether so little waits of a partition that fetching is to go on."""
+        """Whether fetching of a partition should resume."""
         return not self._has_more(place, _AGAIN, _AGAIN_BYTES)
 
     def _has_more(self, place: Place, count: int, size: int) -> bool:
@@ -170,7 +168,7 @@ class Order:
         return len(read) > count or sum(len(message.value or b"") for message, _ in read) > size
 
     def __bool__(self) -> bool:
-        """Whether any record waits to be taken."""
+        """Whether any record is buffered."""
         return bool(self._heads)
 
     def __contains__(self, place: Place) -> bool:
@@ -181,12 +179,12 @@ class Order:
         return iter(self._buffers)
 
     def take(self, ended_at: Callable[[Place], float]) -> Iterator[Message]:
-        """Yield the records whose turn has come, until another partition's may be before the next.
+        """Yield records in order, until another partition may have one before the next.
 
         Parameters
         ----------
         ended_at
-            When a partition last had nothing behind what was read of it, in seconds.
+            When a partition was last at its end, in seconds.
         """
         heads, buffers = self._heads, self._buffers
         empty = {
@@ -216,7 +214,7 @@ class Order:
         put(self._heads, (sort_key(clock.time, place, self._labels), place))
 
     def _end(self, place: Place, ended_at: Callable[[Place], float]) -> float:
-        """Return until when an empty partition holds nobody back."""
+        """Return until when an empty partition blocks no other."""
         end = ended_at(place)
         if end > self._ended.get(place, -math.inf):  # something has been fetched of it meanwhile
             self._waited.pop(place, None)

@@ -29,7 +29,7 @@ Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 
 
 class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
-    """The broker has nothing, or something else, at the offsets where partitions go on.
+    """The broker lacks the next offsets of partitions, or has other messages there.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
 class Source(Protocol):
     """What may be asked of the topics: `drift.consumers.client.consumer.GroupConsumer`."""
 
-    def again(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
-        """Read once more what was read before, from an offset on: a fetch, and where it ends."""
+    def reread(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
+        """Read a fetch from an offset before the position; return it and its end."""
 
     def committed(self, place: tuple[str, int]) -> int | None:
         """Offset that the group has committed, None without."""
 
     def bound(self, place: tuple[str, int], start: str) -> int:
-        """First offset of a partition ("earliest") or the one behind its last ("latest")."""
+        """First offset of a partition ("earliest"), or its end ("latest")."""
 
     def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
         """Offset of what comes next, and the leader epoch of what is before it."""
@@ -83,7 +83,7 @@ class RawName(str):
 
 
 class CutValue(bytes):
-    """The beginning of a value that is too large to be read, of so many bytes as `size` says.
+    """The first bytes of a value that is too large to be read; `size` is all of it.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class CutValue(bytes):
 
 
 class Position(NamedTuple):
-    """Where a message stands in Kafka; its text is the key of the prediction.
+    """Topic, partition and offset of a message; its text is the key of the prediction.
 
     Examples
     --------

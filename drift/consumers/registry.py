@@ -1,7 +1,7 @@
 """Avro and JSON Schema messages, by the schemas of a Confluent-compatible registry.
 
-A message is a zero byte, the id of its schema in four bytes, big-endian, and the data. What a
-schema is says the registry: an id never changes its meaning, so each is asked for once.
+A message is a zero byte, the id of its schema in four bytes, big-endian, and the data. The
+registry has the schema: an id never changes its meaning, so each is fetched once.
 
 ===============================================  =================================================
 what goes wrong                                  what becomes of it

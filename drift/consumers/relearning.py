@@ -1,4 +1,4 @@
-"""What a worker has learnt, learnt once more from the logs, in the order that it wrote down."""
+"""Learn again what a worker has learnt, from the logs, in the order of its journal."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def relearn(  # noqa: PLR0913
     model
         As the worker's was before it learnt anything.
     logs
-        The messages by topic and partition, from where the worker began.
+        The messages by topic and partition, from the worker's first offsets on.
     runs
         In which order they were learnt, as `drift.consumers.checkpoints.journal.read_order` has it.
     options

@@ -1,6 +1,6 @@
 """Dead letters back to their topic, each once.
 
-A message that is sent to its topic once more has its key, value and headers, and then
+A message that is sent to its topic again has its key, value and headers, and then
 ``drift.replayed``: where it stood before, as ``topic:partition:offset``.
 """
 
@@ -23,10 +23,10 @@ _REPLAYED = "drift.replayed"
 
 
 class Replay:
-    """The dead letters whose messages their topic has to be sent once more, as of now.
+    """The dead letters whose messages are to be sent to their topic again, as of now.
 
     Duplicate letters count once. A message that the topic holds of an earlier replay, as its header
-    ``drift.replayed`` tells, is not sent again: a replay that was interrupted goes on, and one that
+    ``drift.replayed`` shows, is not sent again: an interrupted replay resumes, and one that
     is run twice sends nothing. Of two at the same time each would send all. What cannot be sent is
     left out: values that were cut off, and tombstones without a key.
 
@@ -35,7 +35,7 @@ class Replay:
     letters
         The topic of the dead letters.
     topic
-        The topic that they come from, and are sent to; letters of other topics are passed over.
+        The topic that they come from, and are sent to; letters of other topics are skipped.
     error
         Take those letters only whose error holds this text.
     warn
@@ -123,7 +123,7 @@ class Replay:
         """Return which of these messages the topic holds of an earlier replay."""
         ends, begins = self.topic.ends(), dict[int, int]()
         for _, partition, offset in wanted:
-            # What comes again stands behind where it stood, unless the topic was made anew.
+            # A replayed message comes after its original, unless the topic was recreated.
             first = offset + 1 if offset < ends[partition] else 0
             begins[partition] = min(first, begins.get(partition, first))
         return {

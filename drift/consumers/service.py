@@ -2,8 +2,8 @@
 
 =====================  ============================================================================
 ``POST /predict``      predictions of one example, or of a list
-``GET /healthz``       200 while the process works; else it is to be started again
-``GET /readyz``        200 once the model has caught up with the logs, and is not too far behind
+``GET /healthz``       200 while the process works; else restart it
+``GET /readyz``        200 once the model has caught up with the logs, and is not stale
 ``GET /metrics``       the metrics below
 ``GET /openapi.json``  the same as OpenAPI has it
 =====================  ============================================================================
@@ -86,7 +86,7 @@ _SWITCH = 0.0005
 _COLLECT = 20_000, 20, 20
 #: Seconds without a turn of the follower after which the process is taken for stuck.
 _STUCK = 300.0
-#: Connections that are held; more are told 503. Bytes of a request's head.
+#: Open connections, beyond which the answer is 503. Bytes of a request's head.
 _CONNECTIONS, _HEAD = 1_000, 16 << 10
 #: Seconds for which a connection is kept between requests, and an answer waited for at the end.
 _KEEP_ALIVE, _LAST = 65, 5
@@ -101,7 +101,7 @@ class _Refusal(Exception):  # noqa: N818 - it is an answer
 
 
 class Service:
-    """Answers requests by a replica, and has it learn between them.
+    """Answers HTTP requests from a replica, which learns between them.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class Service:
             self.replica.close()
 
     def stop(self, *_signal: object) -> None:
-        """Answer what was asked, and end; from any thread."""
+        """Answer open requests, then end; callable from any thread."""
         self._stopping = True
         if self._server is not None:
             self._server.should_exit = True
@@ -314,7 +314,7 @@ class Service:
         }
 
     def _model(self) -> dict[str, Any]:
-        """Say which model answers."""
+        """Return the version of the model."""
         stale = self.replica.staleness
         shown = round(stale, 3) if math.isfinite(stale) else None
         return {"model": {**self.replica.version, "staleness_seconds": shown}}
@@ -322,7 +322,7 @@ class Service:
     # --- what it says of itself ----------------------------------------------------------------
 
     def _problems(self, *, is_ready: bool) -> list[str]:
-        """Return why there are no predictions, or none by a model that has caught up."""
+        """Return why there is no model, or a stale one."""
         stale, most = self.replica.staleness, self.options.max_staleness
         found = []
         if self.replica.version["checkpoint"] is None:
@@ -352,7 +352,7 @@ class Service:
         return Response(generate_latest(self.registry), media_type="text/plain; version=0.0.4")
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what prometheus-client asks for and does not count itself."""
+        """Yield the metrics that prometheus-client does not count itself."""
         ready = not self._problems(is_ready=True)
         yield Gauge("drift_staleness_seconds", "Since all was learnt", value=self.replica.staleness)
         yield Gauge("drift_serve_ready", "What /readyz says", value=ready)
@@ -361,7 +361,7 @@ class Service:
 
 @contextmanager
 def _at_once() -> Iterator[None]:
-    """Have the interpreter do nothing for long that answers would wait for."""
+    """Shorten pauses of the interpreter that would delay answers."""
     before = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(_SWITCH)
     gc.set_threshold(*_COLLECT)
@@ -373,7 +373,7 @@ def _at_once() -> Iterator[None]:
 
 
 def _refusal(problem: Exception, where: str = "") -> _Refusal:
-    """Return the answer to what cannot be predicted."""
+    """Return the response for a request that cannot be answered."""
     if isinstance(problem, UnavailableError):
         return _Refusal(503, one_line(str(problem)))
     if isinstance(problem, MessageError):

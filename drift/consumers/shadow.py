@@ -1,7 +1,7 @@
 """A second model beside the first: it learns and predicts the same examples, and sends nothing.
 
 Which of the two errs less is tested as examples come, by a bet on each that one of them has right
-and the other wrong. The bettor begins with 1. Before such an example it stakes a fraction of its
+and the other wrong. The bettor starts with 1. Before such an example it stakes a fraction of its
 capital on the second model, and wins or loses the stake. While the second is no better, so that
 
     P(second right, first wrong | all before) <= P(first right, second wrong | all before)
@@ -13,8 +13,7 @@ shift, and mistakes of the two may go together. A large capital says that the se
 better for a while, on what came; not that it is better on everything.
 
 The capital is split over ten fractions, as the best one is not known (Waudby-Smith & Ramdas 2024),
-and over several beginnings: a model that begins to learn errs more at first, which must not have to
-be won back.
+and over several starting points: a model errs more at first, which must not have to be won back.
 
 References
 ----------
@@ -46,7 +45,7 @@ __all__ = ["PairedTest", "Shadow", "promotion"]
 
 #: Logarithms of what a won and a lost bet leave, by the fraction of the capital that is staked.
 _BETS = [(math.log1p(2.0**-k), math.log1p(-(2.0**-k))) for k in range(1, 11)]
-#: Pairs that differ before the second beginning; twice as many before each further one.
+#: Pairs that differ before the second start; twice as many before each further one.
 _FIRST = 64
 #: Exponents beyond this are cut, so that a capital stays finite.
 _MOST = 690.0
@@ -57,7 +56,7 @@ _KEPT = 10
 class PairedTest:
     """Tests, whenever one looks, whether one of two models errs less; see the module.
 
-    Half of the capital bets from the beginning. Of the other half ``1 / (j * (j + 1))`` begins at
+    Half of the capital bets from the start. Of the other half ``1 / (j * (j + 1))`` starts at
     the j-th of the numbers 64, 128, 256, ... of pairs that differ.
 
     Attributes
@@ -65,7 +64,7 @@ class PairedTest:
     wins, losses : int
         Examples that only the second model had right, and only the first.
     starts : list of tuple
-        Both numbers at each beginning.
+        Both numbers at each start.
 
     Examples
     --------
@@ -102,12 +101,12 @@ class PairedTest:
         return _capital(won)
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: JSON's own types."""
+        """Return the state for a checkpoint: JSON types."""
         return {"wins": self.wins, "losses": self.losses, "starts": [*map(list, self.starts)]}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> PairedTest:
-        """Return the test of which `state` gave this; ParameterError where it gave something else.
+        """Return the test of a `state`; ParameterError for anything else.
 
         Examples
         --------
@@ -128,15 +127,15 @@ class PairedTest:
         if numbers[0] != [0, 0] or sums != due or not ascend:
             raise ParameterError("the counts of the test do not follow each other")
         if not sum(numbers[-1]) < _FIRST << len(sums) - 1:
-            raise ParameterError("the counts of the test lack a beginning")
+            raise ParameterError("the counts of the test lack a start")
         test.wins, test.losses = numbers[-1]
         test.starts = [(wins, losses) for wins, losses in state["starts"]]
         return test
 
 
 def _capital(won: list[tuple[int, int]]) -> float:
-    """Return what has become of 1, by the bets won and lost since each beginning."""
-    capital = 0.5 / len(won)  # what has not begun
+    """Return what has become of 1, by the bets won and lost since each start."""
+    capital = 0.5 / len(won)  # what has not started
     for j, (wins, losses) in enumerate(won):
         share = 0.5 / (j * (j + 1) or 1) / len(_BETS)
         capital += share * sum(
@@ -182,8 +181,8 @@ class Shadow:
         self.metrics = Metrics("shadow")
         self.errors = 0
 
-    def knew(self, place: Place, offset: int) -> bool:
-        """Whether it predicted the features at an offset as they came."""
+    def has_predicted(self, place: Place, offset: int) -> bool:
+        """Whether it predicted the features at an offset when they came."""
         return offset >= self.since.get(place, 0)
 
     def compare(self, label: Label, answer: Answer) -> bool:
@@ -194,7 +193,7 @@ class Shadow:
         return first and not second
 
     def values(self) -> dict[str, float]:
-        """Return what is shown, by its name in the log."""
+        """Return the values shown in the log, by name."""
         mine, test = self.metrics, self.test
         return {
             "shadow_examples": mine.examples,
@@ -207,7 +206,7 @@ class Shadow:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps beside the model: JSON's own types."""
+        """Return the state beside the model for a checkpoint: JSON types."""
         return {
             "since": [[*place, offset] for place, offset in sorted(self.since.items())],
             "test": self.test.state(),
@@ -217,12 +216,12 @@ class Shadow:
 
     @classmethod
     def restore(cls, model: Any, state: Mapping[str, Any]) -> Shadow:
-        """Return the shadow of this model of which `state` gave this.
+        """Return the shadow of a `state`, with this model.
 
         Raises
         ------
         AttributeError, KeyError, TypeError, ValueError
-            If it gave something else; a ParameterError is a ValueError.
+            If it is no `state`; a ParameterError is a ValueError.
         """
         shadow = cls(model, {(topic, number): n for topic, number, n in state["since"]})
         shadow.test = PairedTest.restore(state["test"])
@@ -238,7 +237,7 @@ def promotion(
     counts: Mapping[str, Any],
     by: str,
 ) -> list[dict[str, Any]]:
-    """Return the promotions that a checkpoint tells of, with one more, that of now.
+    """Return the promotions of a checkpoint, with one more, of now.
 
     Parameters
     ----------

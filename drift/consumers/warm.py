@@ -51,7 +51,7 @@ def warm(  # noqa: PLR0913
     left_out: Callable[[int, Exception | None], None] = lambda *_: None,
     shadow: Any = None,
 ) -> Checkpoint:
-    """Learn a history, and write the checkpoint that a worker goes on from.
+    """Learn a history, and write the checkpoint that a worker starts from.
 
     Each example is predicted, then learnt, before the next one is: labels do not come late in a
     history. A model that is to learn late labels predicts each as well, so that all of it learns.
@@ -69,11 +69,11 @@ def warm(  # noqa: PLR0913
         which the codec makes messages of, so that their features have the names that those of the
         topic have.
     first
-        Where the worker is to begin, by topic and partition: those of the labels, too.
+        Offsets where the worker starts, by topic and partition: those of the labels, too.
     codec
         The worker's; None for `JsonCodec`.
     identity
-        What tells topics and group from others, as the worker will find them.
+        The identity of topics and group, as the worker will find them.
     left_out
         Called with the number of each example that is left out, from 1, and why: it cannot be
         learnt; or None where it has no label.

@@ -483,7 +483,7 @@ class Worker:
 
     def _lose(self, places: list[Place]) -> None:
         """Drop the models of partitions that go, with which another worker may go on."""
-        self.assignment.lose(places)
+        self.assignment.revoke(places)
         for key in set(map(self._key, places)):
             self._drop(key)
 

@@ -61,9 +61,9 @@ def consume(broker: MockKafka | str, topic: str, count: int, *, timeout: float =
     topic
         The topic.
     count
-        Return as soon as there are so many.
+        Return once this many are there.
     timeout
-        Return those that there are after so many seconds.
+        Return what has come after this many seconds.
 
     Returns
     -------

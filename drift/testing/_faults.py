@@ -19,7 +19,7 @@ class Aborted(BaseException):
 
 
 class _AtPoint:
-    """Act when a point is reached for the `count`-th time since the block began."""
+    """Act when a point is reached for the `count`-th time since the block was entered."""
 
     def __init__(self, point: str, count: int = 1) -> None:
         if count < 1:
@@ -89,7 +89,7 @@ class Abort(_AtPoint):
 class Pause(_AtPoint):
     """Hold a worker in another thread between two of its steps, as a frozen machine would.
 
-    It goes on at `release`, and at the latest when the block ends.
+    It resumes at `release`, at the latest when the block ends.
 
     Parameters
     ----------
@@ -129,11 +129,11 @@ class Pause(_AtPoint):
         self.release()
 
     def wait(self, timeout: float = 10) -> bool:
-        """Wait until somebody is held; False where nobody is after so many seconds."""
+        """Wait until a thread is held; False if none is after `timeout` seconds."""
         return self._held.wait(timeout)
 
     def release(self) -> None:
-        """Let whoever is held go on."""
+        """Resume the held thread."""
         self._released.set()
 
     def _act(self) -> None:

@@ -223,7 +223,7 @@ class MockKafka:
             self._library.rd_kafka_mock_clear_request_errors(self._cluster, key)
 
     def _asked(self) -> int:
-        """Count the members that have asked for their partitions since the last one joined."""
+        """Count the members that have sent SyncGroup since the last one joined."""
         count = ctypes.c_size_t()
         requests = self._library.rd_kafka_mock_get_requests(self._cluster, ctypes.byref(count))
         kind = self._library.rd_kafka_mock_request_api_key

@@ -25,7 +25,7 @@ def member():
                 {"group_id": "g", **options},
                 assignment,
                 leave=lambda: None,
-                lose=assignment.lose,
+                lose=assignment.revoke,
                 **more,
             )
         )

@@ -42,7 +42,7 @@ def test_what_is_assigned_waits_until_it_is_begun():
 
 def test_a_partition_that_is_lost_is_no_more_the_workers():
     assignment = given(2)
-    assignment.lose([("t", 0), ("t", 2)])
+    assignment.revoke([("t", 0), ("t", 2)])
     assert assignment.states == {("t", 1): State.BEGUN}
 
 
@@ -53,7 +53,7 @@ def test_where_a_partition_begins(caplog):
     assert first_offset(*given, "earliest", "folder", added=False) == 3
     assert caplog.text == ""
     assert first_offset(*given, "latest", "folder", added=False) == 9
-    assert "t:0 begins at its end, 9, as was asked for: 6 messages before it are" in caplog.text
+    assert "t:0 starts at its end, 9 (latest): 6 messages before it are" in caplog.text
     for start in ("latest", None):
         assert first_offset(*given, start, "folder", added=True) == 3
     with pytest.raises(ConsumerError, match="t:0 has no checkpoint: say where to start"):

@@ -188,7 +188,7 @@ def test_where_the_log_begins_has_to_be_said(drift, tmp_path):
     config.write_text(config.read_text().replace('from = "earliest"\n', ""))
     shown = init(drift, "--history", "h.jsonl")
     assert shown.exit_code == 2
-    assert "say where the log goes on behind the history: --start" in shown.output
+    assert "say where to start in the topic: --start" in shown.output
 
 
 def test_labels_of_their_own_topic_begin_with_the_features(drift, broker, tmp_path):
@@ -254,7 +254,7 @@ def test_a_worker_goes_on_from_what_was_rolled_back(drift, broker, keep):
     [target] = [one["id"] for one in entries(drift) if one["examples"] == 10]
     shown = back(drift, "--to", target, "--yes", *["--keep-offsets"] * keep)
     assert shown.exit_code == 0, shown.output
-    what = "goes on at 16: 6 messages before it" if keep else "goes back from 16 to 10: 6 messages"
+    what = "continues at 16: 6 messages" if keep else "goes back from 16 to 10: 6 messages"
     assert what in shown.output
     now = entries(drift)[0]
     assert (now["examples"], now["restores"]) == (10, target)
@@ -339,9 +339,9 @@ def test_a_worker_that_comes_while_it_asks_is_seen(drift, learnt, monkeypatch):
 def test_messages_that_are_gone_are_told(drift, learnt, monkeypatch):
     monkeypatch.setattr(topics.Reader, "begins", lambda self: {0: 12, 1: 0})
     shown = back(drift, "--to", learnt[-1], input="n\n")
-    assert "t:0 begins at 12 by now: " in shown.output
+    assert "t:0 now starts at 12: " in shown.output
     shown = back(drift, "--to", learnt[-1], "--keep-offsets", input="n\n")
-    assert "by now" not in shown.output
+    assert "now starts" not in shown.output
 
 
 def test_one_model_is_rolled_back_at_a_time(drift, learnt):

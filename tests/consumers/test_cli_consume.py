@@ -276,7 +276,7 @@ def test_a_stream_is_sent_once_however_often_it_is_asked_for(drift, broker):
     assert ids == [(p, n) for p in range(2) for n in range(p, 60, 2)]
     other = drift(*asked, "--rows", 60, "--seed", 1)
     assert other.exit_code == 2
-    assert "holds something else than this stream" in other.stderr
+    assert "holds another stream" in other.stderr
     other = drift(*asked, "--partitions", 3)
     assert other.exit_code == 2
     assert "news has 2 partitions, not 3" in other.stderr

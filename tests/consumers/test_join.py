@@ -115,7 +115,7 @@ def _compare(given_options, events, stored, restart):
         kept = [n for n in range(len(rows)) if sum(r.size for r in rows[: n + 1]) <= stored]
         assert len(join._missing) == len(rows) - len(kept)
         for one in (join, lists):
-            one.lose(("f", 1), lost)
+            one.drop(("f", 1), lost)
         log.fill(join)
         assert_same(join, lists)
 
@@ -227,9 +227,9 @@ def test_what_is_gone_from_the_log_is_lost_and_counted(monkeypatch):
     assert [*join.silent(1001)] == [row(0)]
     other = restored(join)
     assert other.missing() == {("f", 0): 2, ("f", 1): 3}
-    other.lose(("f", 0), 2)
+    other.drop(("f", 0), 2)
     assert other.missing() == {("f", 0): 2, ("f", 1): 3}
-    other.lose(("f", 0), 3)
+    other.drop(("f", 0), 3)
     assert other.missing() == {("f", 1): 3}
     assert ([*other._silent], [*other._waiting], other._bytes) == ([0], [1, 3], 6)
     other.supply(Message(Position("f", 0, 2), None, b"{}"))  # too late
@@ -245,7 +245,7 @@ def test_what_was_learnt_by_its_silence_and_is_gone_is_no_loss(monkeypatch):
         join.features(n, row(n, 1000 * n))
     assert [*join.silent(1001)] == [row(0)]
     other = restored(join)
-    other.lose(("f", 0), 2)
+    other.drop(("f", 0), 2)
     assert (other.pending, other._bytes, len(other._silent)) == (0, 0, 0)
     assert +other.counts == Counter({"silent": 1, "evicted": 1})
 

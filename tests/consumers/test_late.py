@@ -254,7 +254,7 @@ def test_labels_that_were_deleted_are_missed_by_name(topics, tmp_path):
     label = LOGS["l", 1][-1]
     send(topics, [label] * 50)
     topics.delete_records("l", 1, before=end + 40)
-    with pytest.raises(ConsumerError, match=rf"l:1 begins at {end + 40}, behind {end}"):
+    with pytest.raises(ConsumerError, match=rf"l:1 starts at {end + 40}, after {end}"):
         run(worker(topics, tmp_path, "later"))
 
 
@@ -269,7 +269,7 @@ def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path
         if state["places"][place] == ["f", 1]
     )
     topics.delete_records("f", 1, before=20)
-    with pytest.raises(ConsumerError, match=rf"f:1 begins at 20, behind {first}, where"):
+    with pytest.raises(ConsumerError, match=rf"f:1 starts at 20, after {first}, the"):
         run(worker(topics, tmp_path, "later", **given))
     for n in range(2):  # the second has nothing to ask for any more
         one = worker(topics, tmp_path, f"later-{n}", on_gap="skip", **given)

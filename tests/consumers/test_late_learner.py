@@ -46,7 +46,7 @@ class Logs:
     def __init__(self, given_logs, first=0):
         self.logs, self.first, self.asked = given_logs, first, 0
 
-    def again(self, place, offset):
+    def reread(self, place, offset):
         self.asked += 1
         if offset < self.first:
             raise Gap({place: offset})
@@ -387,7 +387,7 @@ def test_features_that_were_deleted_are_given_up_where_that_was_asked_for(monkey
         other = LateLearner(LBP(9), one.codec, Metrics("f"), one.options)
         other.restore(from_bytes(saved(one)))
         if on_gap == "stop":
-            with pytest.raises(ConsumerError, match="f:0 begins at 5, behind 1, where"):
+            with pytest.raises(ConsumerError, match="f:0 starts at 5, after 1, the"):
                 other.read_again(source, "folder")
     other.read_again(source, "folder")
     assert [*other.join._waiting] == [0, 5, 6, 7, 8]
@@ -407,8 +407,8 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
     other.restore(from_bytes(saved(one)))
 
     class Sparse(Logs):
-        def again(self, place, offset):
-            found, end = super().again(place, offset)
+        def reread(self, place, offset):
+            found, end = super().reread(place, offset)
             return [message for message in found if message.position.offset != 3], end
 
     other.read_again(Sparse({("f", 0): features}), "folder")
@@ -512,7 +512,7 @@ def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
     epoch = folder.claim(("f", None)).epoch
     folder.save(("f", None), epoch, one.model, {("f", 0): 3}, join=one.join_state())
     [(partition, _)] = adoption.newest(tmp_path)
-    with pytest.raises(CheckpointError, match="it goes on in two logs"):
+    with pytest.raises(CheckpointError, match="it has offsets of two logs"):
         adoption.adopt(partition, 5, None)
     adoption.adopt(partition, None, None)
     found = folder.newest(("f", None)).join

@@ -84,7 +84,7 @@ class Source:
     def pause(self, place):
         self.paused.add(place)
 
-    def again(self, place, offset):
+    def reread(self, place, offset):
         found = self.logs[place][offset : offset + 5]
         return found, offset + len(found)
 

@@ -138,13 +138,13 @@ def test_it_says_what_is_learnt_again(tmp_path):
     assert plan(files(folder), "1-1").lines() == [
         head,
         "  news:0 goes back from 1500 to 10: 1,490 messages are learnt again",
-        "  news:1 begins at its beginning",
+        "  news:1 starts at its first offset",
         tail,
     ]
     assert plan(files(folder), "1-1", keep_offsets=True).lines() == [
         head,
-        "  news:0 goes on at 1500: 1,490 messages before it are not learnt again",
-        "  news:1 goes on at 7: all before it are not learnt again",
+        "  news:0 continues at 1500: 1,490 messages before it are not learnt again",
+        "  news:1 continues at 7: all before it are not learnt again",
         tail,
     ]
 

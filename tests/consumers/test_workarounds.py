@@ -120,7 +120,7 @@ def test_what_is_damaged_is_refused_as_kafka_python_does():
 def test_a_fetch_amid_a_batch_begins_where_it_was_asked_to(codec):
     consumer = MagicMock(_coordinator=None)
     consumer._subscription.position.return_value.leader_epoch = -1
-    workarounds.mend(consumer)
+    workarounds.patch(consumer)
     left = [batch([(None, b"%d" % n, []) for n in range(9)], codec), None]
     records = SimpleNamespace(next_batch=lambda: left.pop(0))
     part = consumer._fetcher.PartitionRecords(4, TopicPartition("t", 0), records)
@@ -136,7 +136,7 @@ def test_a_fetch_amid_a_batch_begins_where_it_was_asked_to(codec):
 def test_records_of_older_formats_are_messages():
     consumer = MagicMock(_coordinator=None)
     consumer._subscription.position.return_value.leader_epoch = 3
-    workarounds.mend(consumer)
+    workarounds.patch(consumer)
     builder = LegacyRecordBatchBuilder(1, 0, 1 << 20)
     builder.append(0, 17, b"k", b"v")
     left = [*LegacyRecordBatch(builder.build(), 1)]
@@ -228,7 +228,7 @@ def test_other_lz4_libraries_are_read_as_a_whole(monkeypatch):
 def test_kafka_python_has_topics_made_against_its_option(broker):
     plain = KafkaConsumer(**broker.client_args, allow_auto_create_topics=False)
     assert plain._cluster.config["allow_auto_create_topics"]
-    workarounds.mend(plain)
+    workarounds.patch(plain)
     assert not plain._cluster.config["allow_auto_create_topics"]
     plain.close()
 
@@ -240,7 +240,7 @@ def test_kafka_python_forgets_the_leader_epoch_after_an_empty_fetch(broker):
     workarounds.seek(plain, ("t", 0), 5, leader_epoch=3)
     nothing = SimpleNamespace(next_batch=lambda: None)
     assert plain._fetcher.PartitionRecords(5, place, nothing).leader_epoch == -1
-    workarounds.mend(plain)
+    workarounds.patch(plain)
     assert plain._fetcher.PartitionRecords(5, place, nothing).leader_epoch == 3
     plain.close()
 
@@ -290,7 +290,7 @@ def test_kafka_python_sleeps_where_an_answer_has_come(broker, monkeypatch):
     for consumer in (plain, mended):
         monkeypatch.setattr(consumer._fetcher, "fetch_records", lambda *_, **__: ({}, idle))
         monkeypatch.setattr(consumer._coordinator, "poll", lambda **_: True)
-    workarounds.mend(mended)
+    workarounds.patch(mended)
     monkeypatch.setattr("kafka.consumer.group.time", clock)
     cases = [(True, ["one that has come"], 1, 0), (True, [], 1, 1), (False, [], 0, 0)]
     for idle, come, *times in cases:  # noqa: B007 - which the consumers are told
@@ -307,7 +307,7 @@ def test_kafka_python_sleeps_where_an_answer_has_come(broker, monkeypatch):
 def test_kafka_python_asks_for_no_more_where_it_has_waited(broker):
     place = TopicPartition("t", 0)
     produce(broker, "t", [b"%d" % n for n in range(9)])
-    cases = [(id, None, 1), (workarounds.mend, None, 2), (workarounds.mend, 5, 1)]
+    cases = [(id, None, 1), (workarounds.patch, None, 2), (workarounds.patch, 5, 1)]
     for mend, most, times in cases:  # the last leaves some to be read
         one = KafkaConsumer(**broker.client_args)
         mend(one)
@@ -322,7 +322,7 @@ def test_kafka_python_asks_for_no_more_where_it_has_waited(broker):
 
 def test_kafka_python_joins_again_where_a_join_ended_between_two_polls(broker):
     broker.create_topic("t")
-    for mend, again in ((lambda _: None, True), (workarounds.mend, False)):
+    for mend, again in ((lambda _: None, True), (workarounds.patch, False)):
         one = KafkaConsumer(
             **broker.client_args,
             group_id=f"g{again}",

@@ -487,7 +487,7 @@ def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
         broker.delete_records("t", 1, before=170)
         one._consumer.begin(second, 150)
         if on_gap == "stop":
-            with pytest.raises(ConsumerError, match=r"t:1 begins at 170, behind 150.*: 20 mess"):
+            with pytest.raises(ConsumerError, match=r"t:1 starts at 170, after 150.*: 20 mess"):
                 run(one)
             assert newest(tmp_path).offsets == {first: 100, second: 100}
             return
@@ -495,7 +495,7 @@ def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
         assert offsets(one)[second] == 100
     send(broker, LOGS[first][100:])
     finish(one)
-    assert "t:1: 20 messages are gone, going on at 170" in caplog.text
+    assert "t:1: 20 messages are gone, continuing at 170" in caplog.text
     left = {first: LOGS[first], second: LOGS[second][:150] + LOGS[second][170:]}
     found = newest(tmp_path)
     order = read_order(tmp_path / "t-all", found.id)
@@ -618,12 +618,12 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     topics.delete_records("t", 1, before=250)
     other = worker(topics, tmp_path, session=SHORT, on_gap=on_gap)
     if on_gap == "stop":
-        with pytest.raises(ConsumerError, match=r"t:1 begins at 250, behind 200.*: 50 messages"):
+        with pytest.raises(ConsumerError, match=r"t:1 starts at 250, after 200.*: 50 messages"):
             work(other, 10**6)
         other._close()
         return
     finish(other, 400)
-    assert "t:1: 50 messages are gone, going on at 250" in caplog.text
+    assert "t:1: 50 messages are gone, continuing at 250" in caplog.text
     del whole["t", 1][200:250]
     assert_exact(tmp_path, whole)
 
@@ -651,7 +651,7 @@ def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
     one = worker(topics, tmp_path, start="latest")
     until(one, lambda: len(one.assignment.begun()) == 2)
     close(one)
-    assert "t:1 begins at its end, 200, as was asked for: 200 messages before" in caplog.text
+    assert "t:1 starts at its end, 200 (latest): 200 messages before" in caplog.text
 
 
 def test_lag_is_that_of_all_partitions(topics, tmp_path):
@@ -797,7 +797,7 @@ def test_a_checkpoint_that_fails_is_a_trouble_until_there_is_one(topics, tmp_pat
     assert one.metrics.problems() == []
     one._refuse_save(claim_of(one), CheckpointError("again"))
     one._drop_all()
-    one.assignment.lose(list(one.assignment.states))
+    one.assignment.revoke(list(one.assignment.states))
     one.step(0.1)
     assert "no checkpoint" not in "; ".join(one.metrics.problems())
     kill(one)

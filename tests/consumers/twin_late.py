@@ -101,7 +101,7 @@ class Lists:
             self.done.pop(0)
         return found
 
-    def lose(self, place, before):
+    def drop(self, place, before):
         """Forget the features of a partition before an offset."""
         for rows in (self.silent, self.waiting):
             for one in [one for one in rows if one[1].place == place and one[1].offset < before]:

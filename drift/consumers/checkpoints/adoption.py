@@ -1,4 +1,4 @@
-"""Checkpoints that go on with another topic than they were learnt from: an operator's decision."""
+"""Let checkpoints continue with another topic: an operator's decision."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def newest(
     folder
         The folder.
     warn
-        Called with a line for each checkpoint that is passed over, as it cannot be used.
+        Called with a line for each checkpoint that is skipped, as it cannot be used.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def stored(
     partition
         Its files.
     warn
-        Called with a line for each that is passed over, as it cannot be used.
+        Called with a line for each that is skipped, as it cannot be used.
     """
     for which in reversed(partition.listing().checkpoints):
         file = partition.file(*which)
@@ -79,7 +79,7 @@ def stored(
 
 
 def check_key(partition: PartitionFolder, found: Description, key: bytes | None) -> None:
-    """Refuse to write a checkpoint once more without the key that it is signed with.
+    """Refuse to rewrite a checkpoint without the key that it is signed with.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
     def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
         if offset is not None and "join" in old.header:
             raise CheckpointError(
-                "it goes on in two logs, which one offset does not say: adopt it without, or start "
-                "with another folder and group"
+                "it has offsets of two logs: adopt it without --offset, or start with another "
+                "folder and group"
             )
         offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
         new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
@@ -131,9 +131,9 @@ def rewrite(
     changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
     by: str,
 ) -> dict[str, Any]:
-    """Write the newest checkpoint of a partition once more, changed; return its header.
+    """Rewrite the newest checkpoint of a partition, changed; return its header.
 
-    A worker that has the partition is fenced, and takes it over anew.
+    A worker that has the partition is fenced, and loads the new checkpoint.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def rewrite(
     with naming(partition.file(old.header["epoch"], old.header["sequence"])):
         header, payload = changed(old)
     if header["offsets"] == old.header["offsets"]:
-        # Else it learns messages once more, or leaves some out: the logs do not say.
+        # Else messages are learnt again or skipped, which the logs do not show.
         before = f"{old.header['epoch']}-{old.header['sequence']}"
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", before, []))
     header |= {"epoch": epoch, "sequence": 1}

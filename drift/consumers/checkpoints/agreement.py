@@ -1,4 +1,4 @@
-"""What a checkpoint and those who go on with it must agree on: settings, and which topic it is."""
+"""What a checkpoint and its worker must agree on: settings, and the identity of the topic."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[s
     if lines:
         raise ConfigurationError(
             "\n".join([f"{path}: written under another configuration", *lines])
-            + "\nGo on with that of the checkpoint, or start with another folder and group"
+            + "\nUse the checkpoint's, or start with another folder and group"
         )
 
 
@@ -58,10 +58,10 @@ def agree(
     now: Mapping[str, Any],
     replaced: Mapping[str, Any] | None = None,
 ) -> tuple[Mapping[str, Any], bool]:
-    """Return the configuration to go on with, and whether its shadow is the checkpoint's.
+    """Return the configuration to continue with, and whether its shadow is the checkpoint's.
 
     A shadow may be another one, or none. What is configured may be as before a promotion: where it
-    names the model that was replaced, the promoted one goes on; where its shadow is the promoted
+    names the model that was replaced, the promoted one continues; where its shadow is the promoted
     one, the replaced one is the shadow.
 
     Parameters
@@ -126,7 +126,7 @@ def swapped(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def advice(configuration: Mapping[str, Any]) -> str:
-    """Return what to write into a file that is to say what goes on; nothing where that is unknown.
+    """Return the tables of a file for a configuration; nothing where that is unknown.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def check_identity(
     topic
         Its topic.
     before, now
-        What tells the topic and the group from others, when it was learnt and now.
+        The identity of topic and group, when it was learnt and now.
 
     Raises
     ------
@@ -194,13 +194,13 @@ def check_identity(
         raise CheckpointError(
             "\n".join([f"{folder}: another group learns into it", *lines])
             + "\nTwo groups would overwrite each other's checkpoints: give each its own folder, or "
-            f"go on with the other's model by drift checkpoint adopt {folder.parent}"
+            f"continue the other's model by drift checkpoint adopt {folder.parent}"
         )
     if lines:
         raise CheckpointError(
             "\n".join([f"{folder}: learnt from another {topic}", *lines])
-            + "\nThe topic was made anew, or is on another cluster: start with another folder "
-            f"and group, or go on with it by drift checkpoint adopt {folder.parent}"
+            + "\nThe topic was recreated, or is on another cluster: start with another folder "
+            f"and group, or accept it by drift checkpoint adopt {folder.parent}"
         )
 
 

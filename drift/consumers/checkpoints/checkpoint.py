@@ -1,6 +1,6 @@
 """A checkpoint: all that has to change together, the model and the offsets it has learnt up to.
 
-A checksum tells accidents, not forgeries: loading drift's own models runs nothing that is in the
+A checksum detects accidents, not forgeries: loading drift's own models runs nothing that is in the
 file, and a pickle is loaded only where that is allowed, after its HMAC was verified if a key is
 given.
 """
@@ -62,13 +62,13 @@ class Checkpoint:
     sequence
         Its number among the checkpoints of that epoch, from 1.
     configuration
-        What must be the same to go on: JSON values by name.
+        What must be the same to continue: JSON values by name.
     metrics
         What is counted across restarts: a JSON value by name.
     time
         When it was made, seconds since 1970.
     identity
-        What tells its topic from another one of its name, as far as the broker says it:
+        The identity of its topic, as far as the broker has it:
         ``topic_id``, ``cluster_id``.
     leader_epochs
         Leader epoch of the last message learnt, by topic and partition; -1 where it is not known.
@@ -184,7 +184,7 @@ def to_bytes(
         header["promotions"] = [*checkpoint.promotions]
     if checkpoint.models is not None:
         header["models"] = [*checkpoint.models]
-    if checkpoint.join is not None:  # behind the model, so that the header stays small
+    if checkpoint.join is not None:  # after the model, so that the header stays small
         state, values = checkpoint.join
         parts += [_dumps(state), values]
         header["join"] = [*map(len, parts[-2:])]
@@ -217,7 +217,7 @@ def encode_model(model: Any, *, allow_pickle: bool = False) -> tuple[bytes, str]
 def encoding(model: Any, *, allow_pickle: bool = False) -> Callable[[], tuple[bytes, str]]:
     """Return what gives the bytes of a model as it is now, on any thread.
 
-    A model that goes on while it is stored says so by `_snapshot`; that of any other is done here.
+    A model with `_snapshot` may learn while it is encoded; any other is encoded here.
     For a Tracker with 100,000 tickets it takes 30 ms.
 
     Raises
@@ -313,7 +313,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     Returns
     -------
     Checkpoint
-        Its model goes on exactly as the one that was stored.
+        Its model continues exactly as the one that was stored.
 
     Raises
     ------
@@ -366,7 +366,7 @@ def decode_model(payload: bytes, kind: str, *, allow_pickle: bool) -> Any:
     if not allow_pickle:
         raise CheckpointError(
             "the model is stored as a pickle, and loading one runs what is in it: allow pickle "
-            "(--allow-pickle) if you trust whoever can write to the folder"
+            "(--allow-pickle) if you trust everybody who can write to the folder"
         )
     try:
         return pickle.loads(payload)

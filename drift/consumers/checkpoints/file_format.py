@@ -1,8 +1,8 @@
 """The file of a checkpoint, whatever the model in it: a frame of `drift._format`.
 
 Its header is JSON: offsets, identity, epoch, sequence, configuration, metrics, versions, time, ...
-Its payload is the model, as `drift.models._state.codec` has it or as a pickle; behind it, of so
-many bytes as "shadow" of the header says, a second one; and, of so many as "join" says, the state
+Its payload is the model, as `drift.models._state.codec` has it or as a pickle; then,
+with the sizes that the header has as "shadow" and "join", the second model and the state
 of labels that come later, as JSON, and the values of features that wait.
 """
 

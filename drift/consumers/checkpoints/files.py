@@ -9,7 +9,7 @@
     .tmp-00000007-5f1d...                   while one is written
 
 They hold rows of what was learnt: files and folders are made for their user alone. Objects of an
-S3-compatible store have the same names, each behind that of the folder.
+S3-compatible store have the same names, each after that of the folder.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in"]
 
 log = logging.getLogger("drift.consumers")
 
-#: Bytes after which another file goes on with the order, and those that are kept in all. Each claim
-#: begins a file, most of them small: their number has a bound of its own, so that it can be listed.
+#: Bytes of an order file, and of all that are kept. Each claim starts a file, most of them small,
+#: so their number is bounded, too.
 _ORDER_BYTES, _ORDER_ALL, _ORDER_FILES = 8 << 20, 256 << 20, 4_000
 
 #: Races with other processes that are lost before something must be wrong.

@@ -78,20 +78,20 @@ class CheckpointFolder:
         object only where there is none, as its clients ask (``If-None-Match: *``). What it takes to
         reach it is in the environment, as ``AWS_ENDPOINT_URL`` and ``AWS_ACCESS_KEY_ID``.
     configuration
-        What must be the same for a model to go on, JSON values by name: kernel, budget, topic, ...
+        What must be the same to continue, JSON values by name: kernel, budget, topic, ...
         A checkpoint of another one is refused. None to take any. Names that begin with ``model``
         are the model's, those with ``shadow`` its shadow's: of a checkpoint with another one the
         shadow is left out. Where a shadow was promoted, either of the two may be ``model``.
     keep, keep_hourly, keep_daily
         How many undamaged checkpoints are kept of each partition: the last ones, at least 1, and
-        the last one of so many hours and days; see `drift.consumers.checkpoints.retention`.
+        the last one of each of these hours and days; see `drift.consumers.checkpoints.retention`.
     key
         Sign checkpoints with this, and refuse those that are not.
     allow_pickle
         Store models that are not of drift's own as pickles, and load them, which runs what is in
         them.
     warn
-        Called with one line of text when a checkpoint is passed over because it is damaged; such
+        Called with one line of text when a checkpoint is skipped because it is damaged; such
         lines go to the log of ``drift.consumers`` as errors, too.
 
     Raises
@@ -163,7 +163,7 @@ class CheckpointFolder:
         partition
             Topic and number.
         identity
-            What tells the topic that there is now from another one; None to take any.
+            The identity of the present topic; None to accept any.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class CheckpointFolder:
                 raise CheckpointError(
                     f"{whole.parent} has models of single partitions, {', '.join(sorted(parts))}, "
                     f"and one learns all of {topic} now: start with another folder and group, or "
-                    "go on with one of them by --partition"
+                    "continue with one of them by --partition"
                 )
 
     def _newest(
@@ -260,7 +260,7 @@ class CheckpointFolder:
         partition
             Topic and number.
         before, now
-            What tells the topic from another one of its name, when it was learnt and now.
+            The identity of the topic, when it was learnt and now.
         """
         check_identity(self.folder(partition), partition[0], before, now)
 
@@ -272,14 +272,14 @@ class CheckpointFolder:
         to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
 
     def claim(self, partition: Partition, identity: Mapping[str, str] | None = None) -> Claim:
-        """Take a partition over: from now on nobody who claimed it before can save.
+        """Claim the next epoch of a partition: earlier claimants can no longer save.
 
         Parameters
         ----------
         partition
             Topic and number.
         identity
-            What tells the topic that there is now from another one; None to take any.
+            The identity of the present topic; None to accept any.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class CheckpointFolder:
         metrics
             What is counted across restarts.
         identity
-            What tells the topic from another one of its name.
+            The identity of the topic.
         leader_epochs
             Leader epoch of the last message learnt, by topic and partition.
         clocks
@@ -377,7 +377,7 @@ class CheckpointFolder:
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
         models = [model, *(shadow or ())[:1]]
-        # What goes on changing is copied; the rest, which takes longer, is left to the thread.
+        # What keeps changing is copied here; the rest, which takes longer, is left to the thread.
         encodings = [encoding(one, allow_pickle=self.allow_pickle) for one in models]
         checkpoint = Checkpoint(
             model,

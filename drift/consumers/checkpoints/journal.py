@@ -89,7 +89,7 @@ def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> li
         if "offsets_of" in line:
             raise CheckpointError(
                 f"{folder}: checkpoint {at} has the model of {line['previous']} and the offsets of "
-                f"{line['offsets_of']}, as --keep-offsets asked for: what lies between was not "
+                f"{line['offsets_of']}, by --keep-offsets: what lies between was not "
                 "learnt, so that no order gives it back"
             )
         places = [(topic, number) for topic, number in line["places"]]

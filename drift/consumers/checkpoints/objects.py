@@ -27,7 +27,7 @@ __all__ = ["AnyPath", "ObjectPath", "place"]
 _SCHEME = "s3://"
 #: Variables that name the store's address.
 _ADDRESSES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-#: What an error says of what somebody has to mend: a key or right, the bucket, the region; the
+#: Errors that somebody has to fix: a key or right, the bucket, the region; the
 #: host, its certificate, or https where it speaks http.
 _REFUSED = re.compile(
     r"\b40[134] (Unauthorized|Forbidden|Not Found)\b|incorrectly configured"
@@ -115,7 +115,7 @@ def _as_os_errors() -> Iterator[None]:
 
 @dataclass(frozen=True, order=True)
 class ObjectPath:
-    """An object of a bucket, or what the names of several begin with; `pathlib.Path` in small.
+    """An object of a bucket, or a prefix of several; a small `pathlib.Path`.
 
     Errors are those of files: OSError, with FileNotFoundError and FileExistsError below it.
 
@@ -173,7 +173,7 @@ class ObjectPath:
         FileExistsError
             If there is another one.
         OSError
-            If that cannot be said.
+            If that is unknown.
         """
         try:
             with _as_os_errors():

@@ -1,4 +1,4 @@
-"""Rolling a model back: an earlier checkpoint is written once more, and is the newest then."""
+"""Roll a model back: an earlier checkpoint is copied as the newest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rollback", "id_of", "plan", "when"]
 
-#: What says where a model goes on: of the newest, where the offsets are kept.
+#: Where a model continues: from the newest checkpoint, if the offsets are kept.
 _WHERE = ("offsets", "leader_epochs", "clocks", "identity")
 
 
@@ -43,7 +43,7 @@ def plan(
     keep_offsets: bool = False,
     warn: Callable[[str], None] = lambda _: None,
 ) -> Rollback:
-    """Find the checkpoint to go back to; nothing is changed.
+    """Find the checkpoint to roll back to; nothing is changed.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def plan(
         An identifier, as ``"3-17"``; or a time in ISO's form, UTC where it does not say otherwise:
         the newest checkpoint that was written by then.
     keep_offsets
-        Go on where the newest goes on.
+        Continue at the offsets of the newest checkpoint.
     warn
-        Called with a line for each checkpoint that is passed over, as it cannot be used.
+        Called with a line for each checkpoint that is skipped, as it cannot be used.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _time(text: str) -> datetime | None:
 
 @dataclass(frozen=True)
 class Rollback:
-    """A model that is to go back.
+    """A planned rollback.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Rollback:
     newest
         The newest checkpoint.
     keep_offsets
-        Whether to go on where the newest goes on, with its state of labels that come later. Else
+        Whether to continue at the offsets of the newest, with its state of late labels. Else
         where `target` does.
     """
 
@@ -121,14 +121,14 @@ class Rollback:
     keep_offsets: bool
 
     def offsets(self) -> dict[Place, tuple[int | None, int]]:
-        """Return where the model of the target goes on, and the newest one, by partition."""
+        """Return the next offsets of target and newest, by partition."""
         before = {(topic, n): at for topic, n, at in self.target.header["offsets"]}
         return {(t, n): (before.get((t, n)), at) for t, n, at in self.newest.header["offsets"]}
 
     def lines(self) -> list[str]:
         """Say what is learnt again then, and what is not."""
         back, now = self.target.header, self.newest.header
-        said = [
+        lines = [
             f"{self.partition.path}: from {_named(now)} back to {_named(back)}",
             *(
                 f"  {topic}:{n} {self._said(before, at)}"
@@ -136,17 +136,17 @@ class Rollback:
             ),
         ]
         if self.keep_offsets and "join" in now:
-            said.append("  features that wait for their labels still do")
+            lines.append("  features that wait for their labels still do")
         if back["configuration"] != now["configuration"]:
-            said.append("  it was written under another configuration, which workers need then")
-        return said
+            lines.append("  it was written under another configuration, which workers need then")
+        return lines
 
     def _said(self, before: int | None, now: int) -> str:
         if self.keep_offsets:
             missed = "all" if before is None else f"{now - before:,} messages"
-            return f"goes on at {now}: {missed} before it are not learnt again"
+            return f"continues at {now}: {missed} before it are not learnt again"
         if before is None:
-            return "begins at its beginning"
+            return "starts at its first offset"
         return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
 
     def check(self, key: bytes | None) -> None:
@@ -174,7 +174,7 @@ class Rollback:
             )
 
     def write(self, key: bytes | None, owner: str = "drift checkpoint rollback") -> str:
-        """Write the checkpoint, fence whoever has the model, and return its identifier.
+        """Write the checkpoint, fence its worker, and return the checkpoint's id.
 
         Parameters
         ----------
@@ -220,11 +220,11 @@ class Rollback:
         partition.append_order(epoch, 1, line)
         partition.write(epoch, 1, seal(header, [payload], key))
         try:
-            # A worker that claims from now on goes on from it; one that did before may not have.
+            # A worker that claims from now on continues from it; one that did before may not have.
             partition.owned(epoch)
         except FencedError as problem:
             raise FencedError(
-                f"{problem}: drift checkpoint list shows what it goes on from"
+                f"{problem}: drift checkpoint list shows what is the newest"
             ) from None
         reached("rollback.written")
         partition.clean(epoch)

@@ -14,7 +14,7 @@ of                   what
 `KafkaProducer`      ``_accumulator``, ``_sender.wakeup``
 `RecordAccumulator`  ``_batches``, ``_tp_lock``, ``_incomplete.add``, and its ``config``
 `ProducerBatch`      ``records``, ``produce_future``, ``max_record_size``, and its
-                     ``_record_futures``, which are asked for where a batch is split
+                     ``_record_futures``, which are needed where a batch is split
 the batch's records  ``_closed`` and ``_next_offset`` of `MemoryRecordsBuilder`; ``_buffer``,
                      ``_first_timestamp``, ``_max_timestamp``, ``_last_offset`` and
                      ``_num_records`` of `DefaultRecordBatchBuilder`

@@ -3,7 +3,7 @@
 - Bytes are polled and decoded by drift: a deserializer that raises would make the next poll hang.
 - Listeners run on kafka-python's own thread while the worker waits in `poll`. They may seek and
   pause, and nothing else that talks to the broker; what has to be asked is asked after the poll.
-- Offsets in Kafka are informative. Where a model goes on is written in its checkpoint.
+- Offsets in Kafka are informative. A model continues at the offsets of its checkpoint.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
                 **workarounds.CONSUMER,
                 # Examples of transactions that were given up are none.
                 "isolation_level": "read_committed",
-                # A broker that makes topics for whoever asks gives them one partition.
+                # A broker that creates topics on request gives them one partition.
                 "allow_auto_create_topics": False,
                 **options,
                 "enable_auto_commit": False,
             }
         )
-    made.drift_read = workarounds.mend(made, largest)
+    made.drift_read = workarounds.patch(made, largest)
     return made
 
 
@@ -74,7 +74,7 @@ def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[
 
 
 def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
-    """What tells topics from others of their names, as far as the broker has said it.
+    """Return the identity of topics, as far as the broker has it.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
     cluster = consumer._cluster  # noqa: SLF001
     ids = [cluster.topic_id(topic) for topic in topics]
     known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
-    said = {name: str(one) for name, one in known.items() if one and one.int}  # 0: none
-    return said | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
+    known_ids = {name: str(one) for name, one in known.items() if one and one.int}  # 0: none
+    return known_ids | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
 
 
 class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
-    """Gives one member all partitions, as long as it is there; the others stand by.
+    """Assigns all partitions to one member for as long as it stays; the others are standbys.
 
     Parameters
     ----------
@@ -108,11 +108,11 @@ class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
     def assign(self, cluster: Any, members: Any) -> Any:
         """Assign everything to the member that had it last, else to the first by its instance."""
 
-        def standing(member: Any) -> tuple[int, str, str]:
+        def rank(member: Any) -> tuple[int, str, str]:
             led = int(bytes(member.metadata.user_data or b"") or 0)
             return -led, member.group_instance_id or "", member.member_id
 
-        first = min(members, key=standing)
+        first = min(members, key=rank)
         made = dict(super().assign(cluster, [first]))
         topics = [
             (topic, [n for n in numbers if self._partition in {None, n}])
@@ -126,11 +126,11 @@ class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
         }
 
     def metadata(self, topics: Any) -> Any:
-        """Tell the group's leader whether this member has the partitions."""
+        """Send the group's leader the generation in which this member had the partitions."""
         return ConsumerProtocolSubscription(self.version, list(topics), b"%d" % self._led)
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
-        """Note in which generation this member has them."""
+        """Store the generation in which this member has them."""
         self._led = generation if assignment.partitions() else 0
 
 
@@ -144,7 +144,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     options
         Options of kafka-python: ``group_id``, ``bootstrap_servers``, security, timeouts, ...
     assignment
-        What is told of partitions that come.
+        Gets new partitions.
     leave
         Called on kafka-python's thread, while the worker waits in `poll`, before partitions go,
         while the model may still be saved.
@@ -217,7 +217,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         except FencedInstanceIdError:
             name = self.consumer.config["group_instance_id"]
             raise ConsumerError(
-                f"another worker has joined the group as {name}, and goes on in place of this one: "
+                f"another worker has joined the group as {name}, and replaces this one: "
                 "give each a group_instance_id of its own"
             ) from None
         except GONE as error:
@@ -226,7 +226,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             raise ConsumerError(
                 f"kafka-python cannot read a message ({error}), the first after one of "
                 f"{', '.join(self._positions())}: install what it lacks, or delete what is damaged "
-                "from the topic and go on with on_gap='skip'"
+                "from the topic and continue with on_gap='skip'"
             ) from None
         except KafkaError as error:
             if not error.retriable:
@@ -234,7 +234,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             log.warning("poll: %s", error)
 
     def _gone(self, error: Any) -> dict[Any, int]:
-        """Return the offsets that the broker does not have, or not behind their leader epoch."""
+        """Return the offsets that the broker lacks, or has under another leader epoch."""
         truncated = getattr(error, "divergent_offsets", None)
         if truncated is None:
             return dict(error.args[0])
@@ -253,7 +253,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                 return False
         self._check_partition()
         self.consumer.subscribe(list(self.topics), listener=self)
-        self.refresh()  # or a leader may assign what it knew before, and have all join once more
+        self.refresh()  # or a leader may assign what it knew before, and have all rejoin
         self._subscribed = True
         return True
 
@@ -267,8 +267,8 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                     "below that, or leave --partition out to learn them all"
                 )
 
-    def again(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
-        """Read once more what was read before, from an offset on: a fetch, and where it ends."""
+    def reread(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
+        """Read a fetch from an offset before the position; return it and its end."""
         partition = kafka.TopicPartition(*place)
         if self._second is None:
             alone = {k: v for k, v in self._options.items() if k != "group_instance_id"}
@@ -288,7 +288,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     # --- what kafka-python calls on its own thread ---------------------------------------------
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        """Hold partitions back until the worker knows where to go on."""
+        """Pause new partitions until the worker knows their offsets."""
         for place in assigned:
             self.consumer.pause(place)
             self.consumer.seek(place, 0)  # it has to be sought here
@@ -306,7 +306,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     # --- partitions ----------------------------------------------------------------------------
 
     def begin(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
-        """Go on with a partition at an offset.
+        """Start a partition at an offset.
 
         If the leader epoch of the message before is known, `poll` raises `Gap` where that one is
         not in the log any more.
@@ -316,12 +316,12 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         self.assignment.begin(place)
 
     def hold(self, places: Iterable[tuple[str, int]]) -> None:
-        """Let nothing more come of partitions, and have them begun anew."""
+        """Pause partitions until they start again."""
         for place in self.assignment.hold(places):
             self.pause(place)
 
     def pause(self, place: tuple[str, int]) -> None:
-        """Fetch nothing more of a partition until it is begun again."""
+        """Pause fetching of a partition."""
         self.consumer.pause(kafka.TopicPartition(*place))
 
     def committed(self, place: tuple[str, int]) -> int | None:
@@ -333,14 +333,14 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         return offset
 
     def bound(self, place: tuple[str, int], start: str) -> int:
-        """First offset of a partition ("earliest") or the one behind its last ("latest")."""
+        """First offset of a partition ("earliest"), or its end ("latest")."""
         partition = kafka.TopicPartition(*place)
         ask = self.consumer.beginning_offsets if start == "earliest" else self.consumer.end_offsets
         with asking():
             return int(ask([partition], timeout_ms=1000 * _OFFSETS)[partition])
 
     def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
-        """Offset of what comes next, behind the marks of transactions, which are no messages.
+        """The next offset, after markers of transactions, which are no messages.
 
         With the leader epoch of what is before it; None where the partition is not ours.
         """
@@ -354,7 +354,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         return [f"{p.topic}:{p.partition}:{(self.position(p) or '?')[0]}" for p in places]
 
     def refresh(self) -> None:
-        """Have the broker say anew what it knows of the topic; an outage is no error."""
+        """Refresh the metadata of the topic; an outage is no error."""
         consumer = self.consumer
         asked = consumer._cluster.request_update()  # noqa: SLF001
         try:
@@ -363,17 +363,17 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             log.info("metadata: %s", error)
 
     def identity(self) -> dict[str, str]:
-        """What tells the topics from others of their names, as far as the broker has said it."""
+        """Return the identity of the topics, as far as the broker has it."""
         return identity(self.consumer, self.topics)
 
     def read_at(self, place: tuple[str, int]) -> float:
-        """Return when the last fetch was answered that was read of a partition; -inf before one."""
+        """Return the time of the last fetch of a partition; -inf before one."""
         return self.consumer.drift_read.get(place, -math.inf)  # type: ignore[no-any-return]
 
     def ended_at(self, place: tuple[str, int]) -> float:
-        """Return when there last was nothing behind what was read of a partition; -inf if never.
+        """Return when a partition was last at its end; -inf if never.
 
-        That is by its position, as transactions leave marks that are no messages.
+        By its position, as transactions leave markers that are no messages.
         """
         position = self.position(place)
         if position is None or self.lag(place, position[0]) != 0:
@@ -386,7 +386,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         return None if end is None else max(0, end - offset)
 
     def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Tell Kafka how far it is, for whoever looks at the group's lag."""
+        """Commit offsets, so that tools show the group's lag."""
         try:
             self.consumer.commit_async(
                 {
@@ -407,7 +407,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class LoneConsumer(GroupConsumer):
-    """A consumer of no group, which reads the partitions that it is told, as a replica does.
+    """A consumer without a group, for replicas: it reads the partitions it is given.
 
     Parameters
     ----------
@@ -436,6 +436,6 @@ class LoneConsumer(GroupConsumer):
         return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
 
     def assign(self, places: Iterable[tuple[str, int]]) -> None:
-        """Read these partitions, each from where it is begun."""
+        """Read these partitions, each from the offset of `begin`."""
         self.consumer.assign([kafka.TopicPartition(*place) for place in places])
         self._subscribed = True

@@ -31,7 +31,7 @@ log = logging.getLogger("drift.consumers")
 _UNANSWERED = 10_000
 #: Bytes of a batch: half of what topics take by default.
 _BATCH = 512 << 10
-#: Seconds to wait for the broker's answers, and while the worker is told to stop.
+#: Seconds to wait for the broker's answers, and while the worker stops.
 _PATIENCE, _HURRY = 60.0, 5.0
 #: Seconds to wait for a topic that the broker may have to make.
 _TOPIC = 10.0
@@ -130,12 +130,12 @@ class Producer:
             # Hashing a key in Python takes as long as a score.
             place = topic, lane % self._counts[topic]
             begun = self._batches.add(place, key, value, headers)
-        except MessageSizeTooLargeError as error:  # for the producer, which is told of the limit
+        except MessageSizeTooLargeError as error:  # for the producer's limit
             self._send_shorter(outgoing, error)
         except KafkaTimeoutError as error:
             self.check([topic])  # it may be gone
             raise UnsentError(f"the broker takes nothing ({error})") from error
-        except ValueError:  # of a partition that is no more: the topic was made anew
+        except ValueError:  # of a partition that is gone: the topic was recreated
             self._counts.pop(topic)
             raise UnsentError(f"{topic} has other partitions than it had") from None
         else:

@@ -32,7 +32,7 @@ __all__ = [
 
 log = logging.getLogger("drift.consumers")
 
-#: Seconds for which the coordinator of a group is asked for.
+#: Seconds to look for the coordinator of a group.
 _GROUP = 15
 
 
@@ -138,7 +138,7 @@ def _admin(options: Mapping[str, Any]) -> Iterator[Any]:
 
 
 class Reader:
-    """Reads all partitions of a topic from their beginning, outside of any group.
+    """Reads all partitions of a topic from their first offsets, without a group.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Reader:
         given = {name: value for name, value in options.items() if name != "group_instance_id"}
         # Else it would be five minutes until partitions that were added are seen.
         defaults = {"metadata_max_age_ms": 10_000}
-        # What is deleted meanwhile is passed over.
+        # What is deleted meanwhile is skipped.
         ours = {"auto_offset_reset": "earliest"}
         self._consumer = consumer.connect({**defaults, **given, **ours})
         self.partitions: list[int] = []
@@ -186,12 +186,12 @@ class Reader:
             raise ConsumerError(f"there is no topic {self.topic}, or this user may not see it")
 
     def ends(self) -> dict[int, int]:
-        """Return the offset behind the last message of each partition."""
+        """Return the end offset of each partition."""
         found = self._consumer.end_offsets([self._place(number) for number in self.partitions])
         return {place.partition: offset for place, offset in found.items()}
 
     def starts(self, start: str | float) -> dict[int, int]:
-        """Return the offset of each partition where learning is to begin.
+        """Return the offset of each partition where learning starts.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class Reader:
         return ends | first
 
     def identity(self) -> dict[str, str]:
-        """What tells the topic from others of its name, as far as the broker has said it."""
+        """The identity of the topic, as far as the broker has it."""
         return consumer.identity(self._consumer, [self.topic])
 
     def committed(self) -> dict[int, int]:
@@ -240,16 +240,16 @@ class Reader:
         Parameters
         ----------
         ends
-            The offset behind the last message wanted, by partition, as of `ends`.
+            The end offset to read to, by partition, as of `ends`.
         begins
-            First offsets, where it is not the beginning.
+            First offsets, where they differ from those of the log.
         seconds
             For how long the broker may say nothing.
 
         Raises
         ------
         ConsumerError
-            If it says nothing for so long.
+            If the broker does not answer in `seconds`.
         """
         first = self._consumer.beginning_offsets([self._place(number) for number in ends])
         positions = {
@@ -277,7 +277,7 @@ class Reader:
         Raises
         ------
         ConsumerError
-            If the broker says nothing for so many seconds.
+            If the broker does not answer in `seconds`.
         """
         place = self._place(partition)
         if self._consumer.beginning_offsets([place])[place] > offset:

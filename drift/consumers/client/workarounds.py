@@ -7,39 +7,39 @@ the workaround is to be removed.
 ================  ==================================================================================
 here              what is wrong
 ================  ==================================================================================
-`mend`            A header whose name is no UTF-8, which Kafka allows, is a corrupt message to it,
+`patch`           A header whose name is no UTF-8, which Kafka allows, is a corrupt message to it,
                   and ends all reading.
-`mend`            A compressed batch is taken apart whole, however many gigabytes it becomes.
-`mend`            A topic that was deleted it has the broker make anew, with one partition: it asks
+`patch`           A compressed batch is taken apart whole, however many gigabytes it becomes.
+`patch`           It has the broker recreate a deleted topic, with one partition: it asks
                   for metadata as if ``allow_auto_create_topics`` had not been set.
-`mend`            It asks a batch's header anew for each record, and makes a record of each, then
+`patch`           It reads a batch's header again for each record, and makes a record of each, then
                   another one, of which drift made a message: 4 us, where a message takes 2.
-`mend`            After a fetch that brings nothing it forgets the leader epoch of the last message,
+`patch`           After a fetch that brings nothing it forgets the leader epoch of the last message,
                   by which it can tell that the log was truncated before its position.
-`mend`            A poll that waits for its fetch asks for no more before the next one, so that the
+`patch`           A poll that waits for its fetch asks for no more before the next one, so that the
                   broker has nothing to do while a worker learns. And it sleeps for
                   ``retry_backoff_ms`` where the answer comes in while it is about to ask.
-`mend`            A join that comes to its end between two polls is thrown away, and another one
-                  begun, for which the whole group has to agree once more.
-`mend`            It does not tell how fresh its end of a partition is: when the last fetch of it
+`patch`           A join that comes to its end between two polls is thrown away, and another one
+                  started, for which the whole group has to rebalance again.
+`patch`           It does not tell how fresh its end of a partition is: when the last fetch of it
                   was answered. What was read of others since may be later than what it has not
                   read of this one.
 `CONSUMER`        It sleeps for as long where nothing can be fetched, as before the first partition
-                  has begun. A poll of 0 ms first would not sleep, but one that ends while the group
-                  forms may lose the partitions that it is given.
+                  has started. A poll of 0 ms first would not sleep, but one that ends while the
+                  group forms may lose the partitions that it is given.
 `join_again`      A leader that looks at new metadata and whose poll ends meanwhile takes itself for
                   joined, applies nothing it is assigned and sends no more heartbeats.
 `join_again`      A member as whose ``group_instance_id`` another one has joined learns of it by a
-                  heartbeat, logs that, and goes on as if it were a member still.
+                  heartbeat, logs that, and continues as if it were still a member.
 `seek`            A resumed partition of which records lay parked is not always fetched again: they
                   are looked for only while no other partition has ever come in between. And the
                   public seek takes no leader epoch.
 `PRODUCER`        An idempotent producer of which a batch expires on its second try loses others
                   without a word, waits for them in each flush, and sends nothing more to their
                   partitions. What drift sends twice has the same key.
-`SPLIT`           A batch that was split for its size, and goes on in parts, is unknown to a flush.
+`SPLIT`           A batch that was split for its size is unknown to a flush.
 `make_no_topics`  As for consumers, a topic that was deleted comes back.
-`force_close`     A producer that could not be closed flushes once more, and complains, as it is
+`force_close`     A producer that could not be closed flushes again, and raises, as it is
                   deleted.
 ================  ==================================================================================
 """
@@ -72,7 +72,7 @@ __all__ = [
     "force_close",
     "join_again",
     "make_no_topics",
-    "mend",
+    "patch",
     "seek",
 ]
 
@@ -80,7 +80,7 @@ CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20, "fetch
 PRODUCER = {"enable_idempotence": False}
 SPLIT = UnknownError
 
-#: Bytes of the largest record that is read out of a compressed batch, unless told otherwise.
+#: Bytes of the largest record that is read out of a compressed batch, by default.
 LARGEST = 64 << 20
 #: Bytes that a batch may become as a whole; of a larger one the records are read one by one.
 _WHOLE = 16 << 20
@@ -91,7 +91,7 @@ _CHUNK, _KEPT = 1 << 18, 1 << 10
 # --- consumers ---------------------------------------------------------------------------------
 
 
-def mend(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
+def patch(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
     """Mend a consumer that has not read anything, and have it poll `Message`s.
 
     Of a record that is larger the message has a `CutValue`.
@@ -139,7 +139,7 @@ def mend(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
     fetcher.fetch_records = fetch_ahead
     answered, read = _note_answers(fetcher)
     if consumer._coordinator is not None:  # else it is of no group  # noqa: SLF001
-        _mend_coordinator(consumer._coordinator)  # noqa: SLF001
+        _patch_coordinator(consumer._coordinator)  # noqa: SLF001
     return read
 
 
@@ -165,7 +165,7 @@ def _note_answers(fetcher: Any) -> tuple[dict[Any, float], dict[Any, float]]:
     return answered, read
 
 
-def _mend_coordinator(coordinator: Any) -> None:
+def _patch_coordinator(coordinator: Any) -> None:
     handle = coordinator._handle_heartbeat_response  # noqa: SLF001
 
     def handle_and_remember(response: Any, sent: float) -> None:
@@ -182,7 +182,7 @@ def _mend_coordinator(coordinator: Any) -> None:
 
     async def join_once() -> Any:
         nonlocal joined
-        # For so long the group has a member without a heartbeat, which comes back with that poll.
+        # Meanwhile the group has a member without a heartbeat, which returns with that poll.
         if joined and joined[0] == coordinator._generation and monotonic() < joined[1] + session:  # noqa: SLF001
             return joined[2]
         joined = None
@@ -209,7 +209,7 @@ def join_again(consumer: Any) -> None:
 
 
 def seek(consumer: Any, place: tuple[str, int], offset: int, leader_epoch: int) -> None:
-    """Go on at an offset, behind a message of that leader epoch; what lay parked nobody wants."""
+    """Seek to an offset, after a message of that leader epoch; parked records are dropped."""
     partition = TopicPartition(*place)
     position = OffsetAndMetadata(offset, "", leader_epoch)
     consumer._subscription.seek(partition, position)  # noqa: SLF001
