@@ -21,33 +21,31 @@ __all__ = ["losses", "page"]
 _ABOUT = """\
 Tables made by `drift arena`. Streams and models were fixed before the first run. Each model
 predicts an example, then learns it. Errors are in percent, of the first 20,000 rows, of Electricity
-of all 45,312. A row without a prediction counts in none. Every model has its defaults; *tuned* is
-the best of a grid in hindsight, which nobody has beforehand. A dash: not run. *Limit*: the run took
-more than the time it was given. *Failed*: it ended by an error."""
+of all 45,312. Every model has its defaults; *tuned* is the best of a grid, known in hindsight
+alone. A dash: not run. *Limit*: out of time. *Failed*: ended by an error."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
-The same where labels come so many rows late, of the rows behind the first {SETTLED:,}."""
-_ABOUT_LATE_ERRORS = f"""\
-Of the rows behind the first {SETTLED:,}, whatever the delay: so all are asked the same."""
+The same where labels come so many rows late. Errors are then of the rows behind the first
+{SETTLED:,}, here and below: so all are asked the same."""
 _ABOUT_PAIRS = """\
 Streams of one source count once. *Median*: of the differences of errors, in points, negative where
 the Tracker is better. *Holm*: the p of Wilcoxon's signed-rank test, corrected for the number of
 rows. *Better*, *same*, *worse*: what the Bayesian signed-rank test says of the Tracker, with half a
 point as the same."""
 _ABOUT_COSTS = """\
-Over the real streams on which every model ended well, of those models that did on half of them.
-Errors are means, times an example and memory geometric means."""
+Over the real streams on which every model ended well, of those models that did on half of them:
+means of errors, geometric means of times and memory."""
 _ABOUT_DELAYS = """\
-Mean error by delay, of the rows behind the first 1,000, over the real streams on which every model
-ended well at each delay, of those models that did on half of them."""
+Over the real streams on which every model ended well at each delay, of those models that did on
+half of them."""
 _ABOUT_PUBLISHED = f"""\
-The smallest prequential error, labels at once, in sources whose text could be read: those of
+The smallest prequential error, labels at once, in sources whose text could be read:
 [SAMLB]({SOURCES["SAMLB"]}),
-means of 10 seeds, and of
+means of 10 seeds, and
 [River]({SOURCES["River"]}).
-An empty cell: none was found. Both sides learn the whole stream, but that the Tracker gets the
-first 20,000 rows of `insects abrupt` and `keystroke`."""
+An empty cell: none found. Streams are whole, but the Tracker gets 20,000 rows of `insects abrupt`
+and `keystroke`."""
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
@@ -70,8 +68,7 @@ def page(standings: Standings) -> str:
         _errors(standings, real),
     ]
     for delay in delays:
-        about = f"### Real streams, {int(delay):,} rows late\n\n{_ABOUT_LATE_ERRORS}"
-        parts += [about, _errors(standings, real, delay)]
+        parts += [f"### Real streams, {int(delay):,} rows late", _errors(standings, real, delay)]
     parts += [
         "### Generated streams, labels at once",
         _errors(standings, generated),
