@@ -21,32 +21,31 @@ __all__ = ["losses", "page"]
 _ABOUT = """\
 Tables made by `drift arena`. Streams and models were fixed before the first run. Each model
 predicts an example, then learns it. Errors are in percent, of the first 20,000 rows, of Electricity
-of all 45,312. A row without a prediction counts in none. Every model has its defaults; *tuned* is
-the best of a grid in hindsight, which nobody has beforehand. A dash: not run. *Limit*: the run took
-more than the time it was given. *Failed*: it ended by an error."""
+of all 45,312. Every model has its defaults; *tuned* is the best of a grid, known in hindsight
+alone. A dash: not run. *Limit*: out of time. *Failed*: ended by an error."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
-The same where labels come so many rows late, of the rows behind the first {SETTLED:,}."""
-_ABOUT_LATE_ERRORS = f"""\
-Of the rows behind the first {SETTLED:,}, whatever the delay: so all are asked the same."""
+The same where labels come so many rows late. Errors are then of the rows behind the first
+{SETTLED:,}, here and below: so all are asked the same."""
 _ABOUT_PAIRS = """\
 Streams of one source count once. *Median*: of the differences of errors, in points, negative where
 the Tracker is better. *Holm*: the p of Wilcoxon's signed-rank test, corrected for the number of
 rows. *Better*, *same*, *worse*: what the Bayesian signed-rank test says of the Tracker, with half a
 point as the same."""
 _ABOUT_COSTS = """\
-Over the real streams on which every model ended well, of those models that did on half of them.
-Errors are means, times an example and memory geometric means."""
+Over the real streams on which every model ended well, of those models that did on half of them:
+means of errors, geometric means of times and memory."""
 _ABOUT_DELAYS = """\
-Mean error by delay, over the streams on which all runs of a row ended well."""
+Over the real streams on which every model ended well at each delay, of those models that did on
+half of them."""
 _ABOUT_PUBLISHED = f"""\
-The smallest prequential error, labels at once, in sources whose text could be read: those of
+The smallest prequential error, labels at once, in sources whose text could be read:
 [SAMLB]({SOURCES["SAMLB"]}),
-means of 10 seeds, and of
+means of 10 seeds, and
 [River]({SOURCES["River"]}).
-An empty cell: none was found. Both sides learn the whole stream, but that the Tracker gets the
-first 20,000 rows of `insects abrupt` and `keystroke`."""
+An empty cell: none found. Streams are whole, but the Tracker gets 20,000 rows of `insects abrupt`
+and `keystroke`."""
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
@@ -69,13 +68,12 @@ def page(standings: Standings) -> str:
         _errors(standings, real),
     ]
     for delay in delays:
-        about = f"### Real streams, {int(delay):,} rows late\n\n{_ABOUT_LATE_ERRORS}"
-        parts += [about, _errors(standings, real, delay)]
+        parts += [f"### Real streams, {int(delay):,} rows late", _errors(standings, real, delay)]
     parts += [
         "### Generated streams, labels at once",
         _errors(standings, generated),
         f"### Means\n\n{_ABOUT_DELAYS}",
-        _delays(standings),
+        _delays(standings, real),
         f"## The {OWN} against each model\n\n{_ABOUT_PAIRS}",
         "### Real streams",
         _pairs(standings, real=True),
@@ -198,19 +196,25 @@ def _costs(standings: Standings) -> str:
     return about + _table(headings, cells) if rows else "None in common."
 
 
-def _delays(standings: Standings) -> str:
+def _delays(standings: Standings, streams: Sequence[str]) -> str:
     delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
-    rows = []
+    ended: dict[str, dict[str, list[float]]] = {}
     for model in standings.models:
-        places = [[(stream, model, delay) for delay in delays] for stream in standings.streams]
-        errors = {place[0][0]: [standings.settled(*one) for one in place] for place in places}
-        ended = {stream: row for stream, row in errors.items() if None not in row}
-        if ended:
-            means = np.mean(np.array(list(ended.values()), dtype=float), axis=0).tolist()
-            rows.append((means[-1], [model, len(ended), *map(_percent, means)]))
-    names = ["0" if delay is None else delay for delay in delays]
-    headings = ["model", "streams", *names]
-    return _table(headings, [row for _, row in sorted(rows)]) if rows else "None."
+        found = {s: [standings.settled(s, model, delay) for delay in delays] for s in streams}
+        own = {s: [e for e in errors if e is not None] for s, errors in found.items()}
+        own = {s: errors for s, errors in own.items() if len(errors) == len(delays)}
+        if own and 2 * len(own) >= len(streams):
+            ended[model] = own
+    common = [s for s in streams if all(s in own for own in ended.values())]
+    if not ended or not common:
+        return "None in common."
+    means = {model: np.mean([own[s] for s in common], axis=0) for model, own in ended.items()}
+    rows = [
+        [model, *map(_percent, means[model].tolist())]
+        for model in sorted(means, key=lambda model: float(means[model][-1]))
+    ]
+    names = ["at once" if delay is None else f"{int(delay):,} late" for delay in delays]
+    return f"Over {', '.join(common)}.\n\n{_table(['model', *names], rows)}"
 
 
 def _published(standings: Standings) -> str:
