@@ -50,8 +50,8 @@ TABLES = (
 class ConsumeOptions(Retention, WorkerOptions):
     """Settings of the worker of `drift consume`, from the file and the command line.
 
-    In the file, options of late labels are in ``[labels]``, of promotion in ``[promote]``, of models
-    of keys in ``[keyed]``, the rest in ``[worker]``.
+    In the file, options of late labels are in ``[labels]``, of promotion in ``[promote]``, of
+    models of keys in ``[keyed]``, the rest in ``[worker]``.
     """
 
     checkpoints: str = option(

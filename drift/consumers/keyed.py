@@ -98,7 +98,7 @@ class KeyedModels:
         self.loads = 0
         self.count = store.count
         self._store = store
-        self._encode = partial(encode_model, allow_pickle=allow_pickle)
+        self._encode = partial(encode_model, allow_pickle=allow_pickle, narrow=False)
         self._decode = partial(decode_model, allow_pickle=allow_pickle)
         self._live: OrderedDict[str, Any] = OrderedDict()  # the last one was asked for last
         self._dirty: set[str] = set()  # of those, what has changed since it was written

@@ -54,6 +54,7 @@ def assert_goes_on(original, examples, before):
         copy.learn_one(x, y)
     assert canonical(copy, shared=False) == canonical(original, shared=False)
     assert encode(copy) == encode(original)
+    assert encode(decode(encode(original, narrow=False))) == encode(original)
     return copy
 
 

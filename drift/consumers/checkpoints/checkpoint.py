@@ -199,10 +199,12 @@ def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
     return {(topic, partition): n for topic, partition, n in entries}
 
 
-def encode_model(model: Any, *, allow_pickle: bool = False) -> tuple[bytes, str]:
+def encode_model(
+    model: Any, *, allow_pickle: bool = False, narrow: bool = True
+) -> tuple[bytes, str]:
     """Return the bytes of a model, and how it is stored; CheckpointError if it cannot be."""
     try:
-        return codec.encode(model), "drift"
+        return codec.encode(model, narrow=narrow), "drift"
     except CheckpointError as problem:
         if not allow_pickle:
             raise
