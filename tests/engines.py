@@ -339,6 +339,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=100, help="messages of a key")
     parser.add_argument("--model", default="Tracker(budget=50)", help="as the program has it")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     root = Path(tempfile.mkdtemp(prefix=f"engines-{options.engine}-"))
     if not run(options, root):
         sys.stdout.write(f"it does not hold: {root}\n")
