@@ -229,5 +229,5 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held."""
+        """Number of supports."""
         return self.model.n_supports

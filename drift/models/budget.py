@@ -130,7 +130,7 @@ class LBP(KernelClassifier):
 class MRBP(Drawing, MulticlassKernelClassifier):
     """Multiclass Randomized Budget Perceptron: evicts a support drawn uniformly at random.
 
-    A mistake gives the example's own class the coefficient 1, and the best other one -1.
+    A mistake gives the example's class the coefficient 1, and the best other one -1.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class MRBP(Drawing, MulticlassKernelClassifier):
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
+        Number of examples learnt whose label did not score above all others before the update.
     n_updates : int
         Number of examples that changed the hypothesis; here, of mistakes.
 

@@ -48,7 +48,7 @@ class CKS(_CachePerceptron):
     r"""Perceptron on a budget that evicts the support which the others classify best.
 
     An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Before that, on a
-    full budget, the support ``j`` goes whose margin without its own share,
+    full budget, the support ``j`` goes whose margin without its share,
     ``y_j (f - alpha_j k(x_j, .))(x_j)``, is the largest: the one that seems to be needed least.
 
     Parameters
@@ -81,7 +81,7 @@ class CKS(_CachePerceptron):
     Notes
     -----
     The margins are kept up: an update costs two kernel rows and an eviction one more, in O(budget)
-    memory; columns are float64 whatever `column_type` says. Of margins that are equal but for
+    memory; columns are float64 whatever `column_type` is. Of margins that are equal but for
     rounding errors, the oldest support's counts as the largest.
 
     **It keeps noise.** Noisy examples have the smallest margins, and are never evicted: on noisy
@@ -119,7 +119,7 @@ class VariableCachePerceptron(_CachePerceptron):
     r"""Perceptron that drops supports as soon as the others classify them well enough.
 
     An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Then, as long as
-    there is a support ``j`` whose margin without its own share,
+    there is a support ``j`` whose margin without its share,
     ``y_j (f - alpha_j k(x_j, .))(x_j)``, is at least the deletion threshold, the one with the
     largest such margin goes. The number of supports adapts to the stream; there is no fixed limit.
 
@@ -143,7 +143,7 @@ class VariableCachePerceptron(_CachePerceptron):
     ------
     ParameterError
         If `margin` is not a number of at least 0, or the deletion threshold is not above 0: the
-        first example, which scores 0 without its own share, would go as soon as it came.
+        first example, which scores 0 without its share, would go as soon as it came.
 
     See Also
     --------
@@ -157,8 +157,8 @@ class VariableCachePerceptron(_CachePerceptron):
     not bounded: noisy examples stay.
 
     The margins are kept up: an update costs two kernel rows and a deletion one more, in memory
-    linear in the number of supports; columns are float64 whatever `column_type` says. Of margins
-    that are equal but for rounding errors, the oldest support's counts as the largest.
+    linear in the number of supports; columns are float64 whatever `column_type` is. Of margins
+    that are equal up to rounding errors, the oldest support's counts as the largest.
 
     References
     ----------

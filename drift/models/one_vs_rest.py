@@ -46,9 +46,9 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     Attributes
     ----------
     models : dict
-        Model by label, in the order in which the classes were first met.
+        Model by label, in the order of their first examples.
     n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
+        Number of examples learnt whose label did not score above all others before the update.
 
     Raises
     ------
@@ -208,7 +208,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held; one that several classes hold in a shared store counts once."""
+        """Number of supports; one that several classes hold in a shared store counts once."""
         if self._shared is not None:
             return int((self._shared.users > 0).sum())
         models = list(self.models.values())  # at once, as another thread may bring a class

@@ -58,7 +58,7 @@ class Projectron(KernelClassifier):
     Notes
     -----
     A mistake takes O(m^2) time, and the factor of the supports' Gram matrix O(m^2) memory, for
-    ``m`` supports; columns are float64 whatever `column_type` says. The mistake bound is for
+    ``m`` supports; columns are float64 whatever `column_type` is. The mistake bound is for
     ``k(x, x) <= 1``. An error ``||delta||^2`` of up to 2^-40 of ``k(x, x)`` is rounding, and none;
     so is as much above the tolerance, which is compared without the example's weight: that
     multiplies what is added. Where ``||k(x, .)||`` is at most the tolerance for every
@@ -116,7 +116,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     of ``l / ||P k||^2``, ``2 (l - ||delta|| / eta) / ||P k||^2`` and 1. It never becomes a support.
 
     With a label other than bool, 0/1 or -1/+1 each class gets a hypothesis and a span of its own.
-    The margin is then ``f_y(x) - max_{r != y} f_r(x)``; an update adds to the example's own class
+    The margin is then ``f_y(x) - max_{r != y} f_r(x)``; an update adds to the example's class
     what it takes from the best other, each part projected onto the span of its class, and both
     squared errors and both squared norms add up.
 

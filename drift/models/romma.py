@@ -78,7 +78,7 @@ class ROMMA(KernelClassifier):
     ``noise / sqrt(v w)`` where the same example was met with the weight ``v``. Without `noise` an
     example's constraint holds exactly, whatever its weight.
 
-    An update takes O(1) time on top of the score; columns are float64 whatever `column_type` says.
+    An update takes O(1) time on top of the score; columns are float64 whatever `column_type` is.
 
     References
     ----------

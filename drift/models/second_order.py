@@ -135,7 +135,7 @@ class SOP(_SecondOrder):
 
     Rounding errors of a score grow with ``k(x, x) / a``. Where that may matter solutions are
     refined, and an example for which it exceeds 1e10 is refused, under the linear and polynomial
-    kernels without `normalize`; under a kernel of your own that is left to you.
+    kernels without `normalize`; under your own kernel that is left to you.
 
     References
     ----------

@@ -61,7 +61,7 @@ class StructuredProjectron(Guarded, base.Estimator):
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose own output did not score above all others before the update.
+        Number of examples learnt whose output did not score above all others before the update.
     n_updates : int
         Number of examples that were added to the hypothesis, projected or not.
 
@@ -175,7 +175,7 @@ class StructuredProjectron(Guarded, base.Estimator):
             True output.
         w
             Weight, 0 or a positive number: what a mistake adds is multiplied by it, and ``tau`` is
-            at most that. An example of weight 0 is passed over.
+            at most that. An example of weight 0 changes nothing.
 
         Raises
         ------
@@ -278,14 +278,14 @@ class StructuredProjectron(Guarded, base.Estimator):
         Returns
         -------
         float
-            Score, in the kernel's own scale.
+            Score, in the kernel's scale.
         """
         check_class(y)
         return self._score(x)(y)
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held: pairs of an input and an output."""
+        """Number of supports: pairs of an input and an output."""
         return len(self._pairs)
 
     @property

@@ -1,4 +1,4 @@
-# Supports that come and go, and the log from which an update that fails is taken back.
+# Supports that come and go, and the log from which an update that fails is undone.
 #
 # While an update is under way a support that goes only loses its coefficient: its row stays in its
 # slot until the update is finished, so that taking it back needs no memory and none of the
@@ -221,7 +221,7 @@ cdef class Changes(Batches):
     # --- an update, whole or none --------------------------------------------------------------
 
     def begin(self):
-        """Begin an update: what follows can be taken back until it is finished."""
+        """Begin an update: what follows can be undone until it is finished."""
         self.old_factor, self.old_added = self.factor, self.n_added
         self.old_used, self.n_old = self.used, self.size
         self.old_capacity, self.old_columns = self.capacity, self.n_columns

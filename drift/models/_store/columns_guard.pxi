@@ -150,7 +150,7 @@ cdef class Guard:
         return 0
 
     def keep(self, array, int slot=-1):
-        """Have an array, or its last axis at a slot, as it is if the update is taken back."""
+        """Have an array, or its last axis at a slot, as it is if the update is undone."""
         cdef Place *place
         cdef int k
         if not self.updating:

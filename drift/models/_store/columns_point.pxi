@@ -73,7 +73,7 @@ cdef class Point(Supports):
         free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
 
     # --- threads -------------------------------------------------------------------------------
-    # Nothing here lets another thread in but what runs the caller's own code; what the models do
+    # Nothing here lets another thread in but what runs the caller's code; what the models do
     # between two calls does.
 
     cdef int check_reader(self) except -1:
@@ -218,7 +218,7 @@ cdef class Point(Supports):
         return True
 
     cdef bint read_plain(self, dict features) except -1:
-        """Note names, numbers and hashes, unless reading them may run the caller's own code.
+        """Note names, numbers and hashes, unless reading them may run the caller's code.
 
         The passes prefetch: a name's hash, a value, and the name's place in the vocabulary are each
         a cache miss, and there are some eighty of each.
@@ -274,7 +274,7 @@ cdef class Point(Supports):
         return True
 
     cdef list read_any(self, dict features):
-        """Make the point where the caller's own code may run; return what keeps its names alive."""
+        """Make the point where the caller's code may run; return what keeps its names alive."""
         cdef list kept = list(features.items())
         cdef list found = []
         cdef Sum norm2 = Sum(0.0, 0.0)

@@ -212,7 +212,7 @@ cdef class Scores(Point):
         return (not usual or content["_kind"] == "any") and model._would_adopt(y)
 
     def rounding(self):
-        """Bound on the rounding error of the score taken last."""
+        """Bound on the rounding error of the last score."""
         return fabs(self.factor) * self.last_rounding
 
     def fill_row(self, row):

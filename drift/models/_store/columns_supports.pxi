@@ -306,7 +306,7 @@ cdef class Supports:
         return 0
 
     cdef void log_conversion(self, int j, bint dense) noexcept:
-        """Take note that a column may have become sparse, if it was dense, or dense."""
+        """Record that a column may have become sparse, if it was dense, or dense."""
         if dense != drift_is_dense(&self.columns[j]) and self.logging and self.turned.size < self.turned.room:
             push(&self.turned, ~j if dense else j)
 
@@ -344,7 +344,7 @@ cdef class Supports:
             reserve(&self.free_columns, room)
             self.columns = <DriftColumn *>grown(self.columns, room * sizeof(DriftColumn))
             self.column_room = room
-        if j == len(self.names):  # none is left of an update that was taken back
+        if j == len(self.names):  # none is left of an update that was undone
             self.names.append(None)
         memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.n_columns += 1

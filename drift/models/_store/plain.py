@@ -216,7 +216,7 @@ class ColumnStore:
         return score
 
     def rounding(self) -> float:
-        """Bound on the rounding error of the score taken last."""
+        """Bound on the rounding error of the last score."""
         return self._rounding
 
     def _dots(self) -> list[float]:

@@ -35,7 +35,7 @@ static inline void drift_vocabulary_prefetch(const DriftVocabulary *v, Py_hash_t
     if (v->entries) DRIFT_PREFETCH(&v->entries[drift_home(drift_fold(hash), v->mask)]);
 }
 
-/* Borrowed names and values, and the caller's own code.
+/* Borrowed names and values, and the caller's code.
 
    An example's names and values are read without references of our own: by PyDict_Next, for speed. The caller's
    code could drop them from the dict, and it can run in the hash, the comparison or the conversion of any object

@@ -58,7 +58,7 @@ class MulticlassKernelClassifier(KernelClassifier):
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
+        Number of examples learnt whose label did not score above all others before the update.
     n_updates : int
         Number of examples that changed the hypothesis.
     """
