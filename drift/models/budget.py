@@ -27,7 +27,7 @@ class RBP(Drawing, KernelClassifier):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     seed
-        Seed of the draws; None for another sequence each time.
+        Seed of the draws; None for random ones.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class RBP(Drawing, KernelClassifier):
 
     Notes
     -----
-    The victim is drawn among the `budget` supports held before the new one comes in, as in figure 2
-    of the paper: the new one stays.
+    The evicted support is drawn before the new one is added, as in figure 2 of the paper, so that
+    the new one stays.
 
     References
     ----------
@@ -139,7 +139,7 @@ class MRBP(Drawing, MulticlassKernelClassifier):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     seed
-        Seed of the draws; None for another sequence each time.
+        Seed of the draws; None for random ones.
 
     Attributes
     ----------

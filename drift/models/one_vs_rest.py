@@ -28,14 +28,14 @@ __all__ = ["OneVsRest"]
 
 
 class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
-    """One binary model for each class, trained to tell it from all others.
+    """One binary model for each class, trained against all others.
 
-    The prediction is the class whose model gives the highest raw score, the first met among equals;
-    None before anything is learnt. Labels are whatever has a hash, and classes may appear at any
-    time: the model of a new one starts with the example that brings it.
+    The prediction is the class whose model has the highest raw score, among equals the earlier
+    class; None before anything is learnt. Labels are hashable, and classes may appear at any time:
+    the model of a new class starts with its first example.
 
-    Models of first order share one store, in which an example is kept once for all the classes that
-    hold it and one kernel row serves all of them. The others have a store each.
+    Models of first order share one store, in which an example is stored once and one kernel row
+    serves all classes. The others have a store each.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     Notes
     -----
-    River's own ``multiclass.OneVsRestClassifier`` compares normalised probabilities, learns a batch
-    class by class, and keeps every store apart.
+    River's ``multiclass.OneVsRestClassifier`` compares normalised probabilities, learns a batch
+    class by class, and shares no store.
 
     References
     ----------
@@ -113,7 +113,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         return np.array([one._decision(one._score()) for one in self.models.values()])
 
     def _factors(self) -> array[float]:
-        """What each class's row of the shared store is to be multiplied by."""
+        """Factor of each class's row of the shared store."""
         models: Any = self.models.values()
         return array("d", [one._supports.factor for one in models])
 
