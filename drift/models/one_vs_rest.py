@@ -142,7 +142,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         signs = [1.0 if label == y else -1.0 for label in self.models]
         label = signs.index(1.0)
         rivals = [score for k, score in enumerate(scores.tolist()) if k != label]
-        margin = math.inf if self.model._wary else self.model._skip_margin
+        margin = math.inf if self.model._supports_may_update else self.model._skip_margin
         mistake = bool(scores[label] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
@@ -189,7 +189,14 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         factors = self._factors()
         numbers = {label: k for k, label in enumerate(self.models)}
         matrix = self._shared.matrix[: len(factors)]
-        classes = Classes(numbers, matrix, factors, self._calibration, margin, wary=model._wary)
+        classes = Classes(
+            numbers,
+            matrix,
+            factors,
+            self._calibration,
+            margin,
+            supports_may_update=model._supports_may_update,
+        )
         self._shared.store.scan_classes(rows, predictions, labels, classes)
 
     def _check_labels(self, labels: Sequence[Label]) -> None:

@@ -123,7 +123,7 @@ class ROMMA(KernelClassifier):
         return float(self.aggressive)
 
     @property
-    def _wary(self) -> bool:  # type: ignore[override]
+    def _supports_may_update(self) -> bool:  # type: ignore[override]
         return bool(self.noise)  # which affects examples that are supports alone
 
     def __getstate__(self) -> dict[str, Any]:

@@ -127,8 +127,8 @@ cdef class Guard:
         cdef dict content = content_of(part)
         cdef dict before
         cdef int kind
-        for known, _ in self.parts:
-            if known is content:
+        for joined, _ in self.parts:
+            if joined is content:
                 return 0
         before = content.copy()
         self.parts.append((content, before))

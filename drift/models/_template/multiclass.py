@@ -247,10 +247,10 @@ class TwoOrMore(MulticlassKernelClassifier):
         self._halves = {}
         if not self.n_updates:
             return
-        known = self._labels if self._kind != "any" else self._labels[1:]
-        for label in known:
+        learnt = self._labels if self._kind != "any" else self._labels[1:]
+        for label in learnt:
             self._prototypes.add(label)
-        self._halves = {len(known) - 1: 0.5} | ({0: -0.5} if len(known) > 1 else {})
+        self._halves = {len(learnt) - 1: 0.5} | ({0: -0.5} if len(learnt) > 1 else {})
         for i, slot in enumerate(self._supports.slots):
             coefficient = self._supports.coefficient(i)
             shares = {k: share * coefficient for k, share in self._halves.items()}
