@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
@@ -14,36 +13,7 @@ from drift.experiments.plots import COLOURS, finish, log_axis, log_errors, panel
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-#: What the first edition of the Tracker had, at commit 788d209 with seed 0: error in % with budgets
-#: of 100 and 500, and log loss in nats a row.
-FIRST_EDITION = {
-    "rcv1": (7.53, 7.42, 0.2051, 0.2015),
-    "reuters-earn": (1.86, 1.83, 0.0591, 0.0586),
-    "reuters-money-fx": (1.56, 1.56, 0.0485, 0.0485),
-    "reuters-shifts": (2.70, 2.70, 0.0806, 0.0791),
-    "electricity": (6.29, 6.26, 0.1650, 0.1646),
-    "a9a": (15.47, 15.47, 0.3343, 0.3343),
-    "ijcnn1": (1.85, 1.67, 0.0528, 0.0482),
-    "insects": (19.30, 19.40, 0.4838, 0.4830),
-    "weather": (19.56, 19.53, 0.4184, 0.4180),
-    "outdoor": (6.72, 6.45, 0.4238, 0.4092),
-    "spam": (1.12, 1.06, 0.0411, 0.0396),
-    "sea": (1.23, 1.25, 0.0332, 0.0327),
-    "sea-noise": (12.43, 12.29, 0.3690, 0.3667),
-    "hyperplane": (2.33, 2.33, 0.0588, 0.0577),
-    "hyperplane-noise": (13.90, 14.01, 0.3848, 0.3915),
-    "moving-rbf": (14.66, 10.75, 0.4156, 0.3253),
-    "moving-rbf-noise": (34.03, 31.56, 0.9635, 0.9249),
-    "led": (1.38, 1.18, 0.0484, 0.0424),
-    "led-noise": (21.03, 20.63, 0.9443, 0.9375),
-    "agrawal": (11.16, 10.69, 0.2459, 0.2359),
-    "agrawal-noise": (22.38, 22.29, 0.4922, 0.4917),
-    "checkerboard": (14.26, 12.11, 0.3152, 0.2764),
-    "checkerboard-noise": (25.82, 23.73, 0.5352, 0.5140),
-}
-#: What the numbers of a stream are, in their order, and the budgets.
-_MEASURED = (("error", 100), ("error", 500), ("log_loss", 100), ("log_loss", 500))
+_TRIVIAL = ("no change", "majority")
 
 
 def page(records: list[dict[str, Any]], speed: dict[str, Any] | None) -> str:
@@ -56,13 +26,16 @@ def page(records: list[dict[str, Any]], speed: dict[str, Any] | None) -> str:
     parts = [_INTRODUCTION]
     tracker = table[table["model"] == "Tracker"]
     if len(tracker):
-        own = tracker[~tracker["shuffled"]]
-        parts.append(f"## Error of the Tracker, %\n\n{_errors(tracker, table)}{_means(own)}")
-        parts.append(f"## Its members and its probabilities\n\n{_inside(own)}")
+        parts.append(f"## Error of the Tracker, %\n\n{_errors(tracker, table)}")
+        parts.append(
+            f"## Its members and its probabilities\n\n{_inside(tracker[~tracker['shuffled']])}"
+        )
     ordered = table[~table["shuffled"]]
     drawn = ordered["stream"].isin(list(GENERATED))
-    parts.append(f"## Error of all on real streams, %\n\n{_ALL}{_all(ordered[~drawn])}")
-    if drawn.any():
+    others = not ordered["model"].isin(["Tracker", *_TRIVIAL]).all()
+    if others:
+        parts.append(f"## Error of all on real streams, %\n\n{_ALL}{_all(ordered[~drawn])}")
+    if others and drawn.any():
         parts.append(f"## Error of all on generated streams, %\n\n{_all(ordered[drawn])}")
     if speed:
         parts.append(f"## Time and memory\n\n{_speed(speed)}")
@@ -77,57 +50,15 @@ _INTRODUCTION = """# The Tracker, measured
 Made by `python -m benchmarks.tracker --page docs/tracker_results.md`. Each row is predicted, then
 learnt; constants are the same on all streams. RCV1 is the mean of four random orders of its
 targets. *Shuffled*: the rows in random order, in blocks of 50, so that what the last labels tell
-stays, and what drifts, shifts or cycles is gone. *First edition*: the Tracker of commit 788d209.
-*Change*: against that, in percent of it; below 0 the Tracker has become better."""
+stays, and what drifts, shifts or cycles is gone."""
 
 
 def _errors(tracker: pd.DataFrame, table: pd.DataFrame) -> str:
-    rows: dict[Any, dict[str, Any]] = {}
-    ordered = tracker[~tracker["shuffled"]]
-    for (name, budget), part in ordered.groupby(["stream", "budget"], sort=False):
-        row = rows.setdefault(name, {})
-        row[f"B = {budget}"] = part["error"].mean()
-        row[f"first edition, {budget}"] = _first(part, "error")
-        row[f"change, {budget}"] = _signed(_change(part, "error"))
-    own = pd.DataFrame.from_dict(rows, orient="index").rename_axis("stream")
+    ordered = _pivot(tracker[~tracker["shuffled"]], "error", "B = {}")
     shuffled = _pivot(tracker[tracker["shuffled"]], "error", "shuffled, B = {}")
-    trivial = table[table["model"].isin(["no change", "majority"])]
+    trivial = table[table["model"].isin(_TRIVIAL)]
     dull = trivial.pivot_table(index="stream", columns="model", values="error", sort=False)
-    return _markdown(own.join([shuffled, dull]))
-
-
-def _first(part: pd.DataFrame, key: str) -> float:
-    """Return what the first edition had on a stream, with a budget; NaN where nobody measured."""
-    one = part.iloc[0]
-    known = zip(_MEASURED, FIRST_EDITION.get(one["stream"], ()), strict=False)
-    return dict(known).get((key, one["budget"]), math.nan)
-
-
-def _change(part: pd.DataFrame, key: str) -> float:
-    """Return the change against the first edition in percent; NaN for a part of a stream."""
-    whole = part["whole"].all() and part["rows"].isna().all()
-    return 100 * (part[key].mean() / _first(part, key) - 1) if whole else math.nan
-
-
-def _signed(change: float) -> str:
-    return "" if math.isnan(change) else f"{change:+.1f}"
-
-
-def _means(tracker: pd.DataFrame) -> str:
-    """Return mean changes over the streams, real and generated ones apart."""
-    rows = [
-        {
-            "streams": "generated" if name in GENERATED else "real",
-            "B": str(budget),
-            **{key: _change(part, key) for key in ("error", "log_loss")},
-        }
-        for (name, budget), part in tracker.groupby(["stream", "budget"], sort=False)
-    ]
-    means = pd.DataFrame(rows).dropna().groupby(["streams", "B"], sort=False).mean()
-    if means.empty:
-        return ""
-    means = means.map(_signed).reset_index("B")
-    return "\n\nMean change:\n\n" + _markdown(means.rename(columns={"log_loss": "log loss"}))
+    return _markdown(ordered.join([shuffled, dull]))
 
 
 def _inside(tracker: pd.DataFrame) -> str:
@@ -136,7 +67,6 @@ def _inside(tracker: pd.DataFrame) -> str:
     for (name, budget), part in tracker.groupby(["stream", "budget"], sort=False):
         excess = pd.Series([value for one in part["calibration"] for value in one], dtype=float)
         behind = (part["error"] - part["best_member_error"]).max()
-        before = _first(part, "log_loss")
         rows.append(
             {
                 "stream": name,
@@ -145,8 +75,6 @@ def _inside(tracker: pd.DataFrame) -> str:
                 "its error": part["best_member_error"].mean(),
                 "behind it, worst": behind,
                 "log loss": f"{part['log_loss'].mean():.4f}",
-                "first edition": "" if math.isnan(before) else f"{before:.4f}",
-                "change": _signed(_change(part, "log_loss")),
                 "excess ECE, median": excess.median(),
                 "worst": excess.max(),
             }
@@ -156,10 +84,10 @@ def _inside(tracker: pd.DataFrame) -> str:
 
 _INSIDE = """Errors and calibration in percent, log loss in nats a row. *Best member*: the one that
 alone would have made the fewest errors. *Behind it*: by how much the Tracker's error is above that;
-below 0 it is better than each of its members. *Log loss*: of the probabilities that are shown; less
-than 0.000001 counts as that, and so does a class that is not known yet. *Excess ECE*: expected
-calibration error of the prediction, in ten bins of equal width, less that of labels drawn from the
-same probabilities, over windows of 5,000 rows without a known shift.
+below 0 it is better than each of its members. *Log loss*: of the predicted probabilities;
+those below 0.000001, and those of new classes, count as that. *Excess ECE*: expected calibration
+error of the prediction, in ten bins of equal width, less that of labels drawn from the same
+probabilities, over windows of 5,000 rows without a known shift.
 
 """
 

@@ -64,7 +64,7 @@ class ALMA2(KernelClassifier):
     With a `tolerance`, ``f + y C / sqrt(k) P phi`` is what is divided by its own norm, and the
     error is that before the division. An update then takes O(m^2) time, and the factor of the
     supports' Gram matrix O(m^2) memory, for ``m`` supports. Since updates shrink, ``m`` is at most
-    ``(C / eta)^2``. Columns are float64 whatever `column_type` says.
+    ``(C / eta)^2``. Columns are float64 whatever `column_type` is.
 
     The bound on the mistakes of that form ([2]_, theorem 7) holds where
     ``C^2 + 2 (1 - alpha) B C = 1`` and ``k(x, x) <= 1``, against hypotheses of norm 1 or less whose

@@ -29,13 +29,13 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     """A model's average: it learns as the model does, and scores with the mean of its hypotheses.
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
-    that met example ``t``; with the examples' weights it is their weighted mean. An update of the
-    average costs a pass over the supports; a score costs what the model's does.
+    that predicted example ``t``; with weights of examples it is their weighted mean. An update of
+    the average costs a pass over the supports; a score costs the same as the model's.
 
     Parameters
     ----------
     model
-        Any classifier of `drift.models` but a wrapper; it learns as it would alone. For several
+        Any classifier of `drift.models` except wrappers; it learns as without this one. For several
         binary models wrap this in `OneVsRest`.
 
     Attributes
@@ -52,8 +52,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     Notes
     -----
-    A support that the model evicts takes its part of the average with it, so that memory stays
-    where the model's budget puts it; without evictions the average is exact. The hypothesis of the
+    An evicted support leaves the average, too, so that memory stays within the model's budget;
+    without evictions the average is exact. The hypothesis of the
     second-order models is the linear one, without the positive factor that depends on the example.
 
     References
@@ -75,7 +75,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def __init__(self, model: KernelClassifier) -> None:
         check_instance("model", model)
-        if not issubclass(type(model), KernelClassifier):  # as which a pipeline would pass
+        if not issubclass(type(model), KernelClassifier):  # a pipeline would pass isinstance
             raise ParameterError(
                 "model must be a classifier of drift.models and not a wrapper, not "
                 f"{type(model).__name__}: put transformers in front of Averaged"
@@ -83,9 +83,9 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         super().__init__()
         self.model: KernelClassifier = model
         self._n_examples = 0.0  # sum of their weights
-        self._since = 0.0  # of those met by the present hypothesis
+        self._since = 0.0  # of those predicted by the current hypothesis
         # By number of class (one row for a binary model) and support, the oldest first:
-        self._held = model._expansion()  # the present hypothesis
+        self._held = model._expansion()  # the current hypothesis
         self._sums = 0.0 * self._held  # of the hypotheses before it
         self._serials = list(model._supports.serials)
         self._weights: Any = None  # the average, by class and slot
@@ -229,5 +229,5 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held."""
+        """Number of supports."""
         return self.model.n_supports

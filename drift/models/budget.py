@@ -27,7 +27,7 @@ class RBP(Drawing, KernelClassifier):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     seed
-        Seed of the draws; None for another sequence each time.
+        Seed of the draws; None for random ones.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class RBP(Drawing, KernelClassifier):
 
     Notes
     -----
-    The victim is drawn among the `budget` supports held before the new one comes in, as in figure 2
-    of the paper: the new one stays.
+    The evicted support is drawn before the new one is added, as in figure 2 of the paper, so that
+    the new one stays.
 
     References
     ----------
@@ -130,7 +130,7 @@ class LBP(KernelClassifier):
 class MRBP(Drawing, MulticlassKernelClassifier):
     """Multiclass Randomized Budget Perceptron: evicts a support drawn uniformly at random.
 
-    A mistake gives the example's own class the coefficient 1, and the best other one -1.
+    A mistake gives the example's class the coefficient 1, and the best other one -1.
 
     Parameters
     ----------
@@ -139,12 +139,12 @@ class MRBP(Drawing, MulticlassKernelClassifier):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     seed
-        Seed of the draws; None for another sequence each time.
+        Seed of the draws; None for random ones.
 
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
+        Number of examples learnt whose label did not score above all others before the update.
     n_updates : int
         Number of examples that changed the hypothesis; here, of mistakes.
 

@@ -48,8 +48,8 @@ class CKS(_CachePerceptron):
     r"""Perceptron on a budget that evicts the support which the others classify best.
 
     An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Before that, on a
-    full budget, the support ``j`` goes whose margin without its own share,
-    ``y_j (f - alpha_j k(x_j, .))(x_j)``, is the largest: the one that seems to be needed least.
+    full budget, the support ``j`` goes whose margin without its share,
+    ``y_j (f - alpha_j k(x_j, .))(x_j)``, is the largest: the most redundant one.
 
     Parameters
     ----------
@@ -76,19 +76,19 @@ class CKS(_CachePerceptron):
     --------
     VariableCachePerceptron : The same criterion, without a fixed budget.
     RBP, LBP : Random and oldest evictions.
-    PassiveAggressive : What to take on noisy labels.
+    PassiveAggressive : Better on noisy labels.
 
     Notes
     -----
-    The margins are kept up: an update costs two kernel rows and an eviction one more, in O(budget)
-    memory; columns are float64 whatever `column_type` says. Of margins that are equal but for
-    rounding errors, the oldest support's counts as the largest.
+    Margins are maintained: an update costs two kernel rows and an eviction one more, in O(budget)
+    memory; columns are float64 whatever `column_type` is. Among margins equal up to rounding, the
+    oldest support's counts as the largest.
 
     **It keeps noise.** Noisy examples have the smallest margins, and are never evicted: on noisy
-    labels or a drifting target they come to fill the budget. On the first 10,000 examples of a9a,
+    labels or a drifting target they fill the budget. On the first 10,000 examples of a9a,
     at a budget of 100, it errs on 34.1 %; the majority class has 23.8, `LBP` 24.8 and
     ``PassiveAggressive(0.02, budget=100)`` 16.9. On two classes that a plane separates it has 11.6
-    (`LBP` 12.4, passive-aggressive 5.5), with a tenth of the labels turned 36.8 (28.8, 16.4; the
+    (`LBP` 12.4, passive-aggressive 5.5), with a tenth of the labels flipped 36.8 (28.8, 16.4; the
     majority 33.1). Take `PassiveAggressive` unless labels are clean and the target stays.
 
     References
@@ -118,8 +118,8 @@ class CKS(_CachePerceptron):
 class VariableCachePerceptron(_CachePerceptron):
     r"""Perceptron that drops supports as soon as the others classify them well enough.
 
-    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Then, as long as
-    there is a support ``j`` whose margin without its own share,
+    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Then, while
+    there is a support ``j`` whose margin without its share,
     ``y_j (f - alpha_j k(x_j, .))(x_j)``, is at least the deletion threshold, the one with the
     largest such margin goes. The number of supports adapts to the stream; there is no fixed limit.
 
@@ -143,7 +143,7 @@ class VariableCachePerceptron(_CachePerceptron):
     ------
     ParameterError
         If `margin` is not a number of at least 0, or the deletion threshold is not above 0: the
-        first example, which scores 0 without its own share, would go as soon as it came.
+        first example, which scores 0 without its share, would go as soon as it came.
 
     See Also
     --------
@@ -156,9 +156,9 @@ class VariableCachePerceptron(_CachePerceptron):
     ``(R^2 + 2 margin) / gamma^2`` supports (theorem 1 of the paper). On other streams the number is
     not bounded: noisy examples stay.
 
-    The margins are kept up: an update costs two kernel rows and a deletion one more, in memory
-    linear in the number of supports; columns are float64 whatever `column_type` says. Of margins
-    that are equal but for rounding errors, the oldest support's counts as the largest.
+    Margins are maintained: an update costs two kernel rows and a deletion one more, in memory
+    linear in the number of supports; columns are float64 whatever `column_type` is. Among margins
+    equal up to rounding, the oldest support's counts as the largest.
 
     References
     ----------

@@ -52,7 +52,7 @@ class Forgetron(KernelClassifier):
     The analysis needs ``k(x, x) <= 1``; without it ``phi`` is always 1 and the Forgetron silently
     becomes `LBP`. Its decisions are therefore those of the kernel divided by the largest
     ``k(x, x)``: `kernel.bound` where the kernel has one, else the largest one among the mistakes
-    so far. Scores keep the kernel's own scale. Columns are float64 whatever `column_type` says: the
+    so far. Scores keep the kernel's scale. Columns are float64 whatever `column_type` is: the
     factors, and so all later mistakes, depend on every digit of a score.
 
     With weights the mistakes are counted by theirs; an example of weight ``w`` has the coefficient

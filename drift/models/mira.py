@@ -37,10 +37,10 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         Largest number of supports, at least 1, of the fixed cache; None for the others.
     cache
         ``"unbounded"`` keeps every support; ``"fixed"`` evicts, before one comes in on a full
-        budget, that with the largest margin without its own part; ``"variable"`` evicts, after one
-        has come in, as long as one has a margin of at least `distill_margin` without its own part,
-        the largest first. The margin of a support is the score of its own class above the best
-        other. The oldest goes first among equals.
+        budget, that with the largest margin without its part; ``"variable"`` adds the support,
+        then evicts the one with the largest margin without its part while that is at least
+        `distill_margin`. The margin of a support is the score of its class above the best other.
+        Among equals the oldest goes first.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     distill_margin
@@ -49,7 +49,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
+        Number of examples learnt whose label did not score above all others before the update.
     n_updates : int
         Number of examples that changed the hypothesis.
 
@@ -61,17 +61,17 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
 
     Notes
     -----
-    Where ``tau = 0`` nothing is stored, but for the first support of all, which gets 1 for its own
-    class and shares -1 among the others. The margins of the held supports are kept up: O(k m)
-    memory and time, for ``k`` classes and ``m`` supports, and a kernel row for each support that
-    comes or goes. Columns are float64 whatever `column_type` says.
+    Where ``tau = 0`` nothing is stored, except the first support, which gets 1 for its class and
+    shares -1 among the others. The supports' margins are maintained: O(k m) memory and time, for
+    ``k`` classes and ``m`` supports, and a kernel row for each support added or evicted. Columns
+    are float64 whatever `column_type` is.
 
-    With weights ``tau_r`` is at most ``w`` for the example's own class, instead of 1.
+    With weights ``tau_r`` is at most ``w`` for the example's class, instead of 1.
 
     **The fixed cache keeps noise.** A noisy example has the smallest margin, is evicted last and
-    comes to fill the cache, as in `CKS`: 36.3 % error at a budget of 100 on the first 10,000
+    fills the cache, as in `CKS`: 36.3 % error at a budget of 100 on the first 10,000
     examples of a9a, where the majority class has 23.8, `MRBP` 24.1 and ``PassiveAggressive(0.02,
-    budget=100)`` 16.9. Take that one unless labels are clean and the classes apart.
+    budget=100)`` 16.9. Take that one unless labels are clean and classes separable.
 
     On the paper's data `distill_margin` = `margin` / 2 gives the cache sizes of its figure 4, and
     None larger ones.
@@ -155,7 +155,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
             pass
 
     def _margins(self) -> Array:
-        """Score of each support's own class above the best other, without its share, by slot."""
+        """Score of each support's class above the best other, without its share, by slot."""
         others = self._rest.values.copy()
         labels = np.arange(len(others)), self._class_of
         margins: Array = others[labels]

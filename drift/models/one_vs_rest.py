@@ -28,14 +28,14 @@ __all__ = ["OneVsRest"]
 
 
 class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
-    """One binary model for each class, trained to tell it from all others.
+    """One binary model for each class, trained against all others.
 
-    The prediction is the class whose model gives the highest raw score, the first met among equals;
-    None before anything is learnt. Labels are whatever has a hash, and classes may appear at any
-    time: the model of a new one starts with the example that brings it.
+    The prediction is the class whose model has the highest raw score, among equals the earlier
+    class; None before anything is learnt. Labels are hashable, and classes may appear at any time:
+    the model of a new class starts with its first example.
 
-    Models of first order share one store, in which an example is kept once for all the classes that
-    hold it and one kernel row serves all of them. The others have a store each.
+    Models of first order share one store, in which an example is stored once and one kernel row
+    serves all classes. The others have a store each.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     Attributes
     ----------
     models : dict
-        Model by label, in the order in which the classes were first met.
+        Model by label, in the order of their first examples.
     n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
+        Number of examples learnt whose label did not score above all others before the update.
 
     Raises
     ------
@@ -57,8 +57,8 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     Notes
     -----
-    River's own ``multiclass.OneVsRestClassifier`` compares normalised probabilities, learns a batch
-    class by class, and keeps every store apart.
+    River's ``multiclass.OneVsRestClassifier`` compares normalised probabilities, learns a batch
+    class by class, and shares no store.
 
     References
     ----------
@@ -113,7 +113,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         return np.array([one._decision(one._score()) for one in self.models.values()])
 
     def _factors(self) -> array[float]:
-        """What each class's row of the shared store is to be multiplied by."""
+        """Factor of each class's row of the shared store."""
         models: Any = self.models.values()
         return array("d", [one._supports.factor for one in models])
 
@@ -142,7 +142,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         signs = [1.0 if label == y else -1.0 for label in self.models]
         label = signs.index(1.0)
         rivals = [score for k, score in enumerate(scores.tolist()) if k != label]
-        margin = math.inf if self.model._wary else self.model._skip_margin
+        margin = math.inf if self.model._supports_may_update else self.model._skip_margin
         mistake = bool(scores[label] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
@@ -189,7 +189,14 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         factors = self._factors()
         numbers = {label: k for k, label in enumerate(self.models)}
         matrix = self._shared.matrix[: len(factors)]
-        classes = Classes(numbers, matrix, factors, self._calibration, margin, wary=model._wary)
+        classes = Classes(
+            numbers,
+            matrix,
+            factors,
+            self._calibration,
+            margin,
+            supports_may_update=model._supports_may_update,
+        )
         self._shared.store.scan_classes(rows, predictions, labels, classes)
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
@@ -208,7 +215,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held; one that several classes hold in a shared store counts once."""
+        """Number of supports; one that several classes hold in a shared store counts once."""
         if self._shared is not None:
             return int((self._shared.users > 0).sum())
         models = list(self.models.values())  # at once, as another thread may bring a class

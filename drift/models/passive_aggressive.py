@@ -21,9 +21,9 @@ class PassiveAggressive(TwoOrMore):
     An example with the loss ``max(0, 1 - y f(x)) > 0`` becomes a support with the coefficient
     ``y min(C, loss / k(x, x))``. With a label other than bool, 0/1 or -1/+1 each class gets a
     hypothesis, the loss is ``max(0, 1 - f_y(x) + max_{r != y} f_r(x))``, and ``min(C, loss / (2
-    k(x, x)))`` is added to the example's own class and taken from the best other.
+    k(x, x)))`` is added to the example's class and taken from the best other.
 
-    Over its budget, the support with the smallest coefficient is merged into the nearest one.
+    On a full budget, the support with the smallest coefficient is merged into the nearest one.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ class PassiveAggressive(TwoOrMore):
     -----
     The weight of an example multiplies `aggressiveness`, the largest coefficient, alone.
 
-    A loss within rounding of 0, as an example has that has just been learnt, is none.
+    A loss within rounding of 0 counts as 0, as that of an example just learnt.
 
-    What was learnt of two classes before a label of another kind comes is kept: each gets half of
-    the hypothesis, one with the opposite sign.
+    When a third kind of label comes, each of the two classes keeps half of the hypothesis, one with
+    the opposite sign.
 
-    Over its budget the support ``i`` with the smallest ``|alpha_i|`` goes (of several classes, the
+    On a full budget the support ``i`` with the smallest ``|alpha_i|`` goes (of several classes, the
     norm of its coefficients; the newest stays, of equals the oldest goes). It is projected onto the
     support ``j`` at the smallest angle: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to
-    ``alpha_j``. That costs a second kernel row an update, and pays: what was learnt later corrects
-    the part that goes, and is wrong without it. At a budget of 100 with the defaults the error in %
+    ``alpha_j``. That costs a second kernel row an update, and pays: later supports correct the
+    evicted one, and are wrong without it. At a budget of 100 with the defaults the error in %
     without merging, with it, and of `LBP` is 15.3, 4.1, 5.1 on ijcnn1; 37.7, 21.3, 24.3 on a9a;
     35.7, 26.0, 29.1 on NOAA's weather; 3.6, 2.2, 2.5 on a spam corpus; 31.1, 18.3, 15.8 on RCV1
     with seven shifts, where supports are nearly orthogonal (with `Linear` 28.2, 14.0, 14.2).

@@ -160,9 +160,9 @@ class SPA(KernelClassifier):
     """Shifting Perceptron: a Perceptron whose older supports fade.
 
     At its ``k``-th mistake (from 0) the hypothesis is multiplied by ``1 - lambda_k`` before the new
-    support comes in with coefficient ``y``, where ``lambda_0 = 1`` and
+    support is added with coefficient ``y``, where ``lambda_0 = 1`` and
     ``lambda_k = lambda / (lambda + k)``. Supports are never evicted: combine it with a reset, or
-    take a budgeted model, where memory is short.
+    use a budgeted model if memory is short.
 
     Parameters
     ----------

@@ -58,11 +58,11 @@ class Projectron(KernelClassifier):
     Notes
     -----
     A mistake takes O(m^2) time, and the factor of the supports' Gram matrix O(m^2) memory, for
-    ``m`` supports; columns are float64 whatever `column_type` says. The mistake bound is for
-    ``k(x, x) <= 1``. An error ``||delta||^2`` of up to 2^-40 of ``k(x, x)`` is rounding, and none;
-    so is as much above the tolerance, which is compared without the example's weight: that
-    multiplies what is added. Where ``||k(x, .)||`` is at most the tolerance for every
-    example, none becomes a support and the score stays 0.
+    ``m`` supports; columns are float64 whatever `column_type` is. The mistake bound is for
+    ``k(x, x) <= 1``. An error ``||delta||^2`` of up to 2^-40 of ``k(x, x)`` counts as 0, and so
+    does an excess over the tolerance by as much. The tolerance ignores the example's weight, which
+    multiplies the update. If ``||k(x, .)||`` is at most the tolerance for every example, none
+    becomes a support and the score stays 0.
 
     See Also
     --------
@@ -115,8 +115,8 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     ``||delta|| / eta < l``, makes the hypothesis ``f + y tau P k``, where ``tau`` is the smallest
     of ``l / ||P k||^2``, ``2 (l - ||delta|| / eta) / ||P k||^2`` and 1. It never becomes a support.
 
-    With a label other than bool, 0/1 or -1/+1 each class gets a hypothesis and a span of its own.
-    The margin is then ``f_y(x) - max_{r != y} f_r(x)``; an update adds to the example's own class
+    With a label other than bool, 0/1 or -1/+1 each class gets a hypothesis and a span.
+    The margin is then ``f_y(x) - max_{r != y} f_r(x)``; an update adds to the example's class
     what it takes from the best other, each part projected onto the span of its class, and both
     squared errors and both squared norms add up.
 
@@ -146,9 +146,9 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     Notes
     -----
-    A mistake and a small margin take O(m^2) time each; all else is as it is with `Projectron`. With
-    a weight ``w``, ``tau`` is at most ``w``, and what a mistake adds is multiplied by it. A
-    loss beyond the error, ``l - ||delta|| / eta``, that is within rounding of 0 is none.
+    A mistake and a small margin take O(m^2) time each; all else is as in `Projectron`. With a
+    weight ``w``, ``tau`` is at most ``w``, and a mistake's update is multiplied by it. A loss
+    beyond the error, ``l - ||delta|| / eta``, counts as 0 within rounding.
 
     Each class has a factor of its supports' Gram matrix. Where the error of a mistake is beyond the
     tolerance, a part that its class's supports span exactly is projected all the same.
@@ -221,8 +221,8 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         self._spans = [self._projector.for_class(slots) for _ in self._halves]
         self._projector = Projector()
 
-    def _meet(self, y: Label) -> None:
-        super()._meet(y)
+    def _add_class(self, y: Label) -> None:
+        super()._add_class(y)
         self._spans.append(ClassProjector())
 
     def _project(self, k: int, rival: int) -> dict[int, Projection]:

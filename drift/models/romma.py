@@ -40,8 +40,8 @@ class ROMMA(KernelClassifier):
         example, and all older supports drop out.
     noise
         The paper's ``delta``, at least 0: what is added to ``k(x, x)`` for an example with itself,
-        and with the same example met again (one with the same features and values), as in a second
-        epoch; never between different examples. It bounds what one example can demand: give one
+        and with a repeated example (one with the same features and values), as in a second epoch;
+        never between different examples. It bounds what one example can demand: give one
         where the labels are noisy.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
@@ -63,7 +63,7 @@ class ROMMA(KernelClassifier):
 
     Notes
     -----
-    The noise control takes part in learning alone: scores and predictions are those of ``f``, and
+    The noise control affects learning alone: scores and predictions are those of ``f``, and
     `n_mistakes` counts them. An example with ``k(x, x) + noise`` below 1e-150 carries no
     information, and no update follows.
 
@@ -75,10 +75,10 @@ class ROMMA(KernelClassifier):
     above ``2^-10``. Each such restart forgets all that was learnt; `noise` makes them rare.
 
     The weight ``w`` of an example divides `noise`: ``noise / w`` is added to its ``k(x, x)``, and
-    ``noise / sqrt(v w)`` where the same example was met with the weight ``v``. Without `noise` an
+    ``noise / sqrt(v w)`` where the same example had the weight ``v`` before. Without `noise` an
     example's constraint holds exactly, whatever its weight.
 
-    An update takes O(1) time on top of the score; columns are float64 whatever `column_type` says.
+    An update takes O(1) time on top of the score; columns are float64 whatever `column_type` is.
 
     References
     ----------
@@ -123,8 +123,8 @@ class ROMMA(KernelClassifier):
         return float(self.aggressive)
 
     @property
-    def _wary(self) -> bool:  # type: ignore[override]
-        return bool(self.noise)  # which has its say about examples that are supports alone
+    def _supports_may_update(self) -> bool:  # type: ignore[override]
+        return bool(self.noise)  # which affects examples that are supports alone
 
     def __getstate__(self) -> dict[str, Any]:
         # Sets keep no order of their own; a state has to be the same for the same model.

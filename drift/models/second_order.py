@@ -127,15 +127,15 @@ class SOP(_SecondOrder):
     -----
     The sign of the score is that of ``y' A k``, an expansion over the supports, whose coefficients
     are ``A y``. A prediction therefore takes O(m) time, for ``m`` supports; an update takes
-    O(m^2), as does a score that is asked for, and ``A`` O(m^2) memory. Columns are float64 whatever
-    `column_type` says.
+    O(m^2), as does `decision_function_one`, and ``A`` O(m^2) memory. Columns are float64 whatever
+    `column_type` is.
 
     Weights are those of weighted least squares: a support of weight ``w`` has ``a / w`` for ``a``
-    in its place of the diagonal, as if it were there ``w`` times.
+    on the diagonal, as if it were stored ``w`` times.
 
     Rounding errors of a score grow with ``k(x, x) / a``. Where that may matter solutions are
     refined, and an example for which it exceeds 1e10 is refused, under the linear and polynomial
-    kernels without `normalize`; under a kernel of your own that is left to you.
+    kernels without `normalize`; under your own kernel that is left to you.
 
     References
     ----------
@@ -168,7 +168,7 @@ class RBSOP(Drawing, _SecondOrder):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     seed
-        Seed of the draws; None for another sequence each time.
+        Seed of the draws; None for random ones.
 
     Attributes
     ----------

@@ -27,10 +27,10 @@ __all__ = ["StructuredProjectron"]
 
 
 class StructuredProjectron(Guarded, base.Estimator):
-    """Projectron++ over a joint kernel of inputs and outputs, with an argmax of your own.
+    """Projectron++ over a joint kernel of inputs and outputs, with your argmax.
 
-    The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` says how well an output goes
-    with an input; the prediction is the best output. An example ``(x, y)`` is learnt against the
+    The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` scores an output
+    for an input; the prediction is the best output. An example ``(x, y)`` is learnt against the
     best *other* output ``y'``. Its margin is ``f(x, y) - f(x, y')``, its loss
     ``l = 1 - margin``, and what it can add to the hypothesis is
     ``a = k((x, y), .) - k((x, y'), .)``, with ``P a`` the projection onto the span of the supports
@@ -50,7 +50,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         Called as ``argmax(x, score, exclude=y)``; returns the output, other than `exclude`, with
         the highest `score`, or None if there is no other. `exclude` is None for a prediction, and
         the true output while learning. `score` is a `Score`: ``score(y)`` is the score of a
-        candidate, and ``score.supports`` has what a decoder makes its potentials from.
+        candidate, and ``score.supports`` has the pairs for a decoder's potentials.
     tolerance
         The paper's ``eta``, at least 0, in units of ``sqrt(k)``: the largest error that the
         projection of a mistake may make. With 0 only what the supports span is projected.
@@ -61,7 +61,7 @@ class StructuredProjectron(Guarded, base.Estimator):
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose own output did not score above all others before the update.
+        Number of examples learnt whose output did not score above all others before the update.
     n_updates : int
         Number of examples that were added to the hypothesis, projected or not.
 
@@ -74,8 +74,8 @@ class StructuredProjectron(Guarded, base.Estimator):
 
     Notes
     -----
-    Inputs may be anything; a support keeps a deep copy of its own. Outputs are told apart by ``==``
-    and must have a hash: a tuple or a string, not a list. Before anything is learnt all scores are
+    Inputs may be anything; a support keeps a deep copy. Outputs are compared by ``==`` and must
+    be hashable: a tuple or a string, not a list. Before anything is learnt all scores are
     0, and the prediction is what the argmax makes of that.
 
     An argmax over few outputs is ``max((y for y in outputs if y != exclude), key=score)``. One over
@@ -88,8 +88,8 @@ class StructuredProjectron(Guarded, base.Estimator):
     A mistake and a small margin take O(m^2) time and O(m) kernel values for ``m`` supports, and the
     factor of the supports' Gram matrix O(m^2) memory. Where the error of a mistake is beyond the
     tolerance, a pair that the supports span exactly is projected all the same. With a kernel of
-    ``d`` features there are at most ``d`` supports. Errors within rounding, a share of 2^-40
-    of the squares, are none, nor are they beyond the tolerance by so little.
+    ``d`` features there are at most ``d`` supports. Errors up to 2^-40 of the squares count as 0,
+    and so does an excess over the tolerance by as much.
 
     With ``k((x, y), (x', y')) = [y = y'] k(x, x')`` this is the multiclass `ProjectronPlusPlus`,
     which is faster. A model can be pickled if its kernel and argmax can: those defined by ``def``
@@ -175,7 +175,7 @@ class StructuredProjectron(Guarded, base.Estimator):
             True output.
         w
             Weight, 0 or a positive number: what a mistake adds is multiplied by it, and ``tau`` is
-            at most that. An example of weight 0 is passed over.
+            at most that. An example of weight 0 changes nothing.
 
         Raises
         ------
@@ -278,14 +278,14 @@ class StructuredProjectron(Guarded, base.Estimator):
         Returns
         -------
         float
-            Score, in the kernel's own scale.
+            Score, in the kernel's scale.
         """
         check_class(y)
         return self._score(x)(y)
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held: pairs of an input and an output."""
+        """Number of supports: pairs of an input and an output."""
         return len(self._pairs)
 
     @property

@@ -139,7 +139,7 @@ class LeaveOneOutScores(Part):
         return int(np.count_nonzero(self._born < self._born[slot]))
 
     def oldest_of_largest(self, margins: Array, least: float = -math.inf) -> int | None:
-        """Choose among the supports whose margin is largest, but for rounding, the oldest.
+        """Choose among the supports whose margin is largest, up to rounding, the oldest.
 
         Parameters
         ----------

@@ -119,7 +119,7 @@ class ClassProjector(Part):
 
 
 def within(tolerance: float, parts: Collection[Projection], *, squared: bool) -> bool:
-    """Whether the errors of projections add up to no more than the tolerance, but for rounding.
+    """Whether the errors of projections add up to no more than the tolerance, up to rounding.
 
     Parameters
     ----------

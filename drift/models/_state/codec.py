@@ -17,7 +17,7 @@ i     an int beyond 64 bits, in hexadecimal
 b s   bytes, a str that is no valid Unicode: in hexadecimal
 a     array.array: typecode, stored type, offset, count
 n     numpy array: type, C or F order, shape, stored type, offset
-y     the same of float64 in C order whose last two axes mirror each other but for rounding: shape,
+y     the same of float64 in C order whose last two axes mirror each other up to rounding: shape,
       stored type and offset of the numbers from the diagonal on, by rows, and of by how many last
       places those before it are above their images
 g     numpy scalar: type, its bytes in hexadecimal
@@ -29,7 +29,7 @@ r     the list, set, dict, array or object that was completed as number so-and-s
 
 Numbers are stored in the narrowest type that gives back the same bits. Where many are 0, a stored
 type begins with z: a bit for each number says whether it is another one, and those follow. What a
-model is, is equal to its bytes here: two models that would go on in the same way have the same
+model is, is equal to its bytes here: two models that would continue alike have the same
 bytes.
 """
 
@@ -79,7 +79,7 @@ def encode(model: Any, *, narrow: bool = True) -> bytes:
     Returns
     -------
     bytes
-        Equal for models that would go on in the same way.
+        Equal for models that would continue alike.
 
     Raises
     ------

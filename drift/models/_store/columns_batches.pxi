@@ -1,26 +1,26 @@
 # What is computed in one call for many rows of a batch, or for many classes.
 
 cdef bint is_no_update(
-    const double *scores, const double *errors, const double *factors, int count, int own, double margin, bint rivals
+    const double *scores, const double *errors, const double *factors, int count, int label, double margin, bint rivals
 ) noexcept:
-    """Whether an example of class `own` surely is no update; see `ColumnStore.scan_classes`."""
+    """Whether an example of class `label` surely is no update; see `ColumnStore.scan_classes`."""
     cdef int c
     cdef double sign, least, largest = 0.0
-    if not 0 <= own < count:
+    if not 0 <= label < count:
         return False
     if not rivals:
         for c in range(count):
-            sign = factors[c] if c == own else -factors[c]
+            sign = factors[c] if c == label else -factors[c]
             if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
                 return False
         return True
     for c in range(count):
         largest = max(largest, fabs(factors[c]) * errors[c])
-    least = factors[own] * scores[own] - margin - 4.0 * largest
+    least = factors[label] * scores[label] - margin - 4.0 * largest
     if count == 1:
         return least > 0.0
     for c in range(count):
-        if c != own and not least > factors[c] * scores[c]:
+        if c != label and not least > factors[c] * scores[c]:
             return False
     return True
 
@@ -96,15 +96,15 @@ cdef class Batches(Scores):
         cdef RowsView view = RowsView(rows)
         cdef Buffer sign = held(signs)
         cdef int i
-        cdef double own, value, margin = model._update_margin
+        cdef double label_sign, value, margin = model._update_margin
         self.index(rows.width)
         for i in range(<int>len(predictions), view.size):
             self.read_next(view, i)
-            value, own = self.score(), (<int8_t *>sign.view.buf)[i]
-            known, y = model._labels, labels[i]
-            if not self.needs_no_update(y, own, value, margin, model):
-                self.run_step(Row(rows, i), y, own, value, model)
-            predictions.append(known[1 if value > 0.0 else 0])
+            value, label_sign = self.score(), (<int8_t *>sign.view.buf)[i]
+            pair, y = model._labels, labels[i]
+            if not self.needs_no_update(y, label_sign, value, margin, model):
+                self.run_step(Row(rows, i), y, label_sign, value, model)
+            predictions.append(pair[1 if value > 0.0 else 0])
         self.close_window(view, view.size)
 
     def class_scores(self, weights, scores, roundings):
@@ -151,10 +151,10 @@ cdef class Batches(Scores):
         """
         cdef RowsView view = RowsView(rows)
         cdef Buffer weight = held(classes.weights), factor = held(classes.factors)
-        cdef int i, c, own, count = <int>len(classes.factors)
+        cdef int i, c, label, count = <int>len(classes.factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint rivals = labels is None or classes.rivals
-        cdef bint wary = labels is not None and classes.wary
+        cdef bint supports_may_update = labels is not None and classes.supports_may_update
         cdef dict numbers = classes.numbers
         cdef list names = list(numbers)
         cdef Calibration calibration = classes.calibration
@@ -163,31 +163,31 @@ cdef class Batches(Scores):
         cdef double *factors = doubles(factor, count)
         self.index(rows.width)
         for i in range(<int>len(predictions), view.size):
-            own = -1 if labels is None else numbers.get(labels[i], count)
+            label = -1 if labels is None else numbers.get(labels[i], count)
             self.read_next(view, i)
             if not self.score_classes(weight, count, scores, scores + count):
                 break
-            if own < 0:
-                own = best_class(scores, factors, count)
-            if not is_no_update(scores, scores + count, factors, count, own, margin, rivals):
+            if label < 0:
+                label = best_class(scores, factors, count)
+            if not is_no_update(scores, scores + count, factors, count, label, margin, rivals):
                 break
-            if wary and self.may_be_held():
+            if supports_may_update and self.may_be_held():
                 break
             if labels is not None:
                 for c in range(count):
                     scores[c] *= factors[c]
-                calibration.update_classes(scores, count, own, 1.0)
-            predictions.append(names[own])
+                calibration.update_classes(scores, count, label, 1.0)
+            predictions.append(names[label])
         self.close_window(view, <int>len(predictions))
 
     cdef bint may_be_held(self) noexcept:
         """Whether a support may be the point, whose kernel row was just made."""
         cdef int slot
-        cdef double dot, own = self.point_squared * self.point_share**2
+        cdef double dot, squared = self.point_squared * self.point_share**2
         for slot in range(self.used):
             dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
             dot *= self.scale[slot] * self.point_scale
-            if self.squared[slot] * self.share[slot] ** 2 + own - 2.0 * dot <= same_share * own:
+            if self.squared[slot] * self.share[slot] ** 2 + squared - 2.0 * dot <= same_share * squared:
                 return True
         return False
 

@@ -69,7 +69,7 @@ cdef class Calibration:
         return [self.slope, self.square, self.total]
 
     cpdef begin(self):
-        """Begin an update, which can be taken back until it is finished."""
+        """Begin an update, which can be undone until it is finished."""
         self.old_slope, self.old_square, self.old_total = self.slope, self.square, self.total
 
     cpdef undo(self):

@@ -1,4 +1,4 @@
-# Supports that come and go, and the log from which an update that fails is taken back.
+# Supports that come and go, and the log from which an update that fails is undone.
 #
 # While an update is under way a support that goes only loses its coefficient: its row stays in its
 # slot until the update is finished, so that taking it back needs no memory and none of the
@@ -49,7 +49,7 @@ cdef class Changes(Batches):
                 self.start_point()
                 kept = self.read_any(x)
         reserve(&self.added, 1)
-        reserve(&self.turned, 2 * (self.count + self.n_unknown))  # it comes and may go again
+        reserve(&self.converted, 2 * (self.count + self.n_unknown))  # it comes and may go again
         if not self.free_slots.size:
             self.reserve_slots(self.used + 1)
         row = <int32_t *>grown(NULL, (self.count + self.n_unknown) * sizeof(int32_t))
@@ -193,22 +193,22 @@ cdef class Changes(Batches):
         """
         cdef Buffer buffer = None if slots is None else held(slots)
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
-        cdef double *own
+        cdef double *kernels
         cdef double largest = 0.0
         cdef int k, j, n = self.size if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_support(slot)
         self.compute_row()
         work = held(bytearray(self.used * sizeof(double)))
-        own = doubles(work, self.used)
-        self.self_kernels(own)
+        kernels = doubles(work, self.used)
+        self.self_kernels(kernels)
         for k in range(n):
             j = chosen[k]
-            if j != slot and own[j] > 0.0:
-                largest = max(largest, self.row[j] / own[j] * self.row[j])
+            if j != slot and kernels[j] > 0.0:
+                largest = max(largest, self.row[j] / kernels[j] * self.row[j])
         for k in range(n):
             j = chosen[k]
-            if j != slot and own[j] > 0.0 and self.row[j] / own[j] * self.row[j] >= largest * (1.0 - self.tie) > 0.0:
-                return j, self.row[j] / own[j]
+            if j != slot and kernels[j] > 0.0 and self.row[j] / kernels[j] * self.row[j] >= largest * (1.0 - self.tie) > 0.0:
+                return j, self.row[j] / kernels[j]
         return -1, 0.0
 
     def merge(self, int slot, int target, double share):
@@ -221,12 +221,12 @@ cdef class Changes(Batches):
     # --- an update, whole or none --------------------------------------------------------------
 
     def begin(self):
-        """Begin an update: what follows can be taken back until it is finished."""
+        """Begin an update: what follows can be undone until it is finished."""
         self.old_factor, self.old_added = self.factor, self.n_added
         self.old_used, self.n_old = self.used, self.size
         self.old_capacity, self.old_columns = self.capacity, self.n_columns
         self.least_free = self.free_columns.size
-        self.made.size = self.turned.size = self.added.size = self.n_gone = 0
+        self.made.size = self.converted.size = self.added.size = self.n_gone = 0
         self.weights_kept = False
         self.calibration.begin(); self.logging = True
 
@@ -265,8 +265,8 @@ cdef class Changes(Batches):
         self.n_columns = self.old_columns
         self.capacity = self.old_capacity
         self.calibration.undo(); self.logging = False
-        for k in range(self.turned.size - 1, -1, -1):
-            j = self.turned.items[k]
+        for k in range(self.converted.size - 1, -1, -1):
+            j = self.converted.items[k]
             try:
                 if max(j, ~j) < self.n_columns:
                     self.make_dense(max(j, ~j), j < 0)

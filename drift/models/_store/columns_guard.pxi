@@ -127,8 +127,8 @@ cdef class Guard:
         cdef dict content = content_of(part)
         cdef dict before
         cdef int kind
-        for known, _ in self.parts:
-            if known is content:
+        for joined, _ in self.parts:
+            if joined is content:
                 return 0
         before = content.copy()
         self.parts.append((content, before))
@@ -150,7 +150,7 @@ cdef class Guard:
         return 0
 
     def keep(self, array, int slot=-1):
-        """Have an array, or its last axis at a slot, as it is if the update is taken back."""
+        """Have an array, or its last axis at a slot, as it is if the update is undone."""
         cdef Place *place
         cdef int k
         if not self.updating:

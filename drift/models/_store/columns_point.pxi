@@ -73,7 +73,7 @@ cdef class Point(Supports):
         free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
 
     # --- threads -------------------------------------------------------------------------------
-    # Nothing here lets another thread in but what runs the caller's own code; what the models do
+    # Nothing here lets another thread in but what runs the caller's code; what the models do
     # between two calls does.
 
     cdef int check_reader(self) except -1:
@@ -123,7 +123,7 @@ cdef class Point(Supports):
 
     cdef bint end_point(self, double norm2) noexcept:
         """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
-        cdef double own
+        cdef double self_kernel
         cdef int exponent, count = self.count
         self.point_share = self.share_of(norm2)
         self.point_norm2 = norm2
@@ -135,8 +135,8 @@ cdef class Point(Supports):
             self.point_squared = 1.0 if norm2 > 0 else 0.0
         else:
             if self.kind == DRIFT_LINEAR or (self.kind == DRIFT_POLYNOMIAL and not self.cosine):
-                own = drift_power(norm2 + self.coef0, self.degree)
-                if not own <= self.most:
+                self_kernel = drift_power(norm2 + self.coef0, self.degree)
+                if not self_kernel <= self.most:
                     return False
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
@@ -196,7 +196,7 @@ cdef class Point(Supports):
         cdef Py_ssize_t position = 0
         cdef PyObject *name
         cdef PyObject *value
-        cdef PyObject **own = self.own_names
+        cdef PyObject **last_names = self.own_names
         cdef PyObject **names = self.read_names
         cdef double *numbers = self.numbers
         cdef int k = 0
@@ -205,11 +205,11 @@ cdef class Point(Supports):
         while PyDict_Next(features, &position, &name, &value):
             if not drift_is_number(value, numbers[k]):
                 return False
-            if name != own[k]:
+            if name != last_names[k]:
                 if not drift_is_plain(name, value):
                     return False
-                if own[k] != NULL:
-                    if not drift_same(own[k], name):
+                if last_names[k] != NULL:
+                    if not drift_same(last_names[k], name):
                         return False
                 elif drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL, True) != -1:
                     return False
@@ -218,7 +218,7 @@ cdef class Point(Supports):
         return True
 
     cdef bint read_plain(self, dict features) except -1:
-        """Note names, numbers and hashes, unless reading them may run the caller's own code.
+        """Note names, numbers and hashes, unless reading them may run the caller's code.
 
         The passes prefetch: a name's hash, a value, and the name's place in the vocabulary are each
         a cache miss, and there are some eighty of each.
@@ -274,7 +274,7 @@ cdef class Point(Supports):
         return True
 
     cdef list read_any(self, dict features):
-        """Make the point where the caller's own code may run; return what keeps its names alive."""
+        """Make the point where the caller's code may run; return what keeps its names alive."""
         cdef list kept = list(features.items())
         cdef list found = []
         cdef Sum norm2 = Sum(0.0, 0.0)

@@ -80,21 +80,21 @@ cdef class Scores(Point):
     cdef double distance(self, int slot) except -1.0:
         """Squared distance between the point and a support, feature by feature."""
         cdef int k
-        cdef double own, other, sum
+        cdef double value, other, sum
         cdef Sum unknown = Sum(0.0, 0.0)
-        cdef set known = set()
+        cdef set columns = set()
         for k in range(self.n_unknown):
             add_square(&unknown, self.numbers[self.unknown[k]])
         sum = (unknown.total + unknown.lost) / (self.divisor / self.point_scale) ** 2
         for k in range(self.count):
-            known.add(self.sorted_ids[k])
-            own = self.sorted_values[k] * self.point_scale
+            columns.add(self.sorted_ids[k])
+            value = self.sorted_values[k] * self.point_scale
             if not self.wide:
-                own = <double><float>self.sorted_values[k] * self.point_scale
+                value = <double><float>self.sorted_values[k] * self.point_scale
             other = self.get(&self.columns[self.sorted_ids[k]], slot) * self.scale[slot]
-            sum += (own - other) ** 2
+            sum += (value - other) ** 2
         for k in range(self.row_size[slot]):
-            if self.rows[slot][k] not in known:
+            if self.rows[slot][k] not in columns:
                 sum += (self.get(&self.columns[self.rows[slot][k]], slot) * self.scale[slot]) ** 2
         return sum
 
@@ -137,16 +137,16 @@ cdef class Scores(Point):
             memcpy(out, doubles(buffer, n), n * sizeof(double))
         return 0
 
-    cdef int self_kernels(self, double *own) except -1:
+    cdef int self_kernels(self, double *kernels) except -1:
         """Write the kernel between each support and itself; in a free slot anything."""
         cdef int slot
         if self.kind == DRIFT_CUSTOM:
             norms = self.norms()
-            return self.apply_kernel(norms, norms, norms, own)
+            return self.apply_kernel(norms, norms, norms, kernels)
         for slot in range(self.used):
-            own[slot] = 1.0
+            kernels[slot] = 1.0
             if self.kind != DRIFT_RBF:
-                own[slot] = drift_power((1.0 if self.cosine else self.squared[slot]) + self.coef0, self.degree)
+                kernels[slot] = drift_power((1.0 if self.cosine else self.squared[slot]) + self.coef0, self.degree)
         return 0
 
     cpdef double score(self) except? -1.0:
@@ -212,7 +212,7 @@ cdef class Scores(Point):
         return (not usual or content["_kind"] == "any") and model._would_adopt(y)
 
     def rounding(self):
-        """Bound on the rounding error of the score taken last."""
+        """Bound on the rounding error of the last score."""
         return fabs(self.factor) * self.last_rounding
 
     def fill_row(self, row):

@@ -131,7 +131,7 @@ cdef class Supports:
     cdef readonly int64_t n_added
     # The log of the update under way, see columns_changes.pxi.
     cdef bint logging, weights_kept
-    cdef Stack made, turned, added
+    cdef Stack made, converted, added
     cdef Gone *gone
     cdef int n_gone, gone_room
     cdef int least_free  # fewest free columns so far
@@ -169,7 +169,7 @@ cdef class Supports:
     def __dealloc__(self):
         cdef int j
         free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
-        free(self.made.items); free(self.turned.items); free(self.added.items)
+        free(self.made.items); free(self.converted.items); free(self.added.items)
         free(self.gone); free(self.old_weight)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
@@ -306,9 +306,9 @@ cdef class Supports:
         return 0
 
     cdef void log_conversion(self, int j, bint dense) noexcept:
-        """Take note that a column may have become sparse, if it was dense, or dense."""
-        if dense != drift_is_dense(&self.columns[j]) and self.logging and self.turned.size < self.turned.room:
-            push(&self.turned, ~j if dense else j)
+        """Record that a column may have become sparse, if it was dense, or dense."""
+        if dense != drift_is_dense(&self.columns[j]) and self.logging and self.converted.size < self.converted.room:
+            push(&self.converted, ~j if dense else j)
 
     cdef int make_dense(self, int j, bint dense) except -1:
         cdef DriftColumn *column = &self.columns[j]
@@ -344,7 +344,7 @@ cdef class Supports:
             reserve(&self.free_columns, room)
             self.columns = <DriftColumn *>grown(self.columns, room * sizeof(DriftColumn))
             self.column_room = room
-        if j == len(self.names):  # none is left of an update that was taken back
+        if j == len(self.names):  # none is left of an update that was undone
             self.names.append(None)
         memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.n_columns += 1
@@ -422,7 +422,7 @@ cdef class Supports:
             if not drift_is_dense(&self.columns[j]):
                 continue
             if self.columns[j].size < after // DRIFT_SPARSE:
-                reserve(&self.turned, 1)
+                reserve(&self.converted, 1)
                 self.make_dense(j, False)
                 self.log_conversion(j, True)
             elif drift_widen_dense(self.wide, &self.columns[j], before, after):

@@ -32,7 +32,7 @@ cdef class Window:
         return self.first <= i < self.first + self.size and slots == self.slots
 
     cdef void change(self, int slot) noexcept:
-        """Take note that another support is in a slot; what is summed in one without a support has no weight."""
+        """Record that another support is in a slot; what is summed in one without a support has no weight."""
         cdef int k, block = slot // DRIFT_LANES * DRIFT_LANES
         for k in range(self.n_changed):
             if self.changed[k] == block:

@@ -64,7 +64,7 @@ class Guard:
     def _update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
         log: list[partial[None]] = []
         # One call, before which the interpreter runs no signal handler: an interrupt that comes
-        # while an exception is handled finds all taken back.
+        # while an exception is handled finds all undone.
         undo: Callable[[], Any] = partial(deque, map(call, log), 0)
         self._deferred = []
         finish: Callable[[], Any] = partial(deque, map(call, self._deferred), 0)
@@ -109,7 +109,7 @@ class Guard:
         return 0
 
     def keep(self, array: Any, slot: int = -1) -> None:
-        """Have an array, or its last axis at a slot, as it is if the update is taken back."""
+        """Have an array, or its last axis at a slot, as it is if the update is undone."""
         if self._log is not None:
             place: Any = ... if slot < 0 else (..., slot)
             back = partial(array.__setitem__, place, array[place].copy())

@@ -56,11 +56,13 @@ class ColumnStore:
         self.kernel = kernel
         self.wide = wide
         # A subclass may compute something else.
-        known = type(kernel) in {Linear, Polynomial, RBF}
+        built_in = type(kernel) in {Linear, Polynomial, RBF}
         #: Rows are kept at unit norm where the kernel looks at their direction alone.
-        self.unit = isinstance(kernel, (Linear, Polynomial, RBF)) and known and kernel.scales_rows
+        self.unit = (
+            isinstance(kernel, (Linear, Polynomial, RBF)) and built_in and kernel.scales_rows
+        )
         #: The squared norm of free slots: a user's kernel need not have a value at 0.
-        self.free_squared = 0.0 if known else 1.0
+        self.free_squared = 0.0 if built_in else 1.0
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
         self.columns: list[dict[int, float]] = []
@@ -78,7 +80,7 @@ class ColumnStore:
         self.serials: list[int] = []  # number of each among all that ever came, from 1
         self.n_added = 0
         self.most = LARGEST  # the largest k(x, x) that is read, where it grows with x
-        self._grows = isinstance(kernel, (Linear, Polynomial)) and known and not kernel.normalize
+        self._grows = isinstance(kernel, (Linear, Polynomial)) and built_in and not kernel.normalize
         self._rounding = 0.0
         self._last: tuple[Any, float] | None = None  # the point, unknown too, and its score
 
@@ -101,12 +103,12 @@ class ColumnStore:
         most = self.most if self._grows else LARGEST
         if not squared <= LARGEST or not self._self_kernel_of(squared) <= most:
             raise culprit(features, most=most)
-        known = (
+        columns = (
             (self.vocabulary[n], v)
             for n, v in values.items()
             if n in self.vocabulary and v == v != 0
         )
-        self.point = (sorted(known), squared)
+        self.point = (sorted(columns), squared)
         unknown = (v for n, v in values.items() if n not in self.vocabulary and v == v)
         self.unknown = math.fsum(v * v for v in unknown)
 
@@ -170,9 +172,9 @@ class ColumnStore:
         self, rows: Rows, predictions: list[Any], labels: list[Any] | None, classes: Classes
     ) -> None:
         """Append predictions of rows up to one that might be an update; see the compiled store."""
-        numbers, weights, factors, calibration, margin, rivals, wary = classes
+        numbers, weights, factors, calibration, margin, rivals, supports_may_update = classes
         if labels is None:
-            margin, rivals, wary = 0.0, True, False
+            margin, rivals, supports_may_update = 0.0, True, False
         names = list(numbers)
         scores, errors = [0.0] * len(factors), [0.0] * len(factors)
         for i in range(len(predictions), len(rows)):
@@ -183,20 +185,21 @@ class ColumnStore:
                 break  # whoever learns the row meets it again
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
-            own = best if labels is None else numbers.get(labels[i], len(names))
-            is_no_update = _is_no_update(pairs, own, margin, rivals=rivals)
-            if not is_no_update or (wary and self._may_be_held()):
+            label = best if labels is None else numbers.get(labels[i], len(names))
+            is_no_update = _is_no_update(pairs, label, margin, rivals=rivals)
+            if not is_no_update or (supports_may_update and self._may_be_held()):
                 break
             if labels is not None:
-                calibration.learn_classes([score for score, _ in pairs], own, 1.0)
-            predictions.append(names[own])
+                calibration.learn_classes([score for score, _ in pairs], label, 1.0)
+            predictions.append(names[label])
 
     def _may_be_held(self) -> bool:
-        own = self.point[1]
-        scale = math.sqrt(own) if self.unit else 1.0  # of the rows, beside the point
+        squared = self.point[1]
+        scale = math.sqrt(squared) if self.unit else 1.0  # of the rows, beside the point
         pairs = zip(self._dots(), self.squared, strict=True)
         return any(
-            s >= 0.0 and s * scale**2 + own - 2.0 * dot * scale <= SAME * own for dot, s in pairs
+            s >= 0.0 and s * scale**2 + squared - 2.0 * dot * scale <= SAME * squared
+            for dot, s in pairs
         )
 
     @alone
@@ -216,7 +219,7 @@ class ColumnStore:
         return score
 
     def rounding(self) -> float:
-        """Bound on the rounding error of the score taken last."""
+        """Bound on the rounding error of the last score."""
         return self._rounding
 
     def _dots(self) -> list[float]:
@@ -275,9 +278,9 @@ class ColumnStore:
     ) -> None:
         """Learn rows as `learn` does; see the compiled store."""
         for i in range(len(predictions), len(rows)):
-            known = model._labels  # noqa: SLF001
+            pair = model._labels  # noqa: SLF001
             score = self.learn(rows.row(i), labels[i], float(signs[i]), model)
-            predictions.append(known[score > 0.0])
+            predictions.append(pair[score > 0.0])
 
     # --- changing the supports -----------------------------------------------------------------
 
@@ -341,11 +344,11 @@ class ColumnStore:
         return next(slot for slot, size in pairs if size <= smallest * (1.0 + self.tie))
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
-        """Take a support as the point; slot and worth of the nearest other."""
+        """Read a support into the point; return its nearest neighbour, and the share to merge."""
         self.read_support(slot)
         row, chosen = self._row(), self.order if slots is None else slots
-        owns = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
-        shares = {j: row[j] / own for j, own in owns.items() if own > 0.0}
+        kernels = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
+        shares = {j: row[j] / kernel for j, kernel in kernels.items() if kernel > 0.0}
         largest = max((share * row[j] for j, share in shares.items()), default=0.0)
         for j, share in shares.items():
             if share * row[j] >= largest * (1.0 - self.tie) > 0.0:
@@ -517,14 +520,14 @@ def _power_of_two(squared: float) -> float:
 
 
 def _is_no_update(
-    scores: list[tuple[float, float]], own: int, margin: float, *, rivals: bool
+    scores: list[tuple[float, float]], label: int, margin: float, *, rivals: bool
 ) -> bool:
-    """Whether an example of class `own` surely is no update, from scores and their errors."""
-    if not 0 <= own < len(scores):
+    """Whether an example of class `label` surely is no update, from scores and their errors."""
+    if not 0 <= label < len(scores):
         return False
     if not rivals:
-        signed = ((s if c == own else -s, error) for c, (s, error) in enumerate(scores))
+        signed = ((s if c == label else -s, error) for c, (s, error) in enumerate(scores))
         return all(s - error > margin for s, error in signed)
-    least = scores[own][0] - margin - 4.0 * max(error for _, error in scores)
-    others = [s for c, (s, _) in enumerate(scores) if c != own] or [0.0]
+    least = scores[label][0] - margin - 4.0 * max(error for _, error in scores)
+    others = [s for c, (s, _) in enumerate(scores) if c != label] or [0.0]
     return all(least > s for s in others)

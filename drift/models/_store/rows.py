@@ -87,10 +87,10 @@ class Classes(NamedTuple):
     calibration
         What turns these scores into probabilities.
     margin
-        At least 0: an example whose own class scores more than that, beyond rounding, is no update,
+        At least 0: an example whose class scores more than that, beyond rounding, is no update,
     rivals
         if it is that much above each other class; else if the others score less than its opposite.
-    wary
+    supports_may_update
         An example that may be a support is looked at in any case.
     """
 
@@ -100,4 +100,4 @@ class Classes(NamedTuple):
     calibration: Any
     margin: float
     rivals: bool = False
-    wary: bool = False
+    supports_may_update: bool = False

@@ -33,7 +33,7 @@ class SharedStore(Part):
     kernel
         Kernel between examples.
     wide
-        Keep float64 columns whatever `column_type` says.
+        Keep float64 columns whatever `column_type` is.
     """
 
     _kept = frozenset({"matrix", "users", "example", "scores", "row", "votes"})

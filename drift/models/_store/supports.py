@@ -116,7 +116,7 @@ class SupportSet:
         Largest number of supports that will be held, to reserve no more room than that; None where
         there is none. Keeping to it is the algorithm's part.
     wide
-        Keep float64 columns whatever `column_type` says.
+        Keep float64 columns whatever `column_type` is.
     """
 
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
@@ -151,7 +151,7 @@ class SupportSet:
         self.n_held = store.n_held
         #: Evict support number `i`; return the slot that it leaves.
         self.remove = store.evict
-        #: Bound on the rounding error of the score taken last.
+        #: Bound on the rounding error of the last score.
         self.rounding = store.rounding
         #: Kernel between the point and itself.
         self.self_kernel = store.self_kernel

@@ -35,7 +35,7 @@ static inline void drift_vocabulary_prefetch(const DriftVocabulary *v, Py_hash_t
     if (v->entries) DRIFT_PREFETCH(&v->entries[drift_home(drift_fold(hash), v->mask)]);
 }
 
-/* Borrowed names and values, and the caller's own code.
+/* Borrowed names and values, and the caller's code.
 
    An example's names and values are read without references of our own: by PyDict_Next, for speed. The caller's
    code could drop them from the dict, and it can run in the hash, the comparison or the conversion of any object
@@ -62,17 +62,17 @@ static inline int drift_same(PyObject *a, PyObject *b) {
 
 enum { DRIFT_ASK = -3 };
 
-/* Column of a name, and in `own`, if that is no NULL, the name as it was entered; -1 if it has none,
+/* Column of a name, and in `entered_name`, if that is no NULL, the name as it was entered; -1 if it has none,
    -2 with an exception set. Of a name that is `borrowed` DRIFT_ASK where an entered one would have to be asked. */
 static inline int32_t drift_vocabulary_find(const DriftVocabulary *v, PyObject *name, Py_hash_t hash,
-                                            PyObject **own, int borrowed) {
+                                            PyObject **entered_name, int borrowed) {
 restart:
     if (!v->entries) return -1;
     uint32_t folded = drift_fold(hash);
     for (size_t i = drift_home(folded, v->mask);; i = (i + 1) & v->mask) {
         const DriftEntry *e = &v->entries[i];
         if (e->name == name) {
-            if (own) *own = name;
+            if (entered_name) *entered_name = name;
             return e->column;
         }
         if (!e->name) return -1;
@@ -85,7 +85,7 @@ restart:
             if (same < 0) return -2;
             if (changes != v->changes) goto restart;
             if (same) {
-                if (own) *own = entered;
+                if (entered_name) *entered_name = entered;
                 return column;
             }
         }

@@ -182,10 +182,10 @@ class Table:
         if self._frame is None:
             return column
         if column.dtype == object and not self._frame.implementation.is_pandas_like():
-            known = _column([value for value in values if value is not None])
-            if known.dtype.kind in "iu":  # True beside 2 is the class 1
+            given = _column([value for value in values if value is not None])
+            if given.dtype.kind in "iu":  # True beside 2 is the class 1
                 column = [value if value is None else int(value) for value in values]
-            elif known.dtype != object:
+            elif given.dtype != object:
                 column = list(values)  # None is a null of its own there
             elif self._frame.implementation.is_pyarrow():
                 return column  # labels of several kinds, for which Arrow has no type

@@ -15,10 +15,10 @@ _AHEAD = 512
 
 
 class _Block:
-    """Numbers below a bound, as ``rng.randrange(bound)`` gives them, and the generator after them.
+    """Numbers of ``rng.randrange(bound)``, drawn ahead, and the generator after them.
 
-    It never changes once it is made: how many are taken of it is an attribute of the model, which
-    is undone in no time, where to note a generator's state takes longer than most updates.
+    It never changes. The model counts the numbers drawn: undoing a count is cheap, whereas copying
+    a generator's state takes longer than most updates.
     """
 
     def __init__(self, rng: random.Random, bound: int = 0) -> None:
@@ -29,12 +29,12 @@ class _Block:
             self.numbers.extend([number for number in bits if number < bound])
             self.numbers.append(self.stop.randrange(bound))  # after which no bits are left over
 
-    def after(self, taken: int) -> random.Random:
+    def after(self, n_drawn: int) -> random.Random:
         """Return the generator after so many of the numbers."""
-        if taken == len(self.numbers):
+        if n_drawn == len(self.numbers):
             return self.stop
         rng = copy.copy(self.start)
-        for _ in range(taken):
+        for _ in range(n_drawn):
             rng.randrange(self.bound)
         return rng
 
@@ -51,26 +51,26 @@ class Drawing:
     """
 
     _rng: _Block
-    _taken: int
+    _n_drawn: int
 
     def _start_draws(self, seed: int | random.Random | None) -> None:
-        """Draw from a generator with this seed, or from this one, from now on."""
+        """Draw from a generator, or one with this seed, from now on."""
         self._rng = _Block(seed if isinstance(seed, random.Random) else random.Random(seed))
-        self._taken = 0
+        self._n_drawn = 0
 
     def _draw(self, bound: int) -> int:
         """Draw a number of at least 0 and below `bound`, within an update."""
-        block, taken = self._rng, self._taken
-        if taken == len(block.numbers) or bound != block.bound:
-            block = self._rng = _Block(block.after(taken), bound)
-            taken = 0
-        self._taken = taken + 1
-        return block.numbers[taken]
+        block, n_drawn = self._rng, self._n_drawn
+        if n_drawn == len(block.numbers) or bound != block.bound:
+            block = self._rng = _Block(block.after(n_drawn), bound)
+            n_drawn = 0
+        self._n_drawn = n_drawn + 1
+        return block.numbers[n_drawn]
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]  # the model's
-        state["_rng"] = self._rng.after(self._taken)
-        del state["_taken"]
+        state["_rng"] = self._rng.after(self._n_drawn)
+        del state["_n_drawn"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Labels of binary models: bool, 0/1 or -1/+1, as the first labels learnt decide."""
+"""Labels of binary models: bool, 0/1 or -1/+1, as the first labels decide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SIGNS", "BinaryLabels", "probabilities"]
 
-#: Sign by label, for the kinds of label that may still come. False == 0 and True == 1, numpy's too.
+#: Sign by label, for each kind of labels. False == 0 and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
     "any": {0: -1.0, 1: 1.0, -1: -1.0},
     "0/1": {0: -1.0, 1: 1.0},
@@ -35,7 +35,7 @@ def probabilities(labels: tuple[Label, Label], score: float) -> dict[Label, floa
 
 
 def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
-    """Sign of a label after labels of a kind."""
+    """Sign of a label, given the kind of earlier ones."""
     try:
         return SIGNS[kind][y]
     except (KeyError, TypeError):
@@ -53,7 +53,7 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
 
 
 def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple[Label, Label]]:
-    """Kind and labels to predict in once a label is learnt, too."""
+    """Kind and labels of predictions after a label is learnt."""
     if kind != "any" and type(y) is bool:
         return kind, labels
     truth = type(y).__name__ in {"bool", "bool_"}
@@ -65,7 +65,7 @@ def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple
 
 
 class BinaryLabels(Scored):
-    """Predicts in the kind of label that was learnt: bool, 0/1 or -1/+1; bool before that."""
+    """Predicts labels of the kind learnt: bool, 0/1 or -1/+1; bool before that."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,12 +77,12 @@ class BinaryLabels(Scored):
         return _sign_of(y, self._kind, self._labels)
 
     def _adopt(self, y: Label) -> None:
-        """Predict from now on in the kind of label that `y` is."""
+        """Predict in the kind of label `y` from now on."""
         if self._kind == "any" or type(y) is not type(self._labels[0]):
             self._kind, self._labels = _after(y, self._kind, self._labels)
 
     def _would_adopt(self, y: Label) -> bool:
-        """Whether predictions are of another kind once a label is learnt, too."""
+        """Whether learning a label changes the kind of predictions."""
         kind, labels = _after(y, self._kind, self._labels)
         return kind != self._kind or labels is not self._labels  # (0, 1) equals (False, True)
 
@@ -90,15 +90,15 @@ class BinaryLabels(Scored):
         """Return the labels' signs; None keeps the batch out of compiled code."""
         if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
             return array("b", [1 if label else -1 for label in labels])
-        kind, known, signs = self._kind, self._labels, array("b")
+        kind, pair, signs = self._kind, self._labels, array("b")
         for i, label in enumerate(labels):
             if label is UNSEEN:
                 continue
             try:
-                signs.append(int(_sign_of(label, kind, known)))
+                signs.append(int(_sign_of(label, kind, pair)))
             except LabelError as error:
                 raise LabelError(f"row {i}: {error}") from None
-            kind, known = _after(label, kind, known)
+            kind, pair = _after(label, kind, pair)
         return signs
 
     def _label_of(self, score: float) -> Label:

@@ -42,11 +42,11 @@ def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
 
 
 class MulticlassKernelClassifier(KernelClassifier):
-    """Classifier with one hypothesis, a prototype, for each class, over supports that all share.
+    """Classifier with one hypothesis, a prototype, for each class, over shared supports.
 
-    Labels are whatever has a hash; classes may appear at any time, with a prototype of zero. The
-    prediction is the class with the highest score, the first met among equals; None before
-    anything is learnt. While a single class is known, an unnamed one with the score 0 is its rival.
+    Labels are hashable; classes may appear at any time, with a prototype of zero. The prediction is
+    the class with the highest score, among equals the earlier class; None before anything is
+    learnt. The rival of a single class is an unnamed one with the score 0.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class MulticlassKernelClassifier(KernelClassifier):
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose own class did not score above all others before the update.
+        Number of examples learnt whose label did not score above all others before the update.
     n_updates : int
         Number of examples that changed the hypothesis.
     """
@@ -70,8 +70,9 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        own = cls.__dict__.keys()
-        if {"_score", "_should_update_class"} & own and "_class_margin" not in own:
+        overridden = cls.__dict__.keys()
+        margin = "_class_margin" in overridden
+        if {"_score", "_should_update_class"} & overridden and not margin:
             cls._class_margin = math.inf
 
     learn_one = OnlineClassifier.learn_one
@@ -82,7 +83,7 @@ class MulticlassKernelClassifier(KernelClassifier):
             self._name_classes()
 
     def _name_classes(self) -> None:
-        """Begin with prototypes: none yet."""
+        """Start without prototypes."""
         self._prototypes = Prototypes()
 
     # --- hooks ---------------------------------------------------------------------------------
@@ -90,27 +91,27 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
         """Whether an example of class number `k` changes the prototypes.
 
-        `rival` is the best other class, -1 if there is none, and `margin` the score above its;
-        `rounding` bounds the margin's error. By default whether it was a mistake.
+        `rival` is the best other class, or -1; `margin` is the score minus the rival's, and
+        `rounding` bounds its error. By default mistakes do.
         """
         return margin <= 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        """Change the prototypes because of an example; `scores` are those of all classes."""
+        """Change the prototypes by an example; `scores` are those of all classes."""
         raise NotImplementedError
 
-    def _meet(self, y: Label) -> None:
-        """Let a new class join."""
+    def _add_class(self, y: Label) -> None:
+        """Add a class."""
         self._prototypes.add(y)
 
     def _add(self, x: Features, coefficients: dict[int, float]) -> int:
-        """Make the example read last a support, with coefficients by number of class."""
+        """Add the example read last as a support, with coefficients by number of class."""
         slot = self._supports.add(x, 0.0)
         self._prototypes.put(slot, self._supports, coefficients)
         return slot
 
     def _evict(self, i: int) -> int:
-        """Evict support number `i`; return the slot that it leaves."""
+        """Evict support number `i`; return its slot."""
         slot = self._supports.remove(i)
         self._prototypes.drop(slot, self._supports)
         return slot
@@ -123,12 +124,12 @@ class MulticlassKernelClassifier(KernelClassifier):
         return predicted
 
     def _step_class(self, x: Features, y: Label) -> Label:
-        """Learn an example, in one update; return what was predicted before."""
+        """Learn an example, in one update; return the prediction before that."""
         self._supports.read(x)
         scores, prototypes = self._score(), self._prototypes
         predicted = self._label_of(scores)
         if y not in prototypes:
-            self._meet(y)
+            self._add_class(y)
             scores = self._score()
         k = prototypes.number(y)
         rival = prototypes.rival(scores, k)
@@ -151,10 +152,10 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _score(self) -> Any:
         return self._prototypes.scores(self._supports)
 
-    # --- what labels and scores mean -----------------------------------------------------------
+    # --- labels and scores ---------------------------------------------------------------------
 
     def _decision(self, scores: Any) -> Any:
-        """Scores as `decision_function_one` gives them."""
+        """Value of `decision_function_one` for scores."""
         return self._prototypes.by_label(scores)
 
     def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
@@ -178,7 +179,7 @@ class MulticlassKernelClassifier(KernelClassifier):
 
 
 def _by_mode(name: str) -> Any:
-    """Make the method that one of the two templates has, as the mode of the model asks."""
+    """Return a method that calls the binary or the multiclass template's, by the model's mode."""
     two, more = getattr(KernelClassifier, name), getattr(MulticlassKernelClassifier, name)
 
     def method(self: TwoOrMore, *args: Any) -> Any:
@@ -188,11 +189,10 @@ def _by_mode(name: str) -> Any:
 
 
 class TwoOrMore(MulticlassKernelClassifier):
-    """Classifier that has the hooks for two classes and those for more.
+    """Classifier with hooks for two classes and for more.
 
-    It is a binary model, without prototypes, as long as the labels are bool, 0/1 or -1/+1. When
-    another one comes, the classes learnt so far get half of the hypothesis each, one of them with
-    the opposite sign.
+    It is a binary model, without prototypes, while labels are bool, 0/1 or -1/+1. When another
+    label comes, each class so far gets half of the hypothesis, one with the opposite sign.
     """
 
     _learns_signs = True
@@ -247,10 +247,10 @@ class TwoOrMore(MulticlassKernelClassifier):
         self._halves = {}
         if not self.n_updates:
             return
-        known = self._labels if self._kind != "any" else self._labels[1:]
-        for label in known:
+        learnt = self._labels if self._kind != "any" else self._labels[1:]
+        for label in learnt:
             self._prototypes.add(label)
-        self._halves = {len(known) - 1: 0.5} | ({0: -0.5} if len(known) > 1 else {})
+        self._halves = {len(learnt) - 1: 0.5} | ({0: -0.5} if len(learnt) > 1 else {})
         for i, slot in enumerate(self._supports.slots):
             coefficient = self._supports.coefficient(i)
             shares = {k: share * coefficient for k, share in self._halves.items()}

@@ -27,11 +27,11 @@ class Prototypes(Part):
     Attributes
     ----------
     labels : list
-        The classes, in the order in which they were first met.
+        The classes, in the order of their first examples.
     matrix : ndarray of shape (room for classes, room for slots)
         Coefficients; zero where a slot is free.
     roundings : ndarray of shape (n_classes,)
-        Bounds on the rounding errors of the scores taken last.
+        Bounds on the rounding errors of the last scores.
     """
 
     _kept = frozenset({"matrix", "roundings"})

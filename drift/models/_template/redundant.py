@@ -24,7 +24,7 @@ class LeaveOneOut(KernelClassifier):
 
     @abstractmethod
     def _margins(self) -> NDArray[np.float64]:
-        """Margin of each support without its own share, by slot; in free slots anything."""
+        """Margin of each support without its share, by slot; in free slots anything."""
 
     def _kernel_row(self, outputs: int = 1) -> NDArray[np.float64]:
         """Kernel between the point and each slot; makes room for so many scores of an example."""
@@ -36,12 +36,12 @@ class LeaveOneOut(KernelClassifier):
         return row
 
     def _insert(self, slot: int, row: Any, coefficients: Any) -> None:
-        """Take note of a new support."""
+        """Record a new support."""
         self._rest.insert(slot, row, coefficients)
         self._refresh()
 
     def _evict_most_redundant(self, least: float = -math.inf) -> bool:
-        """Evict the support whose margin without its own share is largest, if it is `least`."""
+        """Evict the support whose margin without its share is largest, if it is `least`."""
         slot = self._rest.oldest_of_largest(self._margins(), least)
         if slot is None:
             return False

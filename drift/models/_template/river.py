@@ -528,7 +528,7 @@ class Scored(OnlineClassifier):
     #: compiled code skips rows that no class learns.
     _skip_margin: float = math.inf
     #: Whether it may learn a support above that.
-    _wary: bool = False
+    _supports_may_update: bool = False
 
     #: Maps scores to probabilities; it learns from the score before each update.
     _calibration: Calibration

@@ -381,7 +381,7 @@ cdef class TrackerCore:
 
     @property
     def n_supports(self):
-        """Number of supports held."""
+        """Number of supports."""
         return self.data.t.n_used - (self.free >= 0)
 
     def record(self):

@@ -161,7 +161,7 @@ class TrackerCore:
 
     @property
     def n_supports(self) -> int:
-        """Number of supports held."""
+        """Number of supports."""
         n: int = len(self._state.supports) - (self._state.free >= 0)
         return n
 
