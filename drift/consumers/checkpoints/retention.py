@@ -41,9 +41,9 @@ class Retention:
     [2, 4]
     """
 
-    keep: int = option("Last checkpoints kept.", 3, least=1)
-    keep_hourly: int = option("Hours of which the last checkpoint is kept.", 24, least=0)
-    keep_daily: int = option("Days of which the last checkpoint is kept.", 30, least=0)
+    keep: int = option("Newest checkpoints to keep.", 3, least=1)
+    keep_hourly: int = option("Hours whose last checkpoint is kept.", 24, least=0)
+    keep_daily: int = option("Days whose last checkpoint is kept.", 30, least=0)
 
     def __post_init__(self) -> None:
         """Check the values."""
