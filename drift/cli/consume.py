@@ -29,10 +29,10 @@ class Consume(Learning):
     once for standbys: one takes over when the active worker is gone. With --keyed each key has a
     model of its own, and the workers of a group share the partitions.
 
-    Each option of the worker may also be in [worker] of the --config file, those of labels that
-    come later in [labels]. The file has [model], [codec], [kafka], [consumer] and [producer], too;
-    with [models.shadow] a second model learns beside the first, which [promote] may promote.
-    Options of kafka-python come from there or from the environment, as
+    The worker's options may also be in [worker] of the --config file, those of late labels in
+    [labels]. The file may have [model], [codec], [kafka], [consumer] and [producer], too.
+    [models.shadow] is a second model that learns beside the first, and [promote] lets it replace
+    that. Options of kafka-python come from the file or the environment:
     DRIFT_KAFKA_SASL_PLAIN_PASSWORD.
     """
 

@@ -42,7 +42,7 @@ _PATIENCE = 120  # seconds in which something has to come of the workers: one co
 
 @dataclass(kw_only=True)
 class Demo(Command):
-    """Show a worker that learns, one that stands by, and a kill; needs no broker.
+    """Show a worker, a standby and a kill; needs no broker.
 
     Two workers of one group: the first learns a stream, the second takes over where the first is
     killed. Ends by itself after half a minute, or by Ctrl-C.

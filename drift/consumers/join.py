@@ -69,42 +69,36 @@ class JoinOptions:
     Parameters
     ----------
     max_age
-        Seconds for which features wait for their label, and their id is known afterwards.
+        Seconds that features wait for their label, and that their id is remembered after.
     grace
-        Seconds for which a label waits for its features.
+        Seconds that a label waits for its features.
     pending
-        Number of features that wait, and of ids that are known.
+        Most features that wait, and most ids remembered.
     pending_bytes
-        Bytes that features take while they wait, their headers too.
+        Most bytes of waiting features, headers included.
     silence
         The label of features that have none after `after` seconds; None to learn nothing then.
     after
-        Seconds after which silence is a label.
+        Seconds that features wait before `silence` is their label.
     correct_for
-        Seconds after that for which a label corrects it.
+        Seconds after that in which a label corrects it.
 
     Raises
     ------
     ParameterError
-        If one of them cannot be, or one of `silence` and `after` is missing.
+        If a value is out of range, or only one of `silence` and `after` is given.
     """
 
-    max_age: float = _option(
-        "Seconds for which features wait for a label.", _DAY, least=0, duration=True
-    )
-    grace: float = _option(
-        "Seconds by which a label may precede its features.", 60.0, least=0, duration=True
-    )
-    pending: int = _option("Largest number of features that wait.", 100_000, least=1)
-    pending_bytes: int = _option(
-        "Largest number of bytes of features that wait.", 64 << 20, least=1
-    )
-    silence: object | None = _option("Label of features that get none within --after.", None)
+    max_age: float = _option("How long features wait for a label.", _DAY, least=0, duration=True)
+    grace: float = _option("How long a label waits for its features.", 60.0, least=0, duration=True)
+    pending: int = _option("Most features that wait.", 100_000, least=1)
+    pending_bytes: int = _option("Most bytes of features that wait.", 64 << 20, least=1)
+    silence: object | None = _option("Label of features that get none.", None)
     after: float | None = _option(
-        "Seconds without a label after which that is it.", None, least=0, duration=True
+        "How long features wait before they are learnt by --silence.", None, least=0, duration=True
     )
     correct_for: float = _option(
-        "Seconds after that in which a label corrects it.", 90 * _DAY, least=0, duration=True
+        "How long after that a label may correct them.", 90 * _DAY, least=0, duration=True
     )
 
     def __post_init__(self) -> None:

@@ -1,8 +1,7 @@
-"""A checkpoint: all that has to change together, the model and the offsets it has learnt up to.
+"""A checkpoint: a model and its offsets, which change together.
 
-A checksum detects accidents, not forgeries: loading drift's own models runs nothing that is in the
-file, and a pickle is loaded only where that is allowed, after its HMAC was verified if a key is
-given.
+A checksum detects accidents, not forgeries: loading drift's own models runs nothing of the
+file, and a pickle is loaded only if allowed, after its HMAC was verified if a key is given.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _loads, _dumps = library()
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model with the offsets that it has learnt up to, and what belongs to them.
+    """A model with its next offsets, and what belongs to them.
 
     Parameters
     ----------
@@ -202,7 +201,7 @@ def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
 def encode_model(
     model: Any, *, allow_pickle: bool = False, narrow: bool = True
 ) -> tuple[bytes, str]:
-    """Return the bytes of a model, and how it is stored; CheckpointError if it cannot be."""
+    """Return the bytes of a model and their format; CheckpointError if it cannot be stored."""
     try:
         return codec.encode(model, narrow=narrow), "drift"
     except CheckpointError as problem:
@@ -217,7 +216,7 @@ def encode_model(
 
 
 def encoding(model: Any, *, allow_pickle: bool = False) -> Callable[[], tuple[bytes, str]]:
-    """Return what gives the bytes of a model as it is now, on any thread.
+    """Return a function that encodes a model as it is now, on any thread.
 
     A model with `_snapshot` may learn while it is encoded; any other is encoded here.
     For a Tracker with 100,000 tickets it takes 30 ms.
@@ -225,11 +224,11 @@ def encoding(model: Any, *, allow_pickle: bool = False) -> Callable[[], tuple[by
     Raises
     ------
     CheckpointError
-        If the model cannot be stored; what is returned may raise it, too.
+        If the model cannot be stored; the function may raise it, too.
     """
-    moment = getattr(model, "_snapshot", None)
-    if moment is not None:
-        return partial(encode_model, moment(), allow_pickle=allow_pickle)
+    snapshot = getattr(model, "_snapshot", None)
+    if snapshot is not None:
+        return partial(encode_model, snapshot(), allow_pickle=allow_pickle)
     encoded = encode_model(model, allow_pickle=allow_pickle)
     return lambda: encoded
 
@@ -266,12 +265,12 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
 def split(
     description: Description,
 ) -> tuple[list[tuple[Mapping[str, Any], bytes]], tuple[Any, bytes] | None]:
-    """Return model and shadow, each what the header says of it and its bytes; and the join.
+    """Return model and shadow, each with its header and bytes; and the join.
 
     Raises
     ------
     CheckpointError
-        If sizes are not those of what is there.
+        If the sizes do not fit the payload.
     """
     header = description.header
     payload, join = _joined(description)

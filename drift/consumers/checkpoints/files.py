@@ -1,4 +1,4 @@
-"""The files of one partition's checkpoints: how they are claimed, written, listed and removed.
+"""The files of one partition's checkpoints: claim, write, list and remove.
 
 ::
 
@@ -8,7 +8,7 @@
     order-00000007-0000000001.jsonl         what was learnt from that checkpoint on: see `journal`
     .tmp-00000007-5f1d...                   while one is written
 
-They hold rows of what was learnt: files and folders are made for their user alone. Objects of an
+They contain learnt rows, so files and folders are for their user alone. Objects of an
 S3-compatible store have the same names, each after that of the folder.
 """
 
@@ -51,7 +51,7 @@ _TEMPORARY = re.compile(r"\.tmp-(\d{8,})(-\w+)?")
 
 
 class Listing(NamedTuple):
-    """What there is, everything in ascending order."""
+    """The files of a folder, in ascending order."""
 
     epochs: list[int]
     checkpoints: list[tuple[int, int]]  # epoch and sequence
@@ -60,7 +60,7 @@ class Listing(NamedTuple):
 
 
 class PartitionFolder:
-    """Files of one partition's checkpoints; OSError becomes a CheckpointError that says what fails.
+    """Files of one partition's checkpoints; OSErrors become CheckpointErrors with the cause.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class PartitionFolder:
         return self.path / f"checkpoint-{epoch:08d}-{sequence:010d}.drift"
 
     def listing(self) -> Listing:
-        """Return what there is; nothing where there is no folder."""
+        """List the files; empty without a folder."""
         names: list[str] = []
         with _saying_why(self.path, "read"), suppress(FileNotFoundError):
             names = [path.name for path in self.path.iterdir()]
@@ -90,7 +90,7 @@ class PartitionFolder:
     # --- epochs --------------------------------------------------------------------------------
 
     def claim(self, owner: str = "") -> int:
-        """Make the next epoch, and the folder where it is missing; its file names the owner."""
+        """Create the next epoch, and the folder if needed; the file names the owner."""
         with _saying_why(self.path):
             for folder in (self.path.parent, self.path):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ class PartitionFolder:
         raise CheckpointError(f"{self.path}: other processes claim it again and again")
 
     def _owner(self, epoch: int | str) -> str:
-        """Return who made an epoch, as far as it says so."""
+        """Return the owner of an epoch, if its file has one."""
         with suppress(OSError, ValueError):
             text: str = (self.path / f"epoch-{epoch:08}").read_bytes().decode()
             if name := text.partition("\n")[0]:
@@ -120,7 +120,7 @@ class PartitionFolder:
         return "another worker"
 
     def owned(self, epoch: int) -> Listing:
-        """Return what there is, if an epoch is the newest; else FencedError."""
+        """List the files if an epoch is the newest; else FencedError."""
         listing = self.listing()
         if listing.epochs[-1:] != [epoch]:
             newest = listing.epochs[-1] if listing.epochs else "gone"
@@ -133,7 +133,7 @@ class PartitionFolder:
     # --- files ---------------------------------------------------------------------------------
 
     def clean(self, epoch: int) -> None:
-        """Remove what those before an epoch have left beside their checkpoints."""
+        """Remove epochs and temporary files of earlier epochs."""
         listing = self.listing()
         self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
         self._remove(name for old, name in listing.temporary if old < epoch)
@@ -167,18 +167,18 @@ class PartitionFolder:
         self._remove(file.name for file in gone)
 
     def _remove(self, names: Iterable[str]) -> None:
-        """Remove what is of no use any more; where that fails it is tried again next time."""
+        """Remove files; failures are retried next time."""
         for name in names:
             with suppress(OSError):
                 (self.path / name).unlink()
 
     def _create(self, name: str, data: bytes) -> None:
-        """Make a file that is not there; FileExistsError where it is."""
+        """Create a file; FileExistsError if it exists."""
         with open(self.path / name, "xb", opener=_private) as file:
             file.write(data)
 
     def append_order(self, epoch: int, sequence: int, line: bytes) -> None:
-        """Write what was learnt before a checkpoint, which is to be written next."""
+        """Append the order of what the next checkpoint has learnt."""
         orders = self.listing().orders
         last = max((one for one in orders if one[0] == epoch), default=None)
         if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
@@ -199,7 +199,7 @@ class PartitionFolder:
         self._forget_orders(orders)
 
     def _forget_orders(self, orders: list[tuple[int, int]]) -> None:
-        """Remove the oldest files of the order where they are too many or too large."""
+        """Remove the oldest order files beyond the bounds."""
         size, kept = 0, 0
         for one in reversed(orders):
             with suppress(OSError):
@@ -212,7 +212,7 @@ class PartitionFolder:
         return self.path / f"order-{epoch:08d}-{sequence:010d}.jsonl"
 
     def write(self, epoch: int, sequence: int, data: bytes) -> None:
-        """Write a checkpoint's file, which is there as a whole or not at all."""
+        """Write a checkpoint's file atomically."""
         temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
         with _saying_why(temporary):
             try:
@@ -231,10 +231,10 @@ class PartitionFolder:
 
 
 class PartitionObjects(PartitionFolder):
-    """The same in an S3-compatible store, where a put is a rename and lasts."""
+    """The same in an S3-compatible store, where a put is atomic and durable."""
 
     def claim(self, owner: str = "") -> int:
-        """Make the next epoch; a folder is there with its first object."""
+        """Create the next epoch; a folder exists with its first object."""
         with _saying_why(self.path):
             return self._next_epoch(owner)
 
@@ -242,7 +242,7 @@ class PartitionObjects(PartitionFolder):
         (self.path / name).create(data)
 
     def append_order(self, epoch: int, sequence: int, line: bytes) -> None:
-        """Do nothing: a store appends to no object."""
+        """Do nothing: objects cannot be appended to."""
         reached("checkpoint.order-half-written")
 
     def write(self, epoch: int, sequence: int, data: bytes) -> None:
@@ -258,7 +258,7 @@ class PartitionObjects(PartitionFolder):
 
 
 def files_in(path: AnyPath) -> PartitionFolder:
-    """Return the files of a partition, wherever they are."""
+    """Return the files of a partition, in a folder or a store."""
     return PartitionObjects(path) if isinstance(path, ObjectPath) else PartitionFolder(path)
 
 
@@ -291,7 +291,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a folder last."""
+    """Sync the names in a folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

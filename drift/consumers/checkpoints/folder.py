@@ -1,9 +1,8 @@
-"""A folder of checkpoints that several processes share: one of them writes, the newest counts.
+"""A folder of checkpoints that processes share: one writes, the newest counts.
 
-A worker claims the next epoch when it is assigned a partition, and then loads the newest
-checkpoint. It saves only while no higher epoch has been claimed. A process that was frozen between
-that look and its rename may still add a checkpoint of its old epoch; it holds a model together with
-that model's offsets, and the first one of the new epoch comes before it.
+A worker that is assigned a partition claims the next epoch, then loads the newest checkpoint. It
+saves only while no higher epoch exists. A process frozen between that check and its rename may
+still add a checkpoint of its old epoch; it is consistent, and any of the new epoch precedes it.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _LONGEST = 200  # bytes of a folder's name; file systems take 255
 
 
 class Claim(NamedTuple):
-    """What `CheckpointFolder.claim` gives.
+    """The result of `CheckpointFolder.claim`.
 
     Attributes
     ----------
@@ -186,7 +185,7 @@ class CheckpointFolder:
         return checkpoint
 
     def newest_id(self, partition: Partition) -> str | None:
-        """Return the identifier of a partition's newest file, which is not read; None without.
+        """Return the id of a partition's newest file without reading it, or None.
 
         Raises
         ------
@@ -213,7 +212,7 @@ class CheckpointFolder:
         raise CheckpointError(f"{self.folder(partition)}: checkpoints vanish while they are read")
 
     def _refuse_parts(self, partition: Partition) -> None:
-        """Raise CheckpointError where single partitions have models, and all are to have one."""
+        """Refuse a folder with models of single partitions for one model of all."""
         topic, number = partition
         whole = self.folder(partition)
         name = re.compile(re.escape(whole.name.removesuffix("all")) + r"\d+")
@@ -230,7 +229,7 @@ class CheckpointFolder:
     def _newest(
         self, partition: Partition, checkpoints: list[tuple[int, int]]
     ) -> tuple[Checkpoint, list[str]]:
-        """Return the newest that is not damaged, and a line for each that is."""
+        """Return the newest undamaged checkpoint, and a line for each damaged one."""
         damaged: list[str] = []
         for which in reversed(checkpoints):
             path = self._files(partition).file(*which)
@@ -253,7 +252,7 @@ class CheckpointFolder:
     def check_identity(
         self, partition: Partition, before: Mapping[str, str], now: Mapping[str, str]
     ) -> None:
-        """Raise CheckpointError if a topic is another one than was learnt, as far as is known.
+        """Raise CheckpointError if the topic is not the one that was learnt.
 
         Parameters
         ----------
@@ -267,7 +266,7 @@ class CheckpointFolder:
     # --- writing -------------------------------------------------------------------------------
 
     def check(self, model: Any) -> None:
-        """Raise CheckpointError if a model cannot be stored: better before it learns than after."""
+        """Raise CheckpointError if a model cannot be stored, before it learns."""
         checkpoint = Checkpoint(model, {}, configuration=self.configuration or {})
         to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
 
@@ -303,7 +302,7 @@ class CheckpointFolder:
         return Claim(epoch, checkpoint)
 
     def save(self, *given: Any, **more: Any) -> Checkpoint:
-        """Write a checkpoint, which is there as a whole or not at all: what `prepare` returns."""
+        """Write a checkpoint atomically: `prepare`, then write."""
         return self.prepare(*given, **more)()
 
     def prepare(  # noqa: PLR0913
@@ -325,7 +324,7 @@ class CheckpointFolder:
         promotions: Sequence[Mapping[str, Any]] = (),
         keyed: tuple[Lineage, Callable[[], None]] | None = None,
     ) -> Callable[[], Checkpoint]:
-        """Return what writes a checkpoint of the model as it is now, on any thread.
+        """Return a function that writes a checkpoint of the model as it is now, on any thread.
 
         Parameters
         ----------
@@ -414,7 +413,7 @@ class CheckpointFolder:
 
 
 def _agreed(path: AnyPath, checkpoint: Checkpoint, now: Mapping[str, Any]) -> Checkpoint:
-    """Return a checkpoint as a configuration wants it; ConfigurationError where it cannot be."""
+    """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
     replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
     agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
     shadow = checkpoint.shadow if has_shadow else None

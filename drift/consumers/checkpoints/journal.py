@@ -1,4 +1,4 @@
-"""In which order messages were learnt: with the logs it gives the model back.
+"""The journal of the order of learning: with the logs it reproduces the model.
 
 Beside the checkpoints, a line of JSON for each: its identifier, that of the checkpoint which its
 model comes from, and what was learnt between the two::
@@ -58,7 +58,7 @@ def order_line(
 
 
 def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> list[Run]:
-    """Return in which order everything was learnt that a checkpoint's model knows.
+    """Return the order of all that a checkpoint's model has learnt.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> li
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:
-    """Yield the lines, the newest first: of two of a checkpoint that one counts."""
+    """Yield the lines, the newest first; the newest of a checkpoint counts."""
     files = [path for path in folder.iterdir() if path.name.startswith("order-")]
     for file in sorted(files, reverse=True):
         for line in reversed(file.read_bytes().splitlines()):

@@ -1,7 +1,7 @@
-"""S3-compatible stores as far as checkpoints need them; the only module that imports obstore.
+"""S3-compatible stores for checkpoints; the only module that imports obstore.
 
-Objects are there as a whole or not at all, and a list shows what was put before it. Of two that put
-an object which is not there yet, the store itself has one win: ``If-None-Match: *``.
+Puts are atomic, and a list shows earlier puts. Of two that create one object, the store lets one
+win: ``If-None-Match: *``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _store(bucket: str) -> Any:
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Have what a store says be what a file system would say."""
+    """Turn a store's errors into those of a file system."""
     errors = _obstore().exceptions
     try:
         yield
@@ -143,7 +143,7 @@ class ObjectPath:
 
     @property
     def parent(self) -> ObjectPath:
-        """What is before the last part."""
+        """Everything before the last part."""
         return ObjectPath(self.bucket, self.key.rpartition("/")[0])
 
     def iterdir(self) -> Iterator[ObjectPath]:
@@ -154,7 +154,7 @@ class ObjectPath:
             yield ObjectPath(self.bucket, key.strip("/"))
 
     def is_dir(self) -> bool:
-        """Whether there is something in the folder."""
+        """Whether the folder has anything."""
         return any(self.iterdir())
 
     def read_bytes(self) -> bytes:
@@ -163,10 +163,10 @@ class ObjectPath:
             return bytes(_store(self.bucket).get(self.key).bytes())
 
     def create(self, data: bytes) -> None:
-        """Put the object, unless there is one of that name.
+        """Create the object, unless the name exists.
 
-        The answer to a put that succeeded may be lost, and the put sent again, which finds the
-        object there: it is ours if it holds these bytes, so that no two callers may have the same.
+        The answer to a successful put may be lost and the put repeated, which then finds the
+        object: it is ours if it has these bytes, so no two callers may write the same.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Which checkpoints are kept: the last ones, and one for each hour and day, to roll back to."""
+"""Which checkpoints are kept: the last ones, and one for each hour and day."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _HOUR, _DAY = 3_600, 86_400
 class Retention:
     """Which checkpoints of a model are kept.
 
-    Hours and days are those of UTC. Those in which nothing was written do not count: a worker that
-    was stopped for a week finds what it left.
+    Hours and days are UTC. Those without a checkpoint do not count: a worker that was stopped for a
+    week keeps its checkpoints.
 
     Parameters
     ----------
@@ -41,16 +41,16 @@ class Retention:
     [2, 4]
     """
 
-    keep: int = option("Last checkpoints kept.", 3, least=1)
-    keep_hourly: int = option("Hours of which the last checkpoint is kept.", 24, least=0)
-    keep_daily: int = option("Days of which the last checkpoint is kept.", 30, least=0)
+    keep: int = option("Newest checkpoints to keep.", 3, least=1)
+    keep_hourly: int = option("Hours whose last checkpoint is kept.", 24, least=0)
+    keep_daily: int = option("Days whose last checkpoint is kept.", 30, least=0)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check the values."""
         check_options(self)
 
     def kept(self, times: Sequence[float | None]) -> set[int]:
-        """Return which are kept.
+        """Return the indices of the checkpoints to keep.
 
         Parameters
         ----------

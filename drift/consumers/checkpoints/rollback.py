@@ -86,7 +86,7 @@ def plan(
 
 
 def _time(text: str) -> datetime | None:
-    """Return the time that a text names; None for an identifier."""
+    """Parse a time; None for an id."""
     epoch, dash, sequence = text.partition("-")
     if dash and epoch.isdigit() and sequence.isdigit():
         return None
@@ -126,7 +126,7 @@ class Rollback:
         return {(t, n): (before.get((t, n)), at) for t, n, at in self.newest.header["offsets"]}
 
     def lines(self) -> list[str]:
-        """Say what is learnt again then, and what is not."""
+        """Describe what will be learnt again, and what will not."""
         back, now = self.target.header, self.newest.header
         lines = [
             f"{self.partition.path}: from {_named(now)} back to {_named(back)}",
@@ -150,7 +150,7 @@ class Rollback:
         return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
 
     def check(self, key: bytes | None) -> None:
-        """Refuse what could not be gone on with.
+        """Refuse a checkpoint that cannot be continued.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Rollback:
 
 
 def _models(one: Description) -> bytes:
-    """Return a payload without the state of labels that come later."""
+    """Return a payload without the state of late labels."""
     return one.payload[: len(one.payload) - sum(one.header.get("join", ()))]
 
 

@@ -1,12 +1,10 @@
 """Records for kafka-python's producer, a batch at a time.
 
 `KafkaProducer.send` checks each record, writes it byte by byte and gives it a future: some 15 us of
-Python. Here a record is joined from its parts, and a batch has one future. What comes after that is
-kafka-python's: it lets a batch linger, compresses it, sends it, tries again, and splits it where
-the broker finds it too large.
+Python. Here a record is joined from its parts, and a batch has one future. Lingering, compression,
+sending, retries and the split of a batch that is too large for the broker stay kafka-python's.
 
-That takes names of kafka-python that are not public. Tests in ``tests/consumers/test_batches.py``
-say what of them has changed.
+This needs private names of kafka-python; tests/consumers/test_batches.py fails if one changes.
 
 ===================  ===========================================================================
 of                   what
@@ -42,12 +40,12 @@ __all__ = ["Batch", "Batches"]
 #: The record format of Kafka 0.11 and later, the first one that has headers.
 _MAGIC = 2
 _HEADER: int = DefaultRecordBatchBuilder.header_size_in_bytes()
-#: Bytes of the longest length that stands before a record.
+#: Bytes of the longest length before a record.
 _LENGTH = 5
 
 
 class _Varints(dict[int, bytes]):
-    """Numbers as they are written; the first of many are kept, as a call for each takes longer."""
+    """Encoded numbers; the first 16,384 are cached, as encoding is slower."""
 
     def __missing__(self, number: int) -> bytes:
         written = bytearray()
@@ -76,7 +74,7 @@ class Batch(ProducerBatch):  # type: ignore[misc]
     Attributes
     ----------
     futures : list
-        What the broker answers: one, or one for each record once the batch was split.
+        The broker's answer: one, or one for each record if the batch was split.
     max_record_size : int
         Bytes of the largest record.
     """
@@ -93,17 +91,17 @@ class Batch(ProducerBatch):  # type: ignore[misc]
 
     @property
     def _record_futures(self) -> list[Any]:
-        """Futures of all records: the parts of a batch that is split are answered one by one."""
+        """Futures of all records: parts of a split batch are answered separately."""
         have = len(self.futures)
         self.futures += [self._future(number) for number in range(have, self.record_count)]
         return self.futures
 
     @_record_futures.setter
     def _record_futures(self, _: list[Any]) -> None:
-        """Ignore the list that kafka-python begins with."""
+        """Ignore the list that kafka-python starts with."""
 
     def add(self, key: bytes | None, value: bytes | None, headers: Headers, largest: int) -> bool:
-        """Append a record; False where the batch is full or was sent.
+        """Append a record; False if the batch is full or sent.
 
         Raises
         ------
@@ -145,7 +143,7 @@ class Batch(ProducerBatch):  # type: ignore[misc]
 
 
 class Batches:
-    """The batches of a producer that take more records, one a partition.
+    """The open batches of a producer, one per partition.
 
     Parameters
     ----------
@@ -166,12 +164,12 @@ class Batches:
         value: bytes | None,
         headers: Headers,
     ) -> Batch | None:
-        """Append a record to its partition's batch; return that where it is a new one.
+        """Append a record to its partition's batch; return the batch if it is new.
 
         Raises
         ------
         KafkaTimeoutError
-            If the broker does not say which partitions there are.
+            If the broker does not send the partitions.
         MessageSizeTooLargeError
             If the record is larger than ``max_request_size``.
         ValueError
@@ -199,5 +197,5 @@ class Batches:
         return batch
 
     def forget(self) -> None:
-        """Let no batch take more records."""
+        """Close all batches to more records."""
         self._open.clear()

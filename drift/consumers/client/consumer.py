@@ -1,8 +1,8 @@
-"""kafka-python as drift reads from it, and what was learnt about it.
+"""A consumer of kafka-python, and facts about it.
 
-- Bytes are polled and decoded by drift: a deserializer that raises would make the next poll hang.
-- Listeners run on kafka-python's own thread while the worker waits in `poll`. They may seek and
-  pause, and nothing else that talks to the broker; what has to be asked is asked after the poll.
+- drift decodes bytes itself: a deserializer that raises would make the next poll hang.
+- Listeners run on kafka-python's own thread while the worker waits in `poll`. They may only seek
+  and pause; requests to the broker have to wait until after the poll.
 - Offsets in Kafka are informative. A model continues at the offsets of its checkpoint.
 """
 
@@ -37,12 +37,12 @@ __all__ = ["GroupConsumer", "LeadAssignor", "LoneConsumer", "connect", "identity
 
 log = logging.getLogger("drift.consumers")
 
-#: Seconds to wait for what the broker knows of a topic, and of offsets.
+#: Seconds to wait for metadata, and for offsets.
 _METADATA, _OFFSETS = 2, 10
 
 
 def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> Any:
-    """Return a consumer of kafka-python that never commits by itself, nor makes a topic.
+    """Return a consumer of kafka-python that never commits by itself, and creates no topic.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
         made = kafka.KafkaConsumer(
             **{
                 **workarounds.CONSUMER,
-                # Examples of transactions that were given up are none.
+                # Messages of aborted transactions are no examples.
                 "isolation_level": "read_committed",
                 # A broker that creates topics on request gives them one partition.
                 "allow_auto_create_topics": False,
@@ -194,7 +194,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             "auto_offset_reset": "none",
         }
         if len(topics) > 1:
-            # What is given up is in no log.
+            # Aborted messages are in no log.
             self._options["isolation_level"] = "read_committed"
         self.consumer = connect(self._options, largest)
         self._second: Any = None  # reads what was read before
@@ -242,7 +242,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         return {place: position(place).offset for place in truncated}
 
     def _subscribe(self) -> bool:
-        """Join the group once there is the topic: kafka-python looks for it every five minutes."""
+        """Join the group once the topic exists: kafka-python looks only every five minutes."""
         for topic in self.topics:
             if not self.consumer.partitions_for_topic(topic):
                 if not self._waiting:
@@ -258,7 +258,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         return True
 
     def _check_partition(self) -> None:
-        """Refuse a partition that a topic has not."""
+        """Refuse a partition that a topic does not have."""
         for topic in self.topics:
             numbers = sorted(self.consumer.partitions_for_topic(topic) or ())
             if self.partition is not None and self.partition not in numbers:
@@ -295,12 +295,12 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             self.assignment.assign([tuple(place)])
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        """Have the model saved, and let the partitions go."""
+        """Save the model, and release the partitions."""
         self._leave()
         self.on_partitions_lost(revoked)
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        """Let partitions go that others may have by now."""
+        """Release partitions that others may have by now."""
         self._lose([tuple(place) for place in lost])
 
     # --- partitions ----------------------------------------------------------------------------
@@ -308,8 +308,8 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     def begin(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Start a partition at an offset.
 
-        If the leader epoch of the message before is known, `poll` raises `Gap` where that one is
-        not in the log any more.
+        If the leader epoch of the message before is known, `poll` raises `Gap` if the log no longer
+        has that message.
         """
         workarounds.seek(self.consumer, place, offset, leader_epoch)
         self.consumer.resume(kafka.TopicPartition(*place))
@@ -325,7 +325,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         self.consumer.pause(kafka.TopicPartition(*place))
 
     def committed(self, place: tuple[str, int]) -> int | None:
-        """Offset that the group has committed, None without."""
+        """Return the group's committed offset, or None."""
         with asking():
             offset: int | None = self.consumer.committed(
                 kafka.TopicPartition(*place), timeout_ms=1000 * _OFFSETS
@@ -342,7 +342,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
         """The next offset, after markers of transactions, which are no messages.
 
-        With the leader epoch of what is before it; None where the partition is not ours.
+        With the leader epoch of the message before; None for a partition that is not assigned.
         """
         if place not in self.consumer.assignment():
             return None
@@ -398,7 +398,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             log.info("commit: %s", error)
 
     def close(self) -> None:
-        """Leave the group and close the client; an outage then is no error any more."""
+        """Leave the group and close the client; an outage is no error."""
         for consumer in filter(None, (self.consumer, self._second)):
             try:
                 consumer.close(timeout_ms=5000)
@@ -432,7 +432,7 @@ class LoneConsumer(GroupConsumer):
         )
 
     def knows_topics(self) -> bool:
-        """Say whether the broker has the topics, which then have an identity."""
+        """Whether the broker has the topics, which then have an identity."""
         return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
 
     def assign(self, places: Iterable[tuple[str, int]]) -> None:

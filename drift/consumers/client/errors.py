@@ -1,4 +1,4 @@
-"""What kafka-python's errors mean, in one table.
+"""The meaning of kafka-python's errors, in one table.
 
 ==================  ===============================================  ==============================
 what                which                                            what becomes of it
@@ -68,7 +68,7 @@ GONE = (errors.OffsetOutOfRangeError, errors.LogTruncationError)
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Say whether an error is one of settings or rights, so that trying again cannot help.
+    """Whether an error is of settings or rights, so that a retry cannot help.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def remedy(reasons: Iterable[BaseException]) -> str:
-    """What to do where no connection to a broker came about, by why the tries failed.
+    """Return the remedy for a failed connection, by the errors of the attempts.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def remedy(reasons: Iterable[BaseException]) -> str:
 
 @contextmanager
 def asking(kind: type[UnavailableError] = UnavailableError) -> Iterator[None]:
-    """Turn errors that may pass into an UnavailableError, or one of a kind of it.
+    """Turn retriable errors into an UnavailableError, or a subclass.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def asking(kind: type[UnavailableError] = UnavailableError) -> Iterator[None]:
 
 @contextmanager
 def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
-    """Turn what kafka-python says of options, as it makes clients of them, into a ParameterError.
+    """Turn kafka-python's errors about options into a ParameterError.
 
     Examples
     --------

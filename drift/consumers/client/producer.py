@@ -1,4 +1,4 @@
-"""kafka-python as drift sends by it: each record at least once, in its partition's order."""
+"""A producer of kafka-python: each record at least once, in its partition's order."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ __all__ = ["Producer", "UnsentError"]
 
 log = logging.getLogger("drift.consumers")
 
-#: Records that wait for an answer of the broker; more of them wait for the oldest.
+#: Unacknowledged records; to send more waits for the oldest.
 _UNANSWERED = 10_000
 #: Bytes of a batch: half of what topics take by default.
 _BATCH = 512 << 10
 #: Seconds to wait for the broker's answers, and while the worker stops.
 _PATIENCE, _HURRY = 60.0, 5.0
-#: Seconds to wait for a topic that the broker may have to make.
+#: Seconds to wait for a topic that the broker may create.
 _TOPIC = 10.0
 
 
 class UnsentError(UnavailableError):
-    """The broker did not answer for long: what was sent since the last flush may be lost."""
+    """The broker does not answer: records since the last flush may be lost."""
 
 
 class Producer:
-    """A producer that knows what the broker has.
+    """A producer that counts what the broker has acknowledged.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Producer:
         self.close()
 
     def check(self, topics: Iterable[str]) -> None:
-        """Look for topics, or have the broker make them.
+        """Require topics, or let the broker create them.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Producer:
         return _HURRY if self._hurry() else _PATIENCE
 
     def send(self, outgoing: Outgoing) -> None:
-        """Send a record some time before the next `flush` returns; UnsentError where it cannot."""
+        """Buffer a record, which is sent before the next `flush` returns; else UnsentError."""
         if self._waiting >= _UNANSWERED:
             self._settle(_UNANSWERED // 2)
         topic, key, value, headers, lane = outgoing
@@ -144,7 +144,7 @@ class Producer:
                 self._unanswered.append(begun)
 
     def flush(self) -> None:
-        """Wait until the broker has all that was sent.
+        """Wait until the broker has acknowledged all records.
 
         Raises
         ------
@@ -158,13 +158,13 @@ class Producer:
             self._settle(0)
 
     def forget(self) -> None:
-        """Wait for no answer any more: what was sent will be sent again."""
+        """Stop waiting for answers: the records will be sent again."""
         self._unanswered.clear()
         self._batches.forget()
         self._waiting = 0
 
     def close(self) -> None:
-        """Close the producer; an outage is no error any more."""
+        """Close the producer; an outage is no error."""
         try:
             self.producer.close(timeout=_HURRY)
         except KafkaError as error:
@@ -183,7 +183,7 @@ class Producer:
                 return
 
     def _settle(self, left: int) -> None:
-        """Wait for the broker's answers to the oldest batches until so many records are left."""
+        """Wait for answers to the oldest batches until at most that many records are left."""
         while self._waiting > left:
             batch = self._unanswered[0]
             for future in batch.futures:  # more come only before the first is answered
@@ -207,7 +207,7 @@ class Producer:
             ) from None
 
     def _send_shorter(self, outgoing: Outgoing, error: KafkaError) -> None:
-        """Send a dead letter with less of its message, as often as it takes."""
+        """Send a dead letter truncated, until the broker accepts it."""
         shorter = shortened(outgoing)
         if shorter is None:
             raise ConsumerError(

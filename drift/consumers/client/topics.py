@@ -1,6 +1,6 @@
-"""A topic from its outside: its partitions and ends, and reading it with no group.
+"""Partitions and offsets of topics, and reading them without a group.
 
-For the command line, which looks at topics. What learns is `drift.consumers.worker`.
+For the command line; `drift.consumers.worker` learns.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
 
 
 def refuse_compacted(topics: Iterable[str], options: Mapping[str, Any]) -> None:
-    """Refuse topics that forget all but the last message of a key, as far as the broker says it.
+    """Refuse compacted topics, if the broker shows their configuration.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def refuse_compacted(topics: Iterable[str], options: Mapping[str, Any]) -> None:
 
 
 def members(group: str, options: Mapping[str, Any]) -> list[str]:
-    """Return who is in a group: the instance or client of each member, and its host.
+    """Return the members of a group: the instance or client of each, and its host.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Reader:
         self._consumer.close(timeout_ms=1000)
 
     def refresh(self) -> None:
-        """Look again for the topic, if it was not there, and for partitions that were added."""
+        """Refresh the metadata: the topic may be there now, or have more partitions."""
         found = sorted(self._consumer.partitions_for_topic(self.topic) or ())
         new = [self._place(number) for number in found if number not in self.partitions]
         if new:
@@ -214,7 +214,7 @@ class Reader:
         return consumer.identity(self._consumer, [self.topic])
 
     def committed(self) -> dict[int, int]:
-        """Return what the group among its options has committed, by partition; empty if nothing."""
+        """Return the group's committed offsets by partition; empty if none."""
         found = {
             number: self._consumer.committed(self._place(number)) for number in self.partitions
         }
@@ -228,14 +228,14 @@ class Reader:
         return {place.partition: offset for place, offset in found.items()}
 
     def poll(self, seconds: float) -> Iterator[Message]:
-        """Wait for messages; in the order of their offsets in each partition."""
+        """Wait for messages, in the order of each partition."""
         for _, messages in consumer.read(self._consumer, seconds):
             yield from messages
 
     def read(
         self, ends: Mapping[int, int], begins: Mapping[int, int] | None = None, seconds: float = 30
     ) -> Iterator[Message]:
-        """Yield the messages of partitions up to their ends, in their order in each.
+        """Yield the messages of partitions up to their ends, in the order of each.
 
         Parameters
         ----------

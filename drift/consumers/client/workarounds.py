@@ -1,46 +1,42 @@
-"""What kafka-python does wrong for clients of months, and what drift does about it, in one place.
+"""Faults of kafka-python that a client running for months meets, each with its workaround.
 
-Each was last seen in 3.0.12. For each, a test in ``tests/consumers/test_workarounds.py``, of names
-in ``test_real_kafka.py``, shows what happens without: where that fails with a newer kafka-python,
-the workaround is to be removed.
+All were last seen in 3.0.12. Each has a test in ``tests/consumers/test_workarounds.py``, some in
+``test_real_kafka.py``, that fails once kafka-python is fixed: then remove the workaround.
 
 ================  ==================================================================================
-here              what is wrong
+workaround        fault in kafka-python
 ================  ==================================================================================
-`patch`           A header whose name is no UTF-8, which Kafka allows, is a corrupt message to it,
-                  and ends all reading.
-`patch`           A compressed batch is taken apart whole, however many gigabytes it becomes.
-`patch`           It has the broker recreate a deleted topic, with one partition: it asks
-                  for metadata as if ``allow_auto_create_topics`` had not been set.
-`patch`           It reads a batch's header again for each record, and makes a record of each, then
-                  another one, of which drift made a message: 4 us, where a message takes 2.
-`patch`           After a fetch that brings nothing it forgets the leader epoch of the last message,
-                  by which it can tell that the log was truncated before its position.
-`patch`           A poll that waits for its fetch asks for no more before the next one, so that the
-                  broker has nothing to do while a worker learns. And it sleeps for
-                  ``retry_backoff_ms`` where the answer comes in while it is about to ask.
-`patch`           A join that comes to its end between two polls is thrown away, and another one
-                  started, for which the whole group has to rebalance again.
-`patch`           It does not tell how fresh its end of a partition is: when the last fetch of it
-                  was answered. What was read of others since may be later than what it has not
-                  read of this one.
-`CONSUMER`        It sleeps for as long where nothing can be fetched, as before the first partition
-                  has started. A poll of 0 ms first would not sleep, but one that ends while the
-                  group forms may lose the partitions that it is given.
-`join_again`      A leader that looks at new metadata and whose poll ends meanwhile takes itself for
-                  joined, applies nothing it is assigned and sends no more heartbeats.
-`join_again`      A member as whose ``group_instance_id`` another one has joined learns of it by a
-                  heartbeat, logs that, and continues as if it were still a member.
-`seek`            A resumed partition of which records lay parked is not always fetched again: they
-                  are looked for only while no other partition has ever come in between. And the
-                  public seek takes no leader epoch.
-`PRODUCER`        An idempotent producer of which a batch expires on its second try loses others
-                  without a word, waits for them in each flush, and sends nothing more to their
-                  partitions. What drift sends twice has the same key.
-`SPLIT`           A batch that was split for its size is unknown to a flush.
-`make_no_topics`  As for consumers, a topic that was deleted comes back.
-`force_close`     A producer that could not be closed flushes again, and raises, as it is
-                  deleted.
+`patch`           A header name that is not UTF-8, which Kafka allows, counts as a corrupt message
+                  and stops all reading.
+`patch`           A compressed batch is decompressed whole, however large it becomes.
+`patch`           Metadata requests ignore ``allow_auto_create_topics``, so the broker recreates a
+                  deleted topic, with one partition.
+`patch`           Each record parses its batch's header again and is copied twice, before drift
+                  makes a message of it: 4 us instead of 2.
+`patch`           After an empty fetch it forgets the leader epoch of the last message, by which it
+                  can detect a truncated log.
+`patch`           A poll that waits for its fetch does not send the next one: the broker is idle
+                  while a worker learns. And it sleeps ``retry_backoff_ms`` if the answer arrives
+                  just before it would wait.
+`patch`           A join that completes between two polls is discarded and repeated, for which the
+                  whole group has to rebalance again.
+`patch`           The time of a partition's last fetch is not exposed, so nothing shows how stale
+                  its end offset is.
+`CONSUMER`        It sleeps as long if nothing can be fetched, as before the first assignment. A
+                  poll of 0 ms would not sleep, but if it ends during a rebalance it may lose the
+                  assignment.
+`join_again`      A leader whose poll ends while it handles new metadata believes that it has
+                  joined, ignores its assignment and sends no more heartbeats.
+`join_again`      A member whose ``group_instance_id`` another one has taken logs the failed
+                  heartbeat, and continues as if it were still a member.
+`seek`            Parked records of a resumed partition are found only if no other partition was
+                  fetched in between. And the public seek takes no leader epoch.
+`PRODUCER`        If a batch of an idempotent producer expires on its second try, others are lost
+                  silently, each flush waits for them, and nothing more is sent to their partitions.
+                  drift needs no idempotence: its duplicates have the same key.
+`SPLIT`           A flush does not wait for the parts of a batch that was split for its size.
+`make_no_topics`  As for consumers: a deleted topic is recreated.
+`force_close`     A producer that could not be closed flushes again when deleted, and raises.
 ================  ==================================================================================
 """
 
@@ -92,15 +88,14 @@ _CHUNK, _KEPT = 1 << 18, 1 << 10
 
 
 def patch(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
-    """Mend a consumer that has not read anything, and have it poll `Message`s.
+    """Patch a consumer before its first read, so that it polls `Message`s.
 
-    Of a record that is larger the message has a `CutValue`.
+    A record larger than `largest` becomes a `CutValue`.
 
     Returns
     -------
     dict
-        By partition, when the last fetch was answered of which all has been read that it brought,
-        as `time.monotonic` has it.
+        By partition, `time.monotonic` at the answer of the last fetch that has been read entirely.
     """
     consumer._cluster.config["allow_auto_create_topics"] = False  # noqa: SLF001
     subscription = consumer._subscription  # noqa: SLF001
@@ -144,7 +139,7 @@ def patch(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
 
 
 def _note_answers(fetcher: Any) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Note when the last fetch of each partition was answered, and one of which all was read."""
+    """Record when each partition's last fetch was answered, and the last one read entirely."""
     handle = fetcher._handle_fetch_response  # noqa: SLF001
     answered: dict[Any, float] = {}
     read: dict[Any, float] = {}
@@ -156,7 +151,7 @@ def _note_answers(fetcher: Any) -> tuple[dict[Any, float], dict[Any, float]]:
             for topic in response.responses
             for partition in topic.partitions
         }
-        # What it brought is read by a later poll; of the others there was nothing.
+        # Records are read by a later poll; partitions without records are read.
         answered.update(dict.fromkeys(offsets, now))
         read.update(dict.fromkeys(offsets.keys() - brought, now))
         handle(node, offsets, sent, response)
@@ -200,7 +195,7 @@ def _patch_coordinator(coordinator: Any) -> None:
 
 
 def join_again(consumer: Any) -> None:
-    """Have a leader join that takes itself for joined; raise what fenced a member."""
+    """Let a leader rejoin that wrongly believes it has joined; raise if a member is fenced."""
     coordinator = consumer._coordinator  # noqa: SLF001
     if hasattr(coordinator, "fenced"):
         raise coordinator.fenced
@@ -238,7 +233,7 @@ def _message(
 
 
 class _Whole(DefaultRecord):  # type: ignore[misc]
-    """What goes through kafka-python in place of a batch's records."""
+    """One object that passes through kafka-python in place of a batch's records."""
 
     __slots__ = ("checksum",)
     checksum: _Batch
@@ -274,7 +269,7 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
         yield whole
 
     def messages(self, topic: str, partition: int, leader_epoch: int) -> Iterator[Message]:
-        """Yield the records, those that have no headers without asking kafka-python for each."""
+        """Yield the records; those without headers bypass kafka-python."""
         self._maybe_uncompress()
         if self._source is None:
             yield from self._plain(topic, partition, leader_epoch)
@@ -283,11 +278,11 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
             yield _message(record, topic, partition, leader_epoch, appended=appended)
 
     def _plain(self, topic: str, partition: int, leader_epoch: int) -> Iterator[Message]:
-        """Yield the records up to the first that has headers, or is not as it should be."""
+        """Yield the records before the first that has headers, or is malformed."""
         buffer, pos, base, new = self._buffer, self._pos, self.base_offset, tuple.__new__
         first, latest = self.first_timestamp, self.max_timestamp
         appended = self.timestamp_type == self.LOG_APPEND_TIME
-        with suppress(IndexError, ValueError):  # which kafka-python meets there, too
+        with suppress(IndexError, ValueError):  # which kafka-python raises there, too
             while self._next_record_index < self._num_records:
                 length, begin = decode_varint(buffer, pos)
                 end = begin + length
@@ -306,13 +301,13 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
                     return  # it has headers
                 self._pos = pos = end
                 self._next_record_index += 1
-                # What the two classes do themselves, but for a call of each.
+                # As the constructors of the two classes, without a call of each.
                 position = new(Position, (topic, partition, base + further))
                 time = latest if appended else first + later
                 yield new(Message, (position, key, value, (), time, leader_epoch, appended))
 
     def _fill(self, size: int) -> bool:
-        """Have so many bytes in the buffer; say whether there are."""
+        """Fill the buffer to `size` bytes; return whether it has them."""
         while len(self._buffer) < size and (chunk := self._source.read(_CHUNK)):  # type: ignore[union-attr]
             self._buffer += chunk
         return len(self._buffer) >= size
@@ -334,7 +329,7 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
             return super()._read_msg()
 
     def _read_cut(self, length: int, pos: int) -> Any:
-        """Read a record that is too large without what makes it so, and pass over the rest."""
+        """Read a record that is too large without its large part, and skip the rest."""
         end = pos + length
         _, pos = decode_varint(self._buffer, pos)
         later, pos = decode_varint(self._buffer, pos)
@@ -390,11 +385,11 @@ class _Buffer(bytearray):
 
 
 def make_no_topics(producer: Any) -> None:
-    """Have the broker make no topic any more that a producer sends to."""
+    """Keep the broker from creating topics that a producer sends to."""
     producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
 
 
 def force_close(producer: Any) -> None:
-    """Let go of a producer that could not be closed."""
+    """Release a producer that could not be closed."""
     producer._sender.force_close()  # noqa: SLF001
     producer._closed = True  # noqa: SLF001
