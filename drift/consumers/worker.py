@@ -62,6 +62,9 @@ class Worker:
     and dead letters are sent at least once, with ``topic:partition:offset`` for the key of a
     prediction. Records are learnt in the order of their times: see `drift.consumers.order`.
 
+    Where the codec has a `key`, each key has a model of its own, and the workers of the group share
+    the partitions, each of which has a checkpoint of its own: see `drift.consumers.keyed`.
+
     Parameters
     ----------
     model

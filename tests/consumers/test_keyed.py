@@ -200,6 +200,30 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
     two.check()
 
 
+def test_behind_a_damaged_checkpoint_models_are_those_of_the_one_before(tmp_path):
+    folder = CheckpointFolder(tmp_path, keep=2, keep_hourly=0, keep_daily=0)
+    one = Claimed(folder, 1, {})
+    for n, key in enumerate("abcab"):
+        one.learn(key, n)
+        one.prepare()()
+    one.store.close()
+    path = folder._files(KEY).file(1, 5)
+    path.write_bytes(path.read_bytes()[:-1])
+    two = Claimed(folder, 1, one.expected)
+    assert encode(two.twin["b"]) == encode(one.expected["1-4"]["b"])
+    two.check()
+    before = len(rows(folder))
+    two.learn("a", 6)
+    two.prepare()()
+    assert len(rows(folder)) == before + 1  # none is removed while that one may need it
+    for n in range(4):
+        two.learn("a", n)
+        two.prepare()()
+    assert not path.exists()
+    assert [version for key, version in rows(folder) if key == "b"] == [2]
+    two.check()
+
+
 def test_who_was_fenced_writes_nothing(tmp_path):
     folder = CheckpointFolder(tmp_path)
     one = Claimed(folder, 1, {})
