@@ -91,6 +91,18 @@ def test_commands_install_extras_that_there_are():
     assert {source for source, _ in wanted} == {"."}
 
 
+@pytest.mark.parametrize("engine", ["quix", "spark"])
+def test_the_page_on_engines_has_a_short_program_for_each(engine):
+    from tests.engines import program  # noqa: PLC0415
+
+    code = program(engine, "broker:1", "LBP(budget=2)")
+    compile(code, engine, "exec")
+    assert "broker:1" in code
+    assert "import LBP" in code
+    assert "Tracker" not in code
+    assert len([line for line in code.splitlines() if line]) <= 25
+
+
 def cells(name):
     """The cells of a page's tables, by row and column."""
     for table in re.findall(r"(?:^\|.*\n)+", (ROOT / name).read_text("utf-8"), re.MULTILINE):
