@@ -14,6 +14,7 @@ import drift
 from drift.cli import app
 from drift.experiments.arena.streams import STREAMS
 from drift.models import MODELS
+from tests.engines import program
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -96,6 +97,16 @@ def test_commands_install_extras_that_there_are():
     assert {"compare", "demo", "test", "dev"} <= extras <= set(project["optional-dependencies"])
     # From a clone: on the public index another distribution has the name.
     assert {source for source, _ in wanted} == {"."}
+
+
+@pytest.mark.parametrize("engine", ["quix", "spark"])
+def test_the_page_on_engines_has_a_short_program_for_each(engine):
+    code = program(engine, "broker:1", "LBP(budget=2)")
+    compile(code, engine, "exec")
+    assert "broker:1" in code
+    assert "import LBP" in code
+    assert "Tracker" not in code
+    assert len([line for line in code.splitlines() if line]) <= 25
 
 
 def cells(name, part=""):
