@@ -57,13 +57,15 @@ class Panel(NamedTuple):
 
 
 def _panel_of(
-    rows: Iterable[Record], cost: str, records: Iterable[Record], title: str = ""
+    rows: Iterable[Record], cost: str, records: Sequence[Record], title: str = ""
 ) -> Panel:
     """Return a panel with a point for each of the rows of `costs`.
 
-    Records of drift's models have a fingerprint of its code.
+    Records of drift's models have a fingerprint of its code, those of River's where texts take one
+    of drift's in their place.
     """
     ours = {record["model"] for record in records if record.get("code")}
+    ours -= {record["model"] for record in records if not record.get("code")}
     spots = [
         {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
         | {"cost": COSTS[cost].factor * row[cost], "error": 100 * row["error"]}
