@@ -49,6 +49,7 @@ class _Saving:
     version: int
     models: dict[str, Any]  # as they were, until they change
     rows: dict[str, tuple[bytes, str]]
+    outdated: set[str]  # of which there is a later row
 
     def encode(self, key: str, encode: Callable[[Any], tuple[bytes, str]]) -> None:
         """Make a row of a model."""
@@ -155,6 +156,8 @@ class KeyedModels:
             if key in self._dirty:
                 self._left[key] = self._encode(model)
                 self._dirty.remove(key)
+                if (saving := self._saving) is not None:
+                    saving.outdated.add(key)
         if len(self._left) >= _MANY:
             self._store.write(self._store.version, self._left)
             self._left = {}
@@ -165,7 +168,7 @@ class KeyedModels:
             return self._left[key]
         if (saving := self._saving) is not None:
             with self._lock:
-                if key in saving.rows:
+                if key in saving.rows and key not in saving.outdated:
                     return saving.rows[key]
         return self._store.load(key)
 
@@ -179,7 +182,7 @@ class KeyedModels:
         self._take_back()
         models = {key: self._live[key] for key in self._dirty}
         left = {key: row for key, row in self._left.items() if key not in models}
-        self._saving = _Saving(self._store.version, models, left)
+        self._saving = _Saving(self._store.version, models, left, set())
         self._dirty, self._left = set(), {}
         return self._store.advance(), partial(self._write, self._saving)
 
@@ -192,8 +195,8 @@ class KeyedModels:
         for key, row in saving.rows.items():
             if key in self._live:
                 self._dirty.add(key)
-            else:
-                self._left.setdefault(key, row)
+            elif key not in saving.outdated:
+                self._left[key] = row
 
     def _encode_first(self, key: str) -> None:
         """Encode a model that may change, or leave, before it was written."""

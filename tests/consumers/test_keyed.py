@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 
@@ -90,13 +91,13 @@ def few(monkeypatch):
 
 
 LEARN = st.tuples(st.just("learn"), st.sampled_from("abcde"), st.integers(0, 29))
-SAVE = st.tuples(st.just("save"), st.lists(LEARN, max_size=4))
+SAVE = st.tuples(st.just("save"), st.lists(LEARN, max_size=12))
 POINT = st.sampled_from([*MODELS_POINTS[1:], *CHECKPOINT_POINTS])
 CRASH = st.tuples(st.just("crash"), st.none() | POINT, st.integers(1, 3))
 BACK = st.tuples(st.just("back"), st.integers(0, 4))
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     st.lists(LEARN | LEARN | LEARN | SAVE | SAVE | CRASH | BACK, max_size=40),
     st.integers(1, 6),
@@ -292,6 +293,58 @@ def test_a_full_disk_costs_a_checkpoint_and_no_model(tmp_path, monkeypatch):
     one.check()
     one.store.close()
     Claimed(folder, 3, expected).check()
+
+
+def test_of_two_rows_that_left_while_one_was_written_the_later_counts(tmp_path):
+    """The first is of the checkpoint, the second was written before it."""
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 1, expected)
+    for n, key in enumerate("abc"):
+        one.learn(key, n)
+    write = one.prepare()
+    for n, key in enumerate("abcabcabc"):
+        one.learn(key, 2 * n)
+    one.check()
+    write()
+    one.check()
+    one.store.close()
+    two = Claimed(folder, 1, expected)
+    two.check()
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_models_change_and_leave_while_another_thread_writes_them(tmp_path, most):
+    folder, expected = CheckpointFolder(tmp_path, keep=99), {}
+    one = Claimed(folder, most, expected)
+    with ThreadPoolExecutor(1) as writer:
+        for n in range(6):
+            for k in range(5):
+                one.learn("abcdefg"[(n * k + k) % 7], n + k)
+            written = writer.submit(one.prepare())
+            k = 0
+            while not written.done() or k < 3:
+                one.learn("abcdefg"[(n + 3 * k) % 7], n * k)
+                k += 1
+            written.result()
+    one.check()
+    one.store.close()
+    for checkpoint in list(expected):
+        two = Claimed(folder, most, expected)
+        if checkpoint != folder.newest(KEY).id:
+            expected[plan(folder._files(KEY), checkpoint).write(None)] = expected[checkpoint]
+        two.store.close()
+        three = Claimed(folder, most, expected)
+        three.check()
+        three.store.close()
+
+
+def test_where_nothing_can_leave_the_memory_the_worker_ends(tmp_path):
+    one = learner(tmp_path, LBP(budget=4), most=1)
+    one.take(message(0, "a"))
+    one.models._store._db.execute("pragma query_only = 1")
+    one.take(message(1, "b"))
+    with pytest.raises(UnavailableError, match=r"models\.sqlite: attempt to write a readonly"):
+        one.take(message(3, "c"))
 
 
 @pytest.mark.parametrize("secret", [None, b"secret"])

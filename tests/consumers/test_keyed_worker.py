@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sqlite3
 from copy import deepcopy
 
 import pytest
@@ -230,6 +231,25 @@ def test_a_worker_that_was_fenced_takes_over_anew(topics, tmp_path, monkeypatch,
     until(one, lambda: offsets(one) == END)
     close(one)
     assert caplog.text.count("claimed again since") == 2
+    assert_exact(tmp_path)
+
+
+def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypatch, caplog):
+    """As one that was frozen while it wrote a row."""
+    monkeypatch.setattr("drift.consumers.checkpoints.models._PATIENCE", 0.1)
+    folder = CheckpointFolder(tmp_path).folder(("t", 0))
+    folder.mkdir()
+    holder = sqlite3.connect(folder / "models.sqlite", isolation_level=None)
+    holder.execute("begin exclusive")
+    one = worker(topics, tmp_path)
+    until(one, lambda: offsets(one).get(("t", 1)) == COUNT and one._refused is not None)
+    assert list(one._claims) == [("t", 1)]  # which goes on
+    assert "models.sqlite: database is locked; tried again for 30 s" in caplog.text
+    assert "database is locked" in "; ".join(one.metrics.problems())
+    holder.execute("rollback")
+    holder.close()
+    until(one, lambda: offsets(one) == END)
+    close(one)
     assert_exact(tmp_path)
 
 
