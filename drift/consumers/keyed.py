@@ -92,6 +92,7 @@ class KeyedModels:
     >>> models.leave()
     >>> len(models), models.count, models.get("ann").n_supports, models.loads
     (1, 2, 1, 1)
+    >>> models.close()
     """
 
     def __init__(self, store: ModelStore, most: int, *, allow_pickle: bool = False) -> None:

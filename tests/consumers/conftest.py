@@ -6,6 +6,7 @@ import uuid
 import pytest
 
 from drift.consumers.assignment import Assignment
+from drift.consumers.checkpoints.models import ModelStore
 from drift.testing import MockKafka
 from tests.consumers.s3 import Store
 from tools.kafka import broker as tool
@@ -34,6 +35,22 @@ def member():
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def stores(monkeypatch):
+    """Closes the files of models after the test, as those do not who are killed in it."""
+    opened, begin = [], ModelStore.__init__
+
+    def noted(self, *given, **more):
+        opened.append(self)
+        begin(self, *given, **more)
+
+    monkeypatch.setattr(ModelStore, "__init__", noted)
+    yield
+    for one in opened:
+        if hasattr(one, "_db"):
+            one.close()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from copy import deepcopy
 
 import pytest
@@ -82,6 +82,9 @@ class Claimed:
             assert encode(self.models.get(key)) == encode(twin)
             self.models.leave()
         assert self.models.get("nobody") is None
+
+
+pytestmark = pytest.mark.usefixtures("stores")
 
 
 @pytest.fixture(autouse=True)
@@ -174,9 +177,14 @@ def test_a_crash_at_any_point_leaves_the_models_of_the_newest_checkpoint(tmp_pat
     other.check()
 
 
+def execute(folder, statement):
+    """Do something to the file that no worker does."""
+    with closing(sqlite3.connect(folder / "models.sqlite", isolation_level=None)) as db:
+        return [*db.execute(statement)]
+
+
 def rows(folder):
-    with sqlite3.connect(folder.folder(KEY) / "models.sqlite") as db:
-        return [*db.execute("select key, version from models order by key, version")]
+    return execute(folder.folder(KEY), "select key, version from models order by key, version")
 
 
 def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
@@ -355,8 +363,10 @@ def test_damage_is_noticed_and_the_other_keys_go_on(tmp_path, secret):
         one.learn(key, n)
     one.prepare()()
     one.store.close()
-    with sqlite3.connect(folder.folder(KEY) / "models.sqlite") as db:
-        db.execute("update models set state = substr(state, 1, 50) || x'00' where key = 'a'")
+    execute(
+        folder.folder(KEY),
+        "update models set state = substr(state, 1, 50) || x'00' where key = 'a'",
+    )
     two = Claimed(folder, 9, one.expected)
     with pytest.raises(CheckpointError, match="damaged, or not signed with this key"):
         two.models.get("a")
@@ -500,16 +510,14 @@ def test_a_model_that_cannot_be_read_stops_its_key_alone(tmp_path):
     one = learner(tmp_path, LBP(budget=4), most=1, dead_letters="dead")
     for n, key in enumerate("abcdef"):
         one.take(message(n, key))
-    with sqlite3.connect(tmp_path / "models.sqlite") as db:
-        db.execute("update models set state = x'00' where key = 'b'")
+    execute(tmp_path, "update models set state = x'00' where key = 'b'")
     topics = [one.take(message(9 + n, key))[0].topic for n, key in enumerate("abcb")]
     assert topics == ["out", "dead", "out", "dead"]
     [letter] = one.take(message(20, "b"))
     error = dict(letter.headers)["drift.error"].decode()
     assert error.startswith("customer.id 'b' has a model that cannot be read (it is damaged")
     assert error.endswith("bring the file back, or delete its rows, and it begins anew")
-    with sqlite3.connect(tmp_path / "models.sqlite") as db:
-        db.execute("delete from models where key = 'b'")
+    execute(tmp_path, "delete from models where key = 'b'")
     [prediction] = one.take(message(21, "b"))
     assert prediction.topic == "out"
 

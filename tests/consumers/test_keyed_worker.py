@@ -29,6 +29,8 @@ pytest.importorskip("confluent_kafka")
 from drift.consumers.worker import Worker
 from tests.consumers.test_worker import everything, kill, send
 
+pytestmark = pytest.mark.usefixtures("stores")
+
 CODEC = JsonCodec(key="customer")
 COUNT = 150
 POISON = {20: b'{"features": {"a": 1}, "label": true}', 33: b"{", 60: b'{"customer": [1]}'}

@@ -95,8 +95,10 @@ class ModelStore:
     >>> store.finish(1)
     >>> store.write(2, {"ann": (b"a later one", "drift")})
     >>> store.close()
-    >>> first, ModelStore(folder, epoch=2, lineage=first).load("ann")
+    >>> store = ModelStore(folder, epoch=2, lineage=first)
+    >>> first, store.load("ann")
     ([[1, 1]], (b'...', 'drift'))
+    >>> store.close()
     """
 
     def __init__(
