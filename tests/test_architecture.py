@@ -170,6 +170,7 @@ def test_the_models_packages_import_downwards():
     assert not wrong
 
 
+@pytest.mark.sources
 def test_what_compiled_files_import_is_seen():
     edges = all_imports()
     assert edges["drift.models._tracker.core"] >= {

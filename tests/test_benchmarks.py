@@ -161,6 +161,7 @@ def test_a_cell_is_lost_beyond_a_twentieth():
     assert corruption.cell({"Tracker": None, "LR": 10.0})["lost"]
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_of_the_ablation_fits_the_sources(name):
     texts = ablation.edited(CHANGES[name], ROOT)  # ends where a text is not there once
@@ -197,6 +198,7 @@ def test_the_table_of_the_ablation():
     assert "With one seed" in ablation.table({"": base[::2]})
 
 
+@pytest.mark.sources
 def test_the_ablation_goes_on_where_it_was(tmp_path, monkeypatch):
     asked = []
 

@@ -333,6 +333,7 @@ def test_who_looks_for_a_model_in_the_package_is_told_where_it_is():
         from drift import nothing  # noqa: F401, PLC0415
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("path", ["drift/__init__.py", "setup.py"])
 def test_an_older_python_is_told_so(path, monkeypatch):
     monkeypatch.setattr("sys.version_info", (3, 10, 13))

@@ -19,6 +19,8 @@ import pytest
 from benchmarks.ablation import SOURCES, edited
 from drift.models import compiled
 
+pytestmark = pytest.mark.sources
+
 ROOT = Path(__file__).resolve().parents[1]
 ALGORITHM, MEMBER = "Add an algorithm", "Add a member to the Tracker"
 STEP = re.compile(r"^\*\*\d\. .*?(?=^\*\*\d\. |\Z)", re.DOTALL | re.MULTILINE)

@@ -59,6 +59,7 @@ def test_python_runs_and_prints_what_its_comments_say(page, above, code, tmp_pat
     assert printed.getvalue().splitlines() == said
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files(page):
     links = [link.partition("#")[0] for link in LINK.findall(page.read_text(encoding="utf-8"))]
