@@ -117,7 +117,7 @@ class Prometheus:
 
 
 class Workers:
-    """Two workers of `drift consume` with the settings of `deploy`, and one of late labels."""
+    """Two workers with the settings of `deploy`, one of late labels, one of models of keys."""
 
     def __init__(self, folder, address):
         self.slow, self.checkpoints = folder / "slow", folder / "checkpoints"
@@ -126,9 +126,16 @@ class Workers:
         text = (DEPLOY / "worker.toml").read_text("utf-8")
         shadow = '[models.shadow]\nclass = "LBP"\nbudget = 20\n'
         self.config.write_text(text + codec + shadow, encoding="utf-8")
+        keyed = folder / "keyed.toml"  # keys have no shadow
+        keyed.write_text(text, encoding="utf-8")
         self.address, self.folder = address, folder
-        self.ports = tool.free_ports(3)
-        self.processes = [self.start(0), self.start(1), self.start(2, "clicks", **LATE)]
+        self.ports = tool.free_ports(4)
+        self.processes = [
+            self.start(0),
+            self.start(1),
+            self.start(2, "clicks", **LATE),
+            self.start(3, "payments", config=keyed, group="keyed", keyed="id"),
+        ]
 
     def start(self, number, topic="orders", **others):
         kafka = {
@@ -225,8 +232,8 @@ def send(broker):
         for value in (*poison, *examples):
             producer.send("orders", value)
         for value in examples[:50]:
-            producer.send("clicks", value)
-            producer.send("clicks.labels", value)
+            for topic in ("clicks", "clicks.labels", "payments"):
+                producer.send(topic, value)
         producer.flush()
 
     def to(topic, value):
@@ -267,7 +274,7 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
     alerts = Alerts(prometheus)
     until(prometheus.answers, lambda: "Prometheus does not answer")
     alerts.fire("DriftNobodyLearns")  # as there is no topic
-    create_topics(broker, {"orders": 4, "clicks": 1, "clicks.labels": 1})
+    create_topics(broker, {"orders": 4, "clicks": 1, "clicks.labels": 1, "payments": 1})
     alerts.resolve()
 
     def every_panel_has_values():
@@ -280,7 +287,7 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
         lambda: {title: prometheus.values(query) for title, query in queries()},
     )
     assert prometheus.firing() == set()
-    for query, value in (("sum(drift_ready)", 2), ("sum(drift_partitions)", 5)):
+    for query, value in (("sum(drift_ready)", 3), ("sum(drift_partitions)", 6)):
         until(lambda q=query, v=value: prometheus.values(q) == [v], lambda q=query: q)
 
     # Labels without features, which are given up as later features come.
