@@ -87,15 +87,15 @@ def _as_label(predicted: Any) -> Label | None:
 
 
 def answer_of(
-    model: Any, features: Features, *, notes: bool = True
+    model: Any, features: Features, *, ticket: bool = True
 ) -> tuple[Any, Any, dict[Any, float] | None]:
     """Return label, score and probabilities; None for what a model does not know.
 
-    `notes` is the `ticket` of `drift.models.Tracker.answer_one`: without, a model is as before.
+    `ticket` is that of `drift.models.Tracker.answer_one`; without, the model stays as it was.
     """
     at_once = getattr(model, "answer_one", None)
     if at_once is not None:
-        return at_once(features, notes)  # type: ignore[no-any-return]
+        return at_once(features, ticket)  # type: ignore[no-any-return]
     predicted = model.predict_one(features)
     score = getattr(model, "decision_function_one", lambda _: None)(features)
     try:

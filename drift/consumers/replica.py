@@ -252,7 +252,7 @@ class Replica:
             raise UnavailableError(
                 f"{self.folder.folder(self.key)} has no checkpoint yet: start a worker"
             )
-        return answer_of(self._serving.learner.model, features, notes=False)
+        return answer_of(self._serving.learner.model, features, ticket=False)
 
     @property
     def version(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Replica:
         self.fetched, self.closed, self.problem = 0, False, None
 
     def answer(self, features):
-        return answer_of(self.model, features, notes=False)
+        return answer_of(self.model, features, ticket=False)
 
     def fetch(self, seconds):
         self.fetched += 1

@@ -353,7 +353,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
 
 
 def decode_model(payload: bytes, kind: str, *, allow_pickle: bool) -> Any:
-    """Return the model of which `encode_model` gave these bytes, stored so.
+    """Build a model from the bytes and the format that `encode_model` returned.
 
     Raises
     ------
