@@ -204,10 +204,10 @@ class Learner:
             If it has labels from a topic of their own, and this one has not, or the other way.
         """
         if (checkpoint.models is not None) != self.is_keyed:
+            models = "one model" if checkpoint.models is None else "a model for each key"
             raise ConfigurationError(
-                f"checkpoint {checkpoint.id} has {'one model' * (checkpoint.models is None)}"
-                f"{'a model for each key' * (checkpoint.models is not None)}: go on so, or start "
-                "with another folder and group"
+                f"checkpoint {checkpoint.id} has {models}: go on so, or start with another folder "
+                "and group"
             )
         if (checkpoint.join is None) != (self.join_state() is None):
             raise ConfigurationError(

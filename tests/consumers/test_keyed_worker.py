@@ -27,7 +27,7 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker
-from tests.consumers.test_worker import everything, kill, send
+from tests.consumers.test_worker import everything, kill, send, with_topics
 
 pytestmark = pytest.mark.usefixtures("stores")
 
@@ -105,11 +105,7 @@ END = dict.fromkeys(LOGS, COUNT)
 
 @pytest.fixture
 def topics(broker):
-    broker.create_topic("t", partitions=2)
-    broker.create_topic("out")
-    broker.create_topic("dead")
-    send(broker, [message for log in LOGS.values() for message in log])
-    return broker
+    return with_topics(broker, LOGS)
 
 
 def assert_exact(path, logs=LOGS, *, prior=True):

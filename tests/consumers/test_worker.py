@@ -161,13 +161,18 @@ def kill(one):
     one._consumer.close()
 
 
-@pytest.fixture
-def topics(broker):
+def with_topics(broker, logs):
+    """Create the topic with its logs, and those of predictions and dead letters."""
     broker.create_topic("t", partitions=2)
     broker.create_topic("out")
     broker.create_topic("dead")
-    send(broker, [message for log in LOGS.values() for message in log])
+    send(broker, [message for log in logs.values() for message in log])
     return broker
+
+
+@pytest.fixture
+def topics(broker):
+    return with_topics(broker, LOGS)
 
 
 KEY = "t", None
