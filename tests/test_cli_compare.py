@@ -151,7 +151,7 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
         (["empty.csv", "--target", "sold"], "empty.csv"),
         (["sales.csv", "--target", "late"], "sales: all rows have the label 3"),
         (["head.csv", "--target", "b"], "head"),
-        (["own.py", "--target", "sold"], "own.py: the suffix does not say what the file holds"),
+        (["own.py", "--target", "sold"], "own.py: the suffix does not tell the format"),
         ([], "give the file, or file in [compare] of the --config file"),
         (["sales.csv", "--target", "sold", "--models", "arf(trees=3)"], "arf: ARFClassifier"),
         (["--config", "a.toml", "--models", "a"], "[models] a: a model needs a class: class ="),

@@ -282,7 +282,7 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"delay": "nowhere"}, "without 'nowhere': give a delay"),
         (LBP(), {"delay": dt.timedelta(1)}, "cannot be added to the moments"),
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
-        (LBP(), {"drifts": [0]}, "has 10 examples: a drift lies behind the first"),
+        (LBP(), {"drifts": [0]}, "has 10 examples: a drift starts after the first"),
         (LBP(), {"windows": 0}, "windows"),
         (LBP(), {"predictions": True}, "give one as output"),
     ],

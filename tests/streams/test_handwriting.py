@@ -42,7 +42,7 @@ def test_mnist(digits):
     ("name", "content", "message"),
     [
         ("train-images-idx3-ubyte", idx(PIXELS[:1]), "holds 1 images for 3 labels"),
-        ("train-images-idx3-ubyte", idx(PIXELS)[:-1], "does not hold what its header says"),
+        ("train-images-idx3-ubyte", idx(PIXELS)[:-1], "does not match its header"),
         ("train-images-idx3-ubyte", idx(PIXELS, 2049), "is no idx file of 3 dimensions"),
         ("train-labels-idx1-ubyte", b"\0\0", "is no idx file of 1 dimensions"),
         ("t10k-labels-idx1-ubyte", b"", "the file is empty"),

@@ -123,7 +123,7 @@ def test_a_missing_file(folder):
         (lambda text: text.replace("</REUTERS>\n", "", 1), 2, "story 1 is cut short"),
         (lambda text: text.replace("</TEXT>\n", "", 1), 2, "story 1 is cut short"),
         (lambda text: text.replace('NEWID="2"', ""), 11, "no NEWID"),
-        (lambda text: text[:-1], 19, "lacks its newline"),
+        (lambda text: text[:-1], 19, "has no newline"),
         (lambda text: text[: text.index("<REUTERS")], None, "no story"),
     ],
 )
