@@ -32,7 +32,7 @@ class Drift(NamedTuple):
     Attributes
     ----------
     row
-        Number of the first example after the change began.
+        Number of the first example after the change started.
     width
         Number of examples over which it happens: 1, abrupt; more, gradual.
     """

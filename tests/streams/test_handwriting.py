@@ -100,7 +100,7 @@ def test_usps_from_hdf5_needs_h5py(hdf5, monkeypatch):
 
 @pytest.fixture
 def letters(tmp_path, monkeypatch):
-    """Three letters, of which two are for training."""
+    """Three letters, two of them for training."""
     monkeypatch.setattr(handwriting, "_LETTERS", 2)
     lines = ["T," + ",".join("2" * 16), "A," + ",".join("0" * 16), "T," + ",".join("1" * 16)]
     (tmp_path / "letter-recognition.data").write_text("\n".join(lines) + "\n")
