@@ -83,7 +83,7 @@ def _inside(tracker: pd.DataFrame) -> str:
 
 
 _INSIDE = """At B = {}. Errors and calibration in percent, log loss in nats a row. *Best member*:
-the one with the fewest errors. *Difference*: the Tracker's error minus that one's; below 0 the Tracker
+the one with the fewest errors. *Difference*: the Tracker's error minus that; below 0 the Tracker
 beats each of its members. *Log loss*: probabilities below 0.000001, and those of new classes, count
 as that. *Excess ECE*: the expected calibration error, in ten bins of equal width, minus that of
 labels drawn from the same probabilities, over windows of 5,000 rows without a known shift.
