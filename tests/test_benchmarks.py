@@ -75,9 +75,9 @@ def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_poi
 
     same = [row(f"River PAClassifier, C = {c}", 40.0 + c / 10, 0.143) for c in range(4)]
     close = [row("Perceptron", 10.0, 0.138), row("LBP B=2000", 9.9, 0.1382)]
-    spread = [row(f"RBP B={b}", 7.0 + i, 0.15 - i / 100) for i, b in enumerate((100, 300, 1000))]
+    rows = [row(f"RBP B={b}", 7.0 + i, 0.15 - i / 100) for i, b in enumerate((100, 300, 1000))]
     far = [row("SOP", 500.0, 0.2), row("MIRA", 300.0, 0.25)]
-    table = [*same, *close, *spread, *far]
+    table = [*same, *close, *rows, *far]
     figure = plots.error_time({"rcv1-error-time": table})
     figure.draw_without_rendering()
     _, corner = figure.axes
@@ -199,7 +199,7 @@ def test_the_table_of_the_ablation():
 
 
 @pytest.mark.sources
-def test_the_ablation_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     asked = []
 
     def fresh(_edits, wanted, _output):
