@@ -92,7 +92,7 @@ class Standings:
         """Error over the windows after the first `SETTLED` rows; None where it has not ended well.
 
         Before the first label comes there is nothing to know, and a model that says nothing there
-        gains by it. Behind there all are asked the same.
+        gains by it. After them all models have the same rows.
         """
         return self._settled.get((stream, model, delay))
 
