@@ -90,7 +90,7 @@ def work(contender: Contender, where: dict[str, Any], meeting: Meeting, *, profi
         ),
         consumer={"heartbeat_interval_ms": 300},
     )
-    # Joining the group takes seconds, and goes on only while all who are in it poll. A short poll
+    # Joining the group takes seconds, and continues only while all who are in it poll. A short poll
     # that ends meanwhile may lose the partitions, up to kafka-python 3.0.12.
     while worker.metrics.partitions < contender.partitions:
         worker.step(5.0)
@@ -152,23 +152,23 @@ def one_round(
         before, started = [ticks(file) for file in files], time.monotonic()
         meeting.barrier.wait(PATIENCE)
         after, seconds = [ticks(file) for file in files], time.monotonic() - started
-        found = meeting.results.get(timeout=PATIENCE)
+        result = meeting.results.get(timeout=PATIENCE)
         process.join(PATIENCE)
-    return report(found, seconds, *(b - a for a, b in zip(before, after, strict=True)))
+    return report(result, seconds, *(b - a for a, b in zip(before, after, strict=True)))
 
 
 def report(
-    found: dict[str, Any], seconds: float, machine_cpu: float, broker_cpu: float
+    result: dict[str, Any], seconds: float, machine_cpu: float, broker_cpu: float
 ) -> dict[str, Any]:
     """Figures of a round."""
-    points = np.array(found["points"])
+    points = np.array(result["points"])
     took, learnt = points[-1] - points[0]
     return {
         "rate": learnt / took,
-        "cpu": 1e6 * found["cpu"] / learnt,
+        "cpu": 1e6 * result["cpu"] / learnt,
         "broker": 1e6 * broker_cpu / learnt,
-        "others": (machine_cpu - broker_cpu - found["cpu"]) / seconds,
-        "shares": found["shares"],
+        "others": (machine_cpu - broker_cpu - result["cpu"]) / seconds,
+        "shares": result["shares"],
     }
 
 

@@ -222,7 +222,7 @@ def corrupted(stream: Stream, name: str) -> Stream:
 
 
 class Mean(base.Transformer):
-    """Fill what is absent with the mean so far: River's `StatImputer` for every name met."""
+    """Fill absent features with the mean so far: River's `StatImputer` for every name."""
 
     def __init__(self) -> None:
         self._mean: dict[Any, float] = {}
@@ -293,11 +293,11 @@ def main() -> None:
             continue
         streams = [corrupted(stream, one) for one in chosen.corruptions]
         named = {one.name: one for one in streams}
-        found = compare(
+        result = compare(
             models(), named, jobs=chosen.jobs, output=chosen.output / name, progress=True
         )
         for one in named:
-            rows = [row for row in found.rows("runs") if row["stream"] == one]
+            rows = [row for row in result.rows("runs") if row["stream"] == one]
             errors = {
                 row["model"]: 100 * row["error"] if row["status"] == "ok" else None
                 for row in rows

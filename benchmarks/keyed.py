@@ -6,7 +6,7 @@ With a prior all models are full from their first example on. All rates are by p
     python -m benchmarks.keyed costs --output results/keyed.json
 
 `in memory`: all models are there. `with checkpoints`: likewise, of a tenth of the keys, and one is
-written after as many messages as there are keys. `loaded`: none of those that are asked for is
+written after as many messages as there are keys. `loaded`: none of those that are requested is
 there, and a changed one leaves for each that comes.
 
 **Worth**: error on a stream of 1,000 made customers, some of whom come often, most seldom. The

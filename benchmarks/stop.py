@@ -2,7 +2,7 @@
 
 A learner, a Tracker(300), has so many features that wait for their label, and as many ids that had
 theirs; between checkpoints it learns on. No broker takes part: what is timed is what the worker
-does before it goes on, and what it leaves to the thread that writes.
+does before it continues, and what it leaves to the thread that writes.
 
     python -m benchmarks.stop
 """

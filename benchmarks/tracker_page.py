@@ -94,14 +94,14 @@ probabilities, over windows of 5,000 rows without a known shift.
 
 def _all(rows: pd.DataFrame) -> str:
     """Return defaults and, after a stroke, the best setting in hindsight for each stream."""
-    found = []
+    results = []
     for (name, model, budget), part in rows.groupby(["stream", "model", "budget"], sort=False):
         means = part.groupby("setting")["error"].mean()
         best = f" / {means.min():.2f}" if len(means) > 1 else ""
         cut = "" if part["whole"].all() else " *"
         label = f"{model}, {budget}" if budget else model
-        found.append((name, label, f"{means.get(0, float('nan')):.2f}{best}{cut}"))
-    frame = pd.DataFrame(found, columns=["stream", "model", "error"])
+        results.append((name, label, f"{means.get(0, float('nan')):.2f}{best}{cut}"))
+    frame = pd.DataFrame(results, columns=["stream", "model", "error"])
     wide = frame.pivot_table(
         index="model", columns="stream", values="error", aggfunc="first", sort=False
     )

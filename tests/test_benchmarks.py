@@ -129,11 +129,11 @@ def small():
 @pytest.mark.parametrize("name", corruption.CORRUPTIONS)
 def test_a_corruption_leaves_labels_and_the_stream_as_they_are(name):
     stream, before = small(), list(small())
-    found = corruption.corrupted(stream, name)
-    assert [y for _, y in found] == [y for _, y in stream]
+    actual = corruption.corrupted(stream, name)
+    assert [y for _, y in actual] == [y for _, y in stream]
     assert list(stream) == before
-    assert (repr(list(found)) == repr(before)) == (name == "clean")
-    assert found.sha256 == corruption.corrupted(stream, name).sha256
+    assert (repr(list(actual)) == repr(before)) == (name == "clean")
+    assert actual.sha256 == corruption.corrupted(stream, name).sha256
 
 
 def test_corruptions_by_hand():
@@ -227,16 +227,16 @@ def test_the_ablation_goes_on_where_it_was(tmp_path, monkeypatch):
 @pytest.mark.compiled
 def test_the_tracker_is_measured_by_what_it_shows():
     case = Case("Tracker", 0, 50, "sea", 600, shuffled=False, seconds=60)
-    found, model = measured(case.make(), case), Tracker(50)
+    actual, model = measured(case.make(), case), Tracker(50)
     wrong, losses = 0, []
     for x, y in STREAMS["sea"]().part(0, 600):
         wrong += model.predict_one(x) != y
         losses.append(-math.log(max(model.predict_proba_one(x).get(y, 0), LEAST)))
         model.learn_one(x, y)
     assert losses[0] == -math.log(LEAST)
-    assert (found["mistakes"], found["n_samples"]) == (wrong, 600)
-    assert found["log_loss"] == pytest.approx(np.mean(losses))
-    assert found["best_member_error"] == pytest.approx(100 * min(e.error for e in model.experts))
+    assert (actual["mistakes"], actual["n_samples"]) == (wrong, 600)
+    assert actual["log_loss"] == pytest.approx(np.mean(losses))
+    assert actual["best_member_error"] == pytest.approx(100 * min(e.error for e in model.experts))
 
 
 def test_the_page_has_the_means_of_a_streams_orders():

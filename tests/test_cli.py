@@ -74,14 +74,14 @@ def test_help_fits_80_columns_and_cuts_nothing(words):
     command = app
     for word in words:
         command = command.get_command(None, word)
-    said = re.sub(r"-\s+", "-", " ".join(shown.stdout.split()))
+    output = re.sub(r"-\s+", "-", " ".join(shown.stdout.split()))
     for one in command.params:
         for name in [*one.opts, *one.secondary_opts]:
             assert one.param_type_name == "argument" or name in shown.stdout.split()
-        assert " ".join((getattr(one, "help", None) or "").split()) in said
+        assert " ".join((getattr(one, "help", None) or "").split()) in output
     for name in getattr(command, "commands", command is app and app.list_commands(None)) or ():
         about = command.get_command(None, name).get_short_help_str(limit=10**6)
-        assert f" {name} {about} " in f"{said} "
+        assert f" {name} {about} " in f"{output} "
 
 
 def test_a_new_command_is_one_file(drift, tmp_path, monkeypatch):

@@ -55,8 +55,8 @@ def test_python_runs_and_prints_what_its_comments_say(page, above, code, tmp_pat
     printed = io.StringIO()
     with redirect_stdout(printed):
         run(page, above, code)
-    said = re.findall(r"^(?:print\(.*\)  )?# (.*)$", code, re.MULTILINE)
-    assert printed.getvalue().splitlines() == said
+    output = re.findall(r"^(?:print\(.*\)  )?# (.*)$", code, re.MULTILINE)
+    assert printed.getvalue().splitlines() == output
 
 
 @pytest.mark.sources
@@ -157,7 +157,7 @@ def test_the_arena_has_the_errors_of_its_runs_and_no_others():
         }
         if delay is None:
             assert shown == pytest.approx(errors.to_dict(), abs=0.005 + 1e-9)
-        else:  # of the rows behind the first 1,000, for which the runs have windows
+        else:  # of the rows after the first 1,000, for which the runs have windows
             assert shown.keys() == {p for p in errors.index if STREAMS[p[1]].source}
 
 

@@ -146,8 +146,8 @@ def test_the_help_shows_a_duration_in_its_largest_unit(seconds, shown):
 )
 def test_a_label_of_the_command_line_is_read_as_what_it_looks_like(text, label):
     [silence] = [one for one in declared(Joining) if one.field == "silence"]
-    found = silence.read(text)
-    assert (found, type(found)) == (label, type(label))
+    actual = silence.read(text)
+    assert (actual, type(actual)) == (label, type(label))
 
 
 def test_a_caller_is_told_the_field():
@@ -157,11 +157,11 @@ def test_a_caller_is_told_the_field():
 
 
 def test_what_is_declared_can_be_listed():
-    found = {one.field: one for one in declared(Job)}
+    actual = {one.field: one for one in declared(Job)}
     names = "topic group start every rate port sizes folder loud"
-    assert list(found) == names.split()
-    assert (found["start"].name, found["start"].flag) == ("from", "--from")
-    assert [found[n].bounds() for n in ("every", "rate", "port")] == [
+    assert list(actual) == names.split()
+    assert (actual["start"].name, actual["start"].flag) == ("from", "--from")
+    assert [actual[n].bounds() for n in ("every", "rate", "port")] == [
         *("at least 1", "above 0", "from 0 to 65535")
     ]
-    assert (found["sizes"].kind, found["sizes"].many) == (int, True)
+    assert (actual["sizes"].kind, actual["sizes"].many) == (int, True)

@@ -28,8 +28,8 @@ NAMES = re.compile(r"`([^`]*)`")
 def pages() -> list[Path]:
     """Return the pages that are written by hand for users."""
     left_out = {ROOT / name for name in RULES["left_out"]}
-    found = [page for pattern in RULES["pages"] for page in ROOT.glob(pattern)]
-    return sorted(page for page in found if page not in left_out)
+    result = [page for pattern in RULES["pages"] for page in ROOT.glob(pattern)]
+    return sorted(page for page in result if page not in left_out)
 
 
 def prose(text: str) -> str:

@@ -76,7 +76,7 @@ def batches(model: Any, rows: Any, labels: Any) -> Contender:
 
 
 def loops(model: Any, timed: Stream, count: int) -> Contender:
-    """Learn some of the rows with the loop in numpy, which goes on from round to round."""
+    """Learn some of the rows with the loop in numpy, which continues from round to round."""
     loop = GemvLoop(model, timed.X.shape[1])
     rows, labels = unit_rows(timed.part(0, count)), timed.y[:count]
     return Contender(lambda: lambda: loop.run(rows, labels), count)

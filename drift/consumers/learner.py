@@ -55,7 +55,7 @@ _START = Clock()
 
 
 def decoded(decode: Callable[..., Example], message: Message) -> Example:
-    """Return what a codec's method makes of a message, but for a record that no codec can read."""
+    """Return what a codec's method makes of a message, unless no codec can read its record."""
     for name, _ in message.headers:
         if isinstance(name, RawName):
             raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
@@ -235,7 +235,7 @@ class Learner:
     def take(self, message: Message) -> list[Outgoing]:
         """Predict and learn a message; return what is to be sent because of it.
 
-        A message before the next offset has been learnt and is passed over. A message that cannot
+        A message before the next offset has been learnt and is skipped. A message that cannot
         be learnt, whatever error that makes, becomes a dead letter.
         """
         place, offset = message.position[:2], message.position.offset
@@ -268,14 +268,14 @@ class Learner:
         answer = self._shadowed(answer, example.features)
         self._learn_by(example.features, example.label, example.weight, answer)
 
-    def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
+    def skip_to(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Go on at an offset with nothing to be learnt before it, and have that saved."""
         self.offsets[place] = offset
         self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
     def start(self, first: Mapping[tuple[str, int], int]) -> None:
-        """Begin partitions that no checkpoint knows."""
+        """Start partitions that no checkpoint knows."""
         self.offsets.update(first)
 
     def check(self, messages: Iterable[Message]) -> None:
@@ -303,7 +303,7 @@ class Learner:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether each key has a model of its own."""
+        """Whether each key has its own model."""
         return False
 
     def models_state(self) -> Callable[[], Lineage] | None:

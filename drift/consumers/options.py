@@ -97,7 +97,7 @@ class _TopicOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions(JoinOptions, _TopicOptions):
-    """What a worker learns, where it begins, what it sends and when it saves.
+    """What a worker learns, where it starts, what it sends and when it saves.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         How many models of keys a worker has in memory, where the codec has a `key`; the others are
         in a file. See `drift.consumers.keyed`.
     prior
-        Whether the topic's own model learns all, too, and that of a new key begins as it is then.
+        Whether the topic's own model learns all, too, and that of a new key starts as it is then.
     labels
         The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
         by these; None where messages have their labels.
@@ -187,7 +187,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         return self.predictions, self.dead_letters, self.orphans, self.events
 
     def settings(self) -> dict[str, Any]:
-        """Return what must be the same for a model to go on, where labels come later."""
+        """Return what must be the same for a model to continue, where labels come later."""
         join = {f"labels.{name}": getattr(self, name) for name in _SETTINGS}
         return {"labels": self.labels, **join}
 
@@ -291,10 +291,10 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
     Parameters
     ----------
     model
-        As it was given; where labels have a topic of their own a `Tracker` that does not say
+        As it was given; where labels have a separate topic a `Tracker` that does not say
         whether they come late gets ``late=True``.
     folder
-        Where it is to be stored; where labels have a topic of their own its configuration gets the
+        Where it is to be stored; where labels have a separate topic its configuration gets the
         options on which it depends what is learnt.
     options
         The worker's.
@@ -322,7 +322,7 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     Raises
     ------
     ParameterError
-        If labels have a topic of their own, and the codec cannot read them; or if each key has a
+        If labels have a separate topic, and the codec cannot read them; or if each key has a
         model of its own, and labels have a topic, or one partition is meant.
     """
     settings: dict[str, Any] = {}
@@ -337,7 +337,7 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
 
 
 def is_keyed(codec: Codec) -> bool:
-    """Whether each key has a model of its own, by what reads the messages."""
+    """Whether each key has its own model, by what reads the messages."""
     return getattr(codec, "key", None) is not None
 
 
@@ -372,7 +372,7 @@ def prepared_shadow(
 
 
 def check_codec(codec: Codec, silence: object | None = None) -> None:
-    """Refuse what cannot read labels of a topic of their own.
+    """Refuse what cannot read labels of a separate topic.
 
     Parameters
     ----------

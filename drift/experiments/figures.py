@@ -129,13 +129,13 @@ def _draw(
 ) -> tuple[list[Point], list[tuple[float, float]]]:
     """Draw errors; return those to name, each with name and colour, and what no name may hide."""
     best = []
-    for (curve,), own in grouped(panel.spots, "curve").items():
+    for (curve,), spots in grouped(panel.spots, "curve").items():
         style: dict[str, Any] = {"color": colours.get(curve, GREY), "marker": "o"}
-        style |= {} if own[0]["drift"] else {"markerfacecolor": "white"}
+        style |= {} if spots[0]["drift"] else {"markerfacecolor": "white"}
         style |= {"zorder": 3} if curve in colours else {"alpha": 0.55}
-        line = sorted(map(_place, own))
+        line = sorted(map(_place, spots))
         axes.plot(*zip(*line, strict=True), label=curve, linewidth=1.2, markersize=5, **style)
-        best += [min(own, key=lambda spot: spot["error"])] if curve in colours else []
+        best += [min(spots, key=lambda spot: spot["error"])] if curve in colours else []
     drawn = [spot for spot in panel.spots if spot["error"] < limit]
     front = _front(drawn)
     corners = [_place(spot) for spot in front]

@@ -30,7 +30,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
     that predicted example ``t``; with weights of examples it is their weighted mean. An update of
-    the average costs a pass over the supports; a score costs the same as the model's.
+    the average costs one pass over the supports; a score costs the same as the model's.
 
     Parameters
     ----------

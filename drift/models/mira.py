@@ -148,8 +148,8 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         self._insert(slot, row, tau)
         more = len(self._rest.sizes) - (0 if self._class_of is None else len(self._class_of))
         if more:
-            held = [] if self._class_of is None else self._class_of
-            self._class_of = np.pad(np.array(held, dtype=np.intp), (0, more))
+            classes = [] if self._class_of is None else self._class_of
+            self._class_of = np.pad(np.array(classes, dtype=np.intp), (0, more))
         self._class_of[slot] = k
         while self.cache == "variable" and self._evict_most_redundant(self._threshold):
             pass

@@ -94,7 +94,7 @@ class PassiveAggressive(TwoOrMore):
     _wide = True  # each coefficient comes from a score, and a small loss is not to be lost
     _shares_supports = True
 
-    #: What models from before there was one go on with.
+    #: For models stored by versions without a budget.
     budget: int | None = None
 
     def __init__(

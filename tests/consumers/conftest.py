@@ -41,12 +41,12 @@ def member():
 
 @pytest.fixture
 def stores(monkeypatch):
-    """Closes the files of models after the test, as those do not who are killed in it."""
-    opened, begin = [], ModelStore.__init__
+    """Closes the files of models after the test, also those of killed workers."""
+    opened, init = [], ModelStore.__init__
 
     def noted(self, *given, **more):
         opened.append(self)
-        begin(self, *given, **more)
+        init(self, *given, **more)
 
     monkeypatch.setattr(ModelStore, "__init__", noted)
     yield
@@ -120,6 +120,6 @@ def root(request, tmp_path):
 
 @pytest.fixture
 def bucket(s3):
-    """A place in a bucket of its own in that store, which is well again after the test."""
+    """A place in its own bucket in that store, which is well again after the test."""
     yield f"s3://{uuid.uuid4().hex}/root"
     s3.lose, s3.delay, s3.answers = 0.0, 0.0, None

@@ -36,7 +36,7 @@ def close(worker):
 
 
 def run(worker, seconds=60):
-    """Run a worker that an error is to end; one that goes on is stopped, and raises nothing."""
+    """Run a worker that an error is to end; one that continues is stopped, and raises nothing."""
     timer = threading.Timer(seconds, worker.stop)
     timer.start()
     try:

@@ -17,11 +17,11 @@ PLACES = [("t", 0), ("t", 1), ("t", 2)]
 
 
 def given(n):
-    """An assignment of the first `n` partitions, which have all begun."""
+    """An assignment of the first `n` partitions, which have all started."""
     assignment = Assignment()
     assignment.assign(PLACES[:n])
     for place in PLACES[:n]:
-        assignment.begin(place)
+        assignment.start(place)
     return assignment
 
 
@@ -29,21 +29,21 @@ def test_what_the_worker_does_not_have_is_not_held():
     assignment = given(1)
     assert assignment.hold(PLACES) == PLACES[:1]
     assert assignment.states == {("t", 0): State.HELD}
-    assert (assignment.waiting(), assignment.begun()) == ([("t", 0)], [])
+    assert (assignment.waiting(), assignment.started()) == ([("t", 0)], [])
 
 
 def test_what_is_assigned_waits_until_it_is_begun():
     assignment = given(2)
     assignment.assign(PLACES[2:])
-    assert (assignment.begun(), assignment.waiting()) == (PLACES[:2], PLACES[2:])
-    assignment.begin(PLACES[2])
-    assert (assignment.begun(), assignment.waiting()) == (PLACES, [])
+    assert (assignment.started(), assignment.waiting()) == (PLACES[:2], PLACES[2:])
+    assignment.start(PLACES[2])
+    assert (assignment.started(), assignment.waiting()) == (PLACES, [])
 
 
 def test_a_partition_that_is_lost_is_no_more_the_workers():
     assignment = given(2)
     assignment.revoke([("t", 0), ("t", 2)])
-    assert assignment.states == {("t", 1): State.BEGUN}
+    assert assignment.states == {("t", 1): State.STARTED}
 
 
 def test_where_a_partition_begins(caplog):

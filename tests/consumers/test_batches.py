@@ -1,4 +1,4 @@
-"""Batches are as kafka-python makes them, and go on as its own do."""
+"""Batches equal kafka-python's, and are continued like its own."""
 
 import random
 from contextlib import suppress

@@ -32,7 +32,7 @@ def drift(monkeypatch, tmp_path):
         if name.startswith(PREFIX):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    # What ends a worker that has not begun would end the tests, too.
+    # What ends a worker that has not started would end the tests, too.
     monkeypatch.setattr(os, "_exit", lambda code: pytest.exit("a signal came too early", 1))
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
@@ -443,9 +443,9 @@ def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
         "800 of 800 examples predicted",
         "the model is that of a plain loop over the topic, in its order: True",
     ]
-    found = [shown.stdout.find(event) for event in events]
-    assert -1 not in found, shown.stdout
-    assert found == sorted(found)
+    actual = [shown.stdout.find(event) for event in events]
+    assert -1 not in actual, shown.stdout
+    assert actual == sorted(actual)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_what_was_held_while_its_records_waited_comes_again(broker, member):
             read.extend(place for place, _ in one.poll(0.05))
             for place in one.assignment.waiting():
                 if place not in held:
-                    one.begin(place, 0)
+                    one.start(place, 0)
 
     held = []
     poll_until(lambda: len(read) > 3)
@@ -81,7 +81,7 @@ def test_what_was_held_while_its_records_waited_comes_again(broker, member):
     one.hold(held)
     other = ("t", 1 - held[0][1])
     poll_until(lambda: read[-3:] == [other] * 3)
-    one.begin(held[0], 0)
+    one.start(held[0], 0)
     read.clear()
     poll_until(lambda: held[0] in read)
 
@@ -109,12 +109,12 @@ def test_it_is_known_when_a_partition_was_at_its_end(broker, member):
             # The second was there, too, in the fetch that brought the first.
             assert (one.ended_at(place) == -math.inf) == (len(read) == 1)
         for place in one.assignment.waiting():
-            one.begin(place, 0)
+            one.start(place, 0)
     before = one.ended_at(first)
     while min(one.ended_at(first), one.ended_at(second)) <= before:
         assert time.monotonic() < give_up
         list(one.poll(0.05))
-    one.begin(first, 1)  # what is behind is not read
+    one.start(first, 1)  # what is behind is not read
     assert one.ended_at(first) == -math.inf
     assert one.ended_at(("t", 7)) == -math.inf
 

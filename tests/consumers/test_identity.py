@@ -1,4 +1,4 @@
-"""A checkpoint goes on with the log that it was learnt from, and with no other."""
+"""A checkpoint continues with the log that it was learnt from, and with no other."""
 
 import os
 import re
@@ -208,9 +208,9 @@ def test_a_truncation_that_the_broker_tells_is_a_gap(broker, learnt, monkeypatch
         raise LogTruncationError({place: None})
 
     monkeypatch.setattr(client, "poll", poll)
-    with pytest.raises(Gap) as told:
+    with pytest.raises(Gap) as raised:
         list(one._consumer.poll(0.1))
-    assert told.value.offsets == {("t", 0): 10}
+    assert raised.value.offsets == {("t", 0): 10}
     monkeypatch.undo()
     close(one)
 
@@ -236,8 +236,8 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path)
     admin = kafka.KafkaAdminClient(bootstrap_servers=kafka_address)
 
     def topic_id():
-        [found] = admin.describe_topics([topic])
-        return str(found["topic_id"])
+        [actual] = admin.describe_topics([topic])
+        return str(actual["topic_id"])
 
     first = topic_id()
     one = worker(options, tmp_path, topic=topic)

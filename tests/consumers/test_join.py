@@ -15,7 +15,7 @@ from drift.errors import ParameterError
 from tests.consumers.twin_late import Lists
 
 IDS = st.one_of(st.integers(0, 7), st.sampled_from(["a", "1", "2"]))
-#: By how much the time goes on, or back, as at the live edge of several partitions.
+#: By how much time advances or falls back, as at the live edge of several partitions.
 STEPS = st.one_of(st.integers(0, 3_000), st.integers(0, 20_000), st.integers(-4_000, 0))
 EVENTS = st.tuples(
     st.sampled_from(["features", "features", "label"]), IDS, STEPS, st.integers(1, 9), st.booleans()

@@ -1,4 +1,4 @@
-"""Labels on a topic of their own: the worker against a twin of lists, killed at every step."""
+"""Labels on a separate topic: the worker against a twin of lists, killed at every step."""
 
 import json
 import random
@@ -105,13 +105,13 @@ def newest(folder):
 
 def assert_exact(folder, options, twin, model=None):
     """The newest checkpoint is what the twin is, and what its order and the logs give."""
-    found = newest(folder)
+    result = newest(folder)
     learner = LateLearner(LBP(9), WEIGHTED, Metrics("f"), options)
-    learner.restore(found)
+    learner.restore(result)
     twin.assert_like(learner)
-    order = read_order(CheckpointFolder(folder).folder(KEY), found.id)
+    order = read_order(CheckpointFolder(folder).folder(KEY), result.id)
     again, _ = relearn(model or LBP(budget=9), LOGS, order, options, WEIGHTED)
-    assert encode(again.model) == encode(found.model)
+    assert encode(again.model) == encode(result.model)
     twin.assert_like(again)
 
 
@@ -207,9 +207,9 @@ def test_one_partition_of_both_topics_is_learnt_alone(topics, tmp_path, partitio
     until(one, lambda: offsets(one) == {place: len(log) for place, log in own.items()})
     close(one)
     twin = twin_of(one.options, given_logs=own)
-    found = CheckpointFolder(tmp_path).newest(("f", partition))
+    actual = CheckpointFolder(tmp_path).newest(("f", partition))
     learner = LateLearner(LBP(9), WEIGHTED, Metrics("f", partition), one.options)
-    learner.restore(found)
+    learner.restore(actual)
     twin.assert_like(learner)
     assert_published(topics, twin)
 

@@ -50,8 +50,8 @@ class Logs:
         self.asked += 1
         if offset < self.first:
             raise Gap({place: offset})
-        found = self.logs[place][offset : offset + 4]
-        return found, offset + len(found)
+        result = self.logs[place][offset : offset + 4]
+        return result, offset + len(result)
 
     def bound(self, place, start):
         return self.first if start == "earliest" else len(self.logs[place])
@@ -71,7 +71,7 @@ def saved(one):
 
 
 def restarted(one, source=None):
-    """The learner that goes on from a checkpoint of this one."""
+    """The learner that continues from a checkpoint of this one."""
     other = LateLearner(LBP(9), one.codec, Metrics("f"), one.options)
     other.restore(from_bytes(saved(one)))
     other.read_again(source, "folder")
@@ -272,7 +272,7 @@ def test_no_memory_skips_no_message(which):
 
 
 class Naming(JsonCodec):
-    """Gives ids, or labels, of a type of its own, made by `kind`."""
+    """Gives ids, or labels, of its own type, made by `kind`."""
 
     kind, field = uuid.UUID, "id"
 
@@ -397,7 +397,7 @@ def test_features_that_were_deleted_are_given_up_where_that_was_asked_for(monkey
 
 
 def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
-    """As records that are compacted, or of which a transaction is said to have been given up."""
+    """As records that are compacted, or of an aborted transaction."""
     monkeypatch.setattr(join_module, "STORED", 0)
     features = [pair(n, {"a": 1.0})[0] for n in range(5)]
     one = learner()
@@ -408,8 +408,8 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
 
     class Sparse(Logs):
         def reread(self, place, offset):
-            found, end = super().reread(place, offset)
-            return [message for message in found if message.position.offset != 3], end
+            actual, end = super().reread(place, offset)
+            return [message for message in actual if message.position.offset != 3], end
 
     other.read_again(Sparse({("f", 0): features}), "folder")
     assert ([*other.join._waiting], other.join.missing()) == ([0, 1, 2, 4], {})
@@ -515,6 +515,6 @@ def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
     with pytest.raises(CheckpointError, match="it has offsets of two logs"):
         adoption.adopt(partition, 5, None)
     adoption.adopt(partition, None, None)
-    found = folder.newest(("f", None)).join
-    assert json.dumps(found[0]) == json.dumps(one.join_state()()[0])
-    assert found[1] == pair(0, {"a": 1.0})[0].value
+    actual = folder.newest(("f", None)).join
+    assert json.dumps(actual[0]) == json.dumps(one.join_state()()[0])
+    assert actual[1] == pair(0, {"a": 1.0})[0].value

@@ -194,8 +194,8 @@ def test_probabilities_come_back_from_their_bytes(rows):
     packed = [classes.pack(row) for row in rows]
     classes = Classes(json.loads(json.dumps(classes.labels)))
     for row, one in zip(rows, packed, strict=True):
-        found = classes.unpack(one, next(iter(row)))
-        assert {label: chance for label, chance in found.items() if chance} == row
+        actual = classes.unpack(one, next(iter(row)))
+        assert {label: chance for label, chance in actual.items() if chance} == row
 
 
 def test_a_class_beyond_those_that_are_kept_has_what_they_leave():

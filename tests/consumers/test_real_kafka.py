@@ -233,8 +233,8 @@ def test_who_is_in_a_group_is_known(kafka_address, kafka_topic, member):
     while not one.assignment.states:
         assert time.monotonic() < end
         list(one.poll(0.2))
-    [found] = members(kafka_topic, options)
-    assert re.fullmatch(r"worker-1 at [\d.:a-f]+", found)
+    [actual] = members(kafka_topic, options)
+    assert re.fullmatch(r"worker-1 at [\d.:a-f]+", actual)
 
 
 def test_a_log_begins_at_a_time(kafka_address, kafka_topic):

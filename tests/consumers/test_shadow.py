@@ -176,8 +176,8 @@ def all_of(one):
 
 
 def assert_is(one, sent, expected):
-    said, model, shadow, pairs, promotions = expected
-    assert [json.loads(outgoing.value)["predicted"] for outgoing in sent] == said
+    output, model, shadow, pairs, promotions = expected
+    assert [json.loads(outgoing.value)["predicted"] for outgoing in sent] == output
     assert (encode(one.model), encode(one.shadow.model)) == (model, shadow)
     assert (one.shadow.test.wins, one.shadow.test.losses) == (sum(pairs), len(pairs) - sum(pairs))
     assert [promotion["number"] for promotion in one.promotions] == [*range(1, 1 + len(promotions))]
@@ -275,7 +275,7 @@ def late(**more):
 
 
 def restarted(one, log):
-    """The learner that goes on from a checkpoint of this one."""
+    """The learner that continues from a checkpoint of this one."""
     other = late()
     other.options = one.options
     state, values = one.join_state()()
@@ -494,8 +494,8 @@ def test_a_promotion_by_hand_is_that_of_a_loop(tmp_path):
     other = learner()
     other.restore(checkpoint)
     sent = [out for message in log[HAND:] for out in other.take(message)]
-    said, *rest = expected
-    assert_is(other, sent, (said[-len(sent) :], *rest))
+    output, *rest = expected
+    assert_is(other, sent, (output[-len(sent) :], *rest))
     assert (other.promotions[0]["by"], other.promotions[0]["examples"]) == (
         *("hand", one.metrics.examples),
     )

@@ -127,19 +127,19 @@ def test_a_worker_that_began_meanwhile_is_not_overwritten(folder):
 
 
 @pytest.mark.parametrize(
-    ("model", "options", "codec", "said"),
+    ("model", "options", "codec", "message"),
     [
         (object(), OPTIONS, CODEC, "is not a classifier"),
         (LBP(9), OPTIONS, JsonCodec(weight="w", require_label=True), None),
         (LBP(9), LATE, JsonCodec(require_label=True), "require_label would refuse"),
     ],
 )
-def test_what_a_worker_would_refuse_is_refused_first(tmp_path, model, options, codec, said):
+def test_what_a_worker_would_refuse_is_refused_first(tmp_path, model, options, codec, message):
     folder = CheckpointFolder(tmp_path / "c")
-    if said is None:
+    if message is None:
         assert warm(model, folder, options, [Example({"a": 1}, True)], FIRST, codec=codec)
         return
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         warm(model, folder, options, history(), FIRST, codec=codec)
     assert not (tmp_path / "c").exists()
 

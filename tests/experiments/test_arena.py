@@ -116,11 +116,11 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     lines = (part / "runs.jsonl").read_text().splitlines(keepends=True)
     (part / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     resumed = arena(part, quick=True, **ARENA)
-    found = RunFolder(part).read().values()
-    assert Standings(select(found)).rows == resumed.rows("table")
+    actual = RunFolder(part).read().values()
+    assert Standings(select(actual)).rows == resumed.rows("table")
     assert Results.read(part, KIND).rows("table") == resumed.rows("table")
     assert len(resumed.records) == len(whole.records)
-    few = Standings(select(found, ["segments"], ["PA"]))
+    few = Standings(select(actual, ["segments"], ["PA"]))
     assert (few.streams, few.models) == (["segments"], ["PA", "PA, tuned", "no change", "majority"])
     for name in TIMELESS:
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -202,16 +202,16 @@ def rows(errors, delay=None):
         {"stream": stream, "model": model, "delay": delay, "status": "ok", "rows": 9}
         | {"unpredicted": 0, "error": error, "kappa": None, "log_loss": None}
         | {"microseconds": 2.0, "memory": 10, "windows": []}
-        for model, own in errors.items()
-        for stream, error in own.items()
+        for model, values in errors.items()
+        for stream, error in values.items()
     ]
 
 
 def test_models_are_in_the_arenas_order_wherever_they_ran():
     errors = {"PA": {"weather": 0.3}, "no change": {"weather": 0.5}, "ARF": {"weather": 0.2}}
     errors |= {"Tracker": {"weather": 0.1}, "PA @ 0": {"weather": 0.2}}
-    found = Standings(rows(errors))
-    assert found.models == ["Tracker", "PA", "PA, tuned", "ARF", "no change"]
+    actual = Standings(rows(errors))
+    assert actual.models == ["Tracker", "PA", "PA, tuned", "ARF", "no change"]
 
 
 def test_losses_by_hand():
@@ -221,9 +221,9 @@ def test_losses_by_hand():
         "ARF": {"a9a": 0.5, "spam": 0.09, "weather": 0.1},
         "PA @ 0": {"a9a": 0.01, "spam": 0.01, "weather": 0.01},
     }
-    found = Standings(rows(errors)).losses()
-    assert [(row["stream"], row["rival"]) for row in found] == [("weather", "ARF"), ("spam", "PA")]
-    assert [row["gap"] for row in found] == pytest.approx([0.2, 0.05])
+    actual = Standings(rows(errors)).losses()
+    assert [(row["stream"], row["rival"]) for row in actual] == [("weather", "ARF"), ("spam", "PA")]
+    assert [row["gap"] for row in actual] == pytest.approx([0.2, 0.05])
 
 
 def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
@@ -294,14 +294,14 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     records = rows(errors)
     records[0]["microseconds"] = 8.0
     standings = Standings(records)
-    streams, found = standings.costs(real=True)
+    streams, actual = standings.costs(real=True)
     assert streams == ["a9a", "spam"]
-    assert [(row["model"], row["error"]) for row in found] == [
+    assert [(row["model"], row["error"]) for row in actual] == [
         ("ARF", 0.1),
         ("Tracker", pytest.approx(0.15)),
         ("PA", 0.25),
     ]
-    assert found[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
+    assert actual[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
     assert standings.costs(real=False)[0] == ["checkerboard"]
     figure = Results(KIND, records, {}, {}, 1.0).plot("img/arena-cost")
     named = [{text.get_text() for text in panel.texts} for panel in figure.axes]

@@ -95,7 +95,7 @@ def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, document
     assert {model: runs.count(model) for model in runs} == {
         "RBP": 4 * 2 * 5,
         "SOP": 4,
-        "RBSOP": 4 * 2,  # one seed unless more are asked for
+        "RBSOP": 4 * 2,  # one seed unless more are requested
         "LBSOP": 4 * 2,
     }
     assert list(dict.fromkeys(runs)) == ["RBP", "SOP", "RBSOP", "LBSOP"]

@@ -1,7 +1,7 @@
 """``python -m tests.faults --seed 0 --seconds 60 --examples 50000``; 0 only if everything holds.
 
 With ``--folder results/faults --total 1000`` runs follow each other, a seed after the other, until
-those in the folder have so many faults. Killed and called again, it goes on behind the last run.
+those in the folder have so many faults. Killed and called again, it continues after the last run.
 A run that fails leaves the logs of its workers, its checkpoints and ``report.txt``.
 """
 

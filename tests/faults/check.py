@@ -62,10 +62,10 @@ def _consumer(address: str, topics: list[str], timeout: float = 60) -> tuple[Any
 
 
 def ends(address: str, topics: list[str]) -> dict[tuple[str, int], int]:
-    """Return the offsets behind all that was committed or given up, by topic and partition."""
-    consumer, found = _consumer(address, topics)
+    """Return the offsets after all that was committed or given up, by topic and partition."""
+    consumer, result = _consumer(address, topics)
     consumer.close(timeout_ms=1000)
-    return {tuple(place): end for place, end in found.items()}
+    return {tuple(place): end for place, end in result.items()}
 
 
 def read(address: str, topic: str, timeout: float = 120) -> list[Any]:
@@ -143,8 +143,8 @@ def check(  # noqa: PLR0917
     _check_kept(findings, "dead letters", outputs["dead_letters"], twin.poison)
     if options.labels is not None:
         # A label that no features have in an order that a crash undid may have some in the next.
-        said = {(r.topic, r.partition, r.offset): r.value for r in logs[1]}
-        _check_kept(findings, "orphans", outputs["orphans"], twin.orphans, or_else=said)
+        output = {(r.topic, r.partition, r.offset): r.value for r in logs[1]}
+        _check_kept(findings, "orphans", outputs["orphans"], twin.orphans, or_else=output)
     return findings
 
 

@@ -90,7 +90,7 @@ class Event(NamedTuple):
 
 
 def late(n: int, seed: int, topic: str, labels: str) -> Iterator[Event]:
-    """So many messages without labels, and those on a topic of their own.
+    """So many messages without labels, and those on a separate topic.
 
     A label comes before its features or up to thousands of messages later, and sometimes twice or
     never; some are of nothing that was ever sent, and some poison.
@@ -110,12 +110,12 @@ def late(n: int, seed: int, topic: str, labels: str) -> Iterator[Event]:
         heapq.heappush(ahead, (number, number, Event(topic, partition, value, number)))
         if label is not None:
             name = number if rng.random() < _KNOWN_SHARE else f"nobody's {number}"
-            said: bytes = json.dumps({"id": name, "label": label}).encode()
+            output: bytes = json.dumps({"id": name, "label": label}).encode()
             if rng.random() < _POISON_SHARE:
-                said = rng.choice(list(_LABEL_POISON))
+                output = rng.choice(list(_LABEL_POISON))
             for _ in range(rng.choices((0, 1, 2), (1, 18, 1))[0]):
                 when = number + rng.choice((-10, 5, 100, 1_000)) * rng.random()
-                entry = Event(labels, partition, said)
+                entry = Event(labels, partition, output)
                 heapq.heappush(ahead, (when, n + number, entry))
         # What is to come next is sent only once nothing can come before it.
         while ahead and ahead[0][0] < number - 10:

@@ -20,7 +20,7 @@ __all__ = ["ENDS", "Feed"]
 
 #: Seconds between messages until a feed hastens.
 _CALM = 0.025
-#: What becomes of transactions. One that is left open is ended by the broker as the next begins.
+#: What becomes of transactions. One that is left open is ended by the broker as the next starts.
 ENDS = ("committed", "given up", "left open")
 #: Share of the messages that go into a transaction while one is open, and how long that is.
 _SHARE, _OPEN, _SHUT = 0.15, (0.3, 4.0), (0.2, 3.0)
@@ -39,7 +39,7 @@ class _Transaction:
     options
         Of confluent-kafka.
     name
-        Its id: whoever begins with it ends what was left open.
+        Its id: whoever starts with it ends what was left open.
     draw
         Of ends and times.
     """
@@ -62,7 +62,7 @@ class _Transaction:
         return True
 
     def turn(self, *, last: bool = False) -> list[tuple[Any, ...]]:
-        """Begin or end one if it is time; return what was given up, to be sent once more."""
+        """Start or end one if it is time; return what was given up, to be sent once more."""
         if time.monotonic() < self._next and not last:
             return []
         if self._producer is None:
@@ -201,7 +201,7 @@ class Feed(threading.Thread):
                 _produce(plain, *sent, self._told)
             self._again(plain, self._transaction.turn())
             self.sent += 1
-        for _ in range(2):  # what was left open ends as another one begins
+        for _ in range(2):  # what was left open ends as another one starts
             self._again(plain, self._transaction.turn(last=True))
         if plain.flush(_PATIENCE):
             raise TimeoutError("the broker has not taken all that was sent")
@@ -218,7 +218,7 @@ class Feed(threading.Thread):
             self._undelivered.append(str(error))
 
     def _stamp(self, event: Event) -> int:
-        """Return the producer's time, which topics with a clock of their own pass over."""
+        """Return the producer's time, which topics with log append time ignore."""
         place, now = (event.topic, event.partition), int(1000 * time.time())
         if place in self._far:
             return self._far.pop(place)

@@ -33,7 +33,7 @@ _FEWEST, _MOST = 2, 4
 _ACTIVE = 0.6
 #: Seconds until a worker that has ended is started again.
 _RESTART = 0.3
-#: Where zombies are frozen: two before the last look whether they may save, one behind it.
+#: Where zombies are frozen: two before the last check whether they may save, one after it.
 _ZOMBIES = tuple(f"checkpoint.{step}" for step in ("written", "checked", "order-half-written"))
 #: Seconds between looks at a worker that is to become a zombie.
 _LOOK = 0.2
@@ -62,8 +62,8 @@ class _Worker:
 
     def claim(self) -> int:
         """Newest epoch that it has claimed, 0 before the first."""
-        found = [match[1] for line in self.lines() if (match := _CLAIMED.search(line))]
-        return int(found[-1]) if found else 0
+        result = [match[1] for line in self.lines() if (match := _CLAIMED.search(line))]
+        return int(result[-1]) if result else 0
 
 
 class Group:
@@ -116,7 +116,7 @@ class Group:
             if status is None:
                 continue
             self._workers.remove(worker)
-            if worker.leaving and status in {0, -signal.SIGTERM}:  # it had not begun to listen
+            if worker.leaving and status in {0, -signal.SIGTERM}:  # it had not started to listen
                 continue
             if worker.aborts and status == -signal.SIGKILL:
                 self.injected["abort"] += 1
@@ -236,9 +236,9 @@ class Group:
         self._in(fault.seconds, self._thaw, worker)
 
     def _zombie(self, worker: _Worker, fault: Fault) -> None:
-        """Freeze it before a checkpoint has its name, until others have all that it had.
+        """Freeze a worker before its checkpoint gets its name, until others have learnt all it had.
 
-        It is refused where it has yet to look whether it may go on; where it has looked it adds its
+        If it has yet to check whether it is fenced, it is refused. If it has checked, it adds its
         checkpoint beside those of the others. The first one is refused.
         """
         worker.frozen = True
@@ -286,7 +286,7 @@ class Group:
     def _tear(self, worker: _Worker, fault: Fault) -> None:
         """Damage the newest checkpoint, if it was the worker that learns.
 
-        The one before stays whole: where all are damaged a worker rightly refuses to go on.
+        The one before stays whole: where all are damaged a worker rightly refuses to continue.
         """
         self._end(worker)
         if self._held(worker):

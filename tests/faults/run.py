@@ -86,33 +86,33 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the report."""
-        found = self.findings
+        result = self.findings
         yield "faults: " + ", ".join(f"{k} {n}" for k, n in sorted(self.faults.items()))
         yield "seen by workers: " + ", ".join(f"{k} {n}" for k, n in self.events.items())
         yield "transactions: " + ", ".join(f"{k} {n}" for k, n in sorted(self.transactions.items()))
         for text, count in self.errors.most_common():
             yield f"a worker ended, and was started again, {count}x: {text}"
         yield (
-            f"{self.messages:,} messages: {found.examples:,} examples, {found.unlabelled:,} "
-            f"without a label, {found.poison:,} poison; {self.learnt_under_faults:,} of them "
+            f"{self.messages:,} messages: {result.examples:,} examples, {result.unlabelled:,} "
+            f"without a label, {result.poison:,} poison; {self.learnt_under_faults:,} of them "
             "checkpointed while faults lasted"
         )
         yield (
             f"{self.seconds:.0f} s of faults, {self.catching_up:.1f} s to the end of the log after "
-            f"them; sent more than once: {found.predictions_again:,} predictions, "
-            f"{found.letters_again:,} dead letters"
+            f"them; sent more than once: {result.predictions_again:,} predictions, "
+            f"{result.letters_again:,} dead letters"
         )
-        order = found.order
+        order = result.order
         yield (
             f"order: {order.falls:,} times back between two of {order.lines:,} checkpoints; lines "
             f"given up {order.given_up:,}, torn {order.torn:,}; orphans given up "
-            f"{found.orphans_given_up:,}"
+            f"{result.orphans_given_up:,}"
         )
-        if found.labels:
-            yield "labels: " + ", ".join(f"{k} {n:,}" for k, n in sorted(found.labels.items()))
-        yield f"lost {found.lost}, doubled {found.doubled}"
-        yield from (f"FAILED: {failure}" for failure in found.failures)
-        yield from (f"BLUNT: {unseen}" for unseen in found.blunt)
+        if result.labels:
+            yield "labels: " + ", ".join(f"{k} {n:,}" for k, n in sorted(result.labels.items()))
+        yield f"lost {result.lost}, doubled {result.doubled}"
+        yield from (f"FAILED: {failure}" for failure in result.failures)
+        yield from (f"BLUNT: {unseen}" for unseen in result.blunt)
         if self.holds:
             yield f"the model equals the twin's: {self.about}"
 
@@ -213,19 +213,19 @@ class _Test:
 
     def _act(self, group: Group, kind: str, text: str | None) -> None:
         """Let a fault happen to a group at work, and wait for what it must lead to."""
-        said = self.broker is None
+        output = self.broker is None
         if not kind.startswith("broker"):
-            said = self._say(group, text, lambda: group.inject(Fault(0.0, kind, 0.0, 0.0)), _ACT)
+            output = self._say(group, text, lambda: group.inject(Fault(0.0, kind, 0.0, 0.0)), _ACT)
         elif (broker := self.broker) is not None:
             for _ in range(_OUTAGES):  # it may happen just when nothing is on its way
                 self.report.faults[kind] += 1
-                said = self._say(group, text, lambda: broker.stop(kill=True), _ACT / _OUTAGES)
-                if said and self.long:
+                output = self._say(group, text, lambda: broker.stop(kill=True), _ACT / _OUTAGES)
+                if output and self.long:
                     self._watch(group, lambda: False, _OUTAGE)
                 broker.start()
-                if said:
+                if output:
                     break
-        if not said:
+        if not output:
             self.report.findings.blunt.append(f"{kind}: no worker says {text!r}")
 
     def _say(
@@ -339,14 +339,14 @@ class _Test:
         return sum(self._offsets().values())
 
     def _offsets(self) -> dict[tuple[str, int], int]:
-        """Return where the newest checkpoint goes on, without loading its model."""
+        """Return where the newest checkpoint continues, without loading its model."""
         files = files_in(self.folder.folder((self.topics["topic"], None)))
         for which in reversed(files.listing().checkpoints):
             try:
-                said = describe(load(files.file(*which))).header["offsets"]
+                output = describe(load(files.file(*which))).header["offsets"]
             except (CheckpointError, OSError):
                 continue
-            return {(topic, partition): offset for topic, partition, offset in said}
+            return {(topic, partition): offset for topic, partition, offset in output}
         return {}
 
     # --- after it ------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ class _Test:
     def _check_sharpness(self) -> None:
         """Note where too little was seen of what the test is for, or exit codes mislead.
 
-        Each of these happened once before the others began. Whatever happens here may pass, so
+        Each of these happened once before the others started. Whatever happens here may pass, so
         that no worker may end as if somebody had something to mend.
         """
         report = self.report
@@ -437,7 +437,7 @@ def run(
     examples
         Messages, poison included.
     late
-        Labels on a topic of their own, some time after the features.
+        Labels on a separate topic, some time after the features.
     s3
         Checkpoints in an S3-compatible store, which loses answers.
     tell

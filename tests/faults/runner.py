@@ -47,7 +47,7 @@ SESSION = 2.0
 _DELIVERY = 4.0
 #: Seconds of learning after which a worker polls again, and what a message takes of a slow model.
 _PATIENCE, _SLOW = 0.2, 0.02
-#: Messages that come again wherever a partition is begun, as Kafka may have it.
+#: Messages that come again wherever a partition is started, as Kafka may have it.
 _AGAIN = 7
 #: Where workers kill or freeze themselves, and where a disk is full.
 STEPS = ("outputs.flushed", *CHECKPOINT_POINTS)
@@ -70,7 +70,7 @@ def clock(seed: int) -> str:
 
 
 def worker_options(options: dict[str, Any]) -> WorkerOptions:
-    """Return what a worker is told; of labels that come later few are waited for, and not long.
+    """Return a worker's options; it waits for few late labels, and not long.
 
     With half of the seeds features have a label if none comes.
     """
@@ -136,13 +136,13 @@ def _obey(root: Path) -> None:
 
 
 def _redeliver() -> None:
-    """Have a partition begin with messages that were learnt already."""
-    begin = GroupConsumer.begin
+    """Have a partition start with messages that were learnt already."""
+    start = GroupConsumer.start
 
     def early(self: GroupConsumer, place: tuple[str, int], offset: int, *leader_epoch: int) -> None:
-        begin(self, place, max(0, offset - _AGAIN), *leader_epoch)
+        start(self, place, max(0, offset - _AGAIN), *leader_epoch)
 
-    GroupConsumer.begin = early  # type: ignore[method-assign]
+    GroupConsumer.start = early  # type: ignore[method-assign]
 
 
 def end_with(parent: int) -> None:
@@ -178,7 +178,7 @@ def main(text: str) -> None:
             "heartbeat_interval_ms": int(1000 * SESSION / 5),
             "max_poll_records": 200,
         },
-        # Unless the worker waits for its outputs, a kill behind the checkpoint loses some.
+        # Unless the worker waits for its outputs, a kill after the checkpoint loses some.
         producer={
             "linger_ms": 300,
             "request_timeout_ms": int(750 * _DELIVERY),

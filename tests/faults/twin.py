@@ -37,7 +37,7 @@ class Order:
 
 def read_order(folder: Path, checkpoint: str) -> Order:
     """Return what the files of the order say of a checkpoint; KeyError where a line is missing."""
-    order, said = Order(), {}
+    order, output = Order(), {}
     for file in sorted(folder.glob("order-*.jsonl")):
         for text in file.read_bytes().split(b"\n"):
             try:
@@ -46,10 +46,10 @@ def read_order(folder: Path, checkpoint: str) -> Order:
                 order.torn += bool(text)
             else:
                 order.given_up += 1
-                said[line["checkpoint"]] = line  # one that was tried again is the later one
+                output[line["checkpoint"]] = line  # one that was tried again is the later one
     chain = []
     while checkpoint is not None:
-        chain.append(said.pop(checkpoint))
+        chain.append(output.pop(checkpoint))
         checkpoint = chain[-1]["previous"]
     for line in reversed(chain):
         places = [tuple(place) for place in line["places"]]

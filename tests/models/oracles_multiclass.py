@@ -21,7 +21,7 @@ class MulticlassTwin:
 
     def __init__(self, gram):
         self.K = np.array(gram)
-        self.classes = []  # in the order met
+        self.classes = []  # in order of appearance
         self.supports, self.labels, self.tau = [], [], []
         self.mistakes = 0
         self.columns = {}  # coefficients by class, until one changes
@@ -46,7 +46,7 @@ class MulticlassTwin:
         return largest @ np.abs(self.row(t))
 
     def margin(self, y, scores, tie):
-        """Score of y above its best rival, and that rival: the first met among equals."""
+        """Score of y above its best rival, and that rival: the first among equals."""
         rival = None
         for r in self.classes:
             if r != y and (rival is None or scores[r] > scores[rival] + tie):
@@ -206,17 +206,17 @@ class ProjectronPlusPlus(PassiveAggressive):
         loss, tie = 1 - margin, self.tie
         if margin > 0 and loss <= tie:
             return
-        found = {r: self.spans[r].project(t) for r in parts}
-        left = sum(found[r][1] for r in measured)
+        result = {r: self.spans[r].project(t) for r in parts}
+        left = sum(result[r][1] for r in measured)
         if margin <= 0 and left > self.limit + 1e-12 * len(measured) * self.K[t][t]:
             self.branches["added"] += 1
             parts = {r: self.w * c for r, c in parts.items()}
             for r in parts:
-                if not found[r][1]:
-                    self.add_projection(r, parts[r], found[r][0])
-            self.add(t, y, {r: c for r, c in parts.items() if found[r][1]})
+                if not result[r][1]:
+                    self.add_projection(r, parts[r], result[r][0])
+            self.add(t, y, {r: c for r, c in parts.items() if result[r][1]})
             for r, c in parts.items():
-                if found[r][1]:
+                if result[r][1]:
                     self.spans[r].add(t)
                     self.mass[r].append(abs(c))
             return
@@ -226,11 +226,11 @@ class ProjectronPlusPlus(PassiveAggressive):
             if loss - share <= tie:
                 self.branches["left alone"] += 1
                 return
-            norm2 = sum(self.K[t, self.spans[r].held] @ found[r][0] for r in measured)
+            norm2 = sum(self.K[t, self.spans[r].held] @ result[r][0] for r in measured)
             tau = min(loss / norm2, 2 * (loss - share) / norm2, self.w)
         self.branches["small margin" if margin > 0 else "projected"] += 1
         for r, c in parts.items():
-            self.add_projection(r, tau * c, found[r][0])
+            self.add_projection(r, tau * c, result[r][0])
 
     def add_projection(self, r, c, d):
         place = {s: i for i, s in enumerate(self.supports)}
@@ -293,14 +293,14 @@ class MIRA(MulticlassTwin):
                 break
             total = math.fsum(tau(middle).values())
             low, high = (middle, high) if total < 0 else (low, middle)
-        found = tau(high)
-        found = {
+        result = tau(high)
+        result = {
             r: 0.0 if abs(v) < 1e-13 * max(1, *map(abs, D.values())) else v
-            for r, v in found.items()
+            for r, v in result.items()
         }
-        if not any(found.values()) and not self.supports:
+        if not any(result.values()) and not self.supports:
             return {r: self.w * (1.0 if r == y else -1 / (len(scores) - 1)) for r in scores}
-        return found
+        return result
 
     def add(self, t, y, tau):
         super().add(t, y, tau)

@@ -1,6 +1,6 @@
 """Names whose own code empties the dict that is read, or asks the model meanwhile.
 
-Each script runs in a process of its own, with memory that is overwritten as soon as it is free.
+Each script runs in its own process, with memory that is overwritten as soon as it is free.
 What is read from there ends that process, and not the tests.
 """
 

@@ -49,12 +49,12 @@ def test_a_tracker_goes_on_from_any_time_by_its_bytes(data):
 
     def step(*models):
         x = {f"f{j}": rng.choice([0.0, 1.0, rng.gauss(0, 1)]) for j in range(rng.randint(0, width))}
-        said = [one.predict_proba_one(x) for one in models]
+        output = [one.predict_proba_one(x) for one in models]
         y = rng.choice("ab" if rng.random() < 0.9 else "abcd")
         if rng.random() < 0.9:
             for one in models:
                 one.learn_one(x, y)
-        return said
+        return output
 
     for _ in range(n):
         step(model)

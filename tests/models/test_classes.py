@@ -1,4 +1,4 @@
-"""Rows of arrays under several classes: passed over or learnt, they do as the loop does."""
+"""Rows of arrays under several classes: skipped or learnt, they equal the loop over rows."""
 
 import pickle
 

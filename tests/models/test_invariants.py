@@ -112,11 +112,13 @@ def test_a_score_is_the_sum_over_the_supports(stream, kernel, probe, first):
         for x, y in stream:
             model.learn_one(x, y)
         for x in (probe, stream[0][0], stream[-1][0]):
-            terms = [a * naive_kernel(name, held, x, **parameters) for held, a in model.supports]
+            terms = [
+                a * naive_kernel(name, supports, x, **parameters) for supports, a in model.supports
+            ]
             # Terms of <a, b> may cancel to less than float32 columns know of it.
             sizes = [
-                abs(a) * naive_kernel(name, positive(held), positive(x), **parameters)
-                for held, a in model.supports
+                abs(a) * naive_kernel(name, positive(supports), positive(x), **parameters)
+                for supports, a in model.supports
             ]
             size = math.fsum(map(abs, terms if name == "rbf" else sizes))
             expected = pytest.approx(math.fsum(terms), rel=0, abs=1e-5 * size)
@@ -141,7 +143,7 @@ def test_a_second_order_score_solves_the_ridge_system(name, stream, kernel, ridg
             continue
         labels = [model._signs[slot] for slot in model._supports.slots]
         assert set(labels) <= {-1.0, 1.0}
-        seen = [*(held for held, _ in model.supports), probe]
+        seen = [*(supports for supports, _ in model.supports), probe]
         gram = naive_gram(seen, kernel_name, **parameters)
         weights = np.linalg.solve(ridge * np.eye(len(seen)) + gram, gram[:, -1])[:-1]
         expected = pytest.approx(labels @ weights, abs=1e-9 * max(1.0, np.abs(weights).sum()))

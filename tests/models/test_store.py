@@ -127,8 +127,13 @@ class TwoStores(RuleBasedStateMachine):
     )
     def take_an_update_back(self, steps):
         """An example comes, a support goes, coefficients change, and nothing has been."""
-        before = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
-        self.fast.begin()
+        before = (
+            self.fast.state(),
+            self.fast.slots(),
+            self.fast.support_serials(),
+            self.fast.n_added,
+        )
+        self.fast.start()
         for step in steps:
             if isinstance(step, dict):
                 self.fast.read(self.of(self.fast, step))
@@ -140,19 +145,19 @@ class TwoStores(RuleBasedStateMachine):
             elif step == "set":
                 self.fast.set_coefficients(array("d", range(3000)))
             elif step == "merge":
-                if self.fast.n_held() > 1:
+                if self.fast.n_supports() > 1:
                     self.fast.merge(self.fast.slot(0), self.fast.slot(1), 0.5)
-            elif self.fast.n_held():
-                assert self.fast.slot(step % self.fast.n_held()) == self.fast.evict(
-                    step % self.fast.n_held()
+            elif self.fast.n_supports():
+                assert self.fast.slot(step % self.fast.n_supports()) == self.fast.evict(
+                    step % self.fast.n_supports()
                 )
         self.fast.undo()
-        after = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
+        after = self.fast.state(), self.fast.slots(), self.fast.support_serials(), self.fast.n_added
         assert after == before
 
     @rule(comers=st.lists(examples, max_size=20), data=st.data())
     def finish_an_update(self, comers, data):
-        self.fast.begin()
+        self.fast.start()
         for x in comers:
             self.add(x, 1.0)
         for _ in range(data.draw(st.integers(0, len(self.held)))):
@@ -305,7 +310,7 @@ def test_adding_to_coefficients_by_hand():
     supports.read({"a": 1.0, "c": 1.0})
     assert supports.score() == 3.0
     values = array("d", [7.0] * 4)
-    values[0] = -0.5 + 1e-16  # all of it, but for rounding
+    values[0] = -0.5 + 1e-16  # all of it except for rounding
     supports.add_coefficients(values)
     assert supports.score() == 9.5  # not the score from before
     out = array("d", bytes(32))
@@ -532,7 +537,7 @@ DAMAGED = [
 
 @pytest.mark.usefixtures("tolerance")
 def test_a_value_that_vanishes_in_its_column_is_refused():
-    """In float32 its cell would be left behind in a column that is given back."""
+    """In float32 its cell would remain in a column that is freed."""
     supports = SupportSet(Linear())
     supports.read({"a": 1.0, "b": 0.5})
     supports.add({"a": 1.0, "b": 0.5}, 1.0)

@@ -1,4 +1,4 @@
-"""Tickets: labels that come late, in any order, or never, teach the gates what was really said."""
+"""Tickets: with late labels, in any order or missing, gates learn from the scores at prediction."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ from drift.models._tracker.tickets import Tickets
 def events(stream, delay, seed=None):
     """Examples to be predicted, and labels that come so many later; with a seed in any order.
 
-    Then one in ten labels never comes, and one example in ten is asked for twice.
+    Then one in ten labels never comes, and one example in ten is predicted twice.
     """
     rng, waiting = random.Random(seed), deque()
     for x, y in stream:
@@ -143,8 +143,8 @@ def test_who_only_looks_changes_nothing_of_what_comes(seed):
         for _ in range(rng.choice([0, 0, 1, 2])):
             asked = examples(rng, sparse=sparse)
             before = encode(looked_at) if rng.random() < 0.1 else None
-            said = looked_at.answer_one(asked, ticket=False)
-            assert said == looked_at.answer_one(dict(asked), ticket=False)
+            output = looked_at.answer_one(asked, ticket=False)
+            assert output == looked_at.answer_one(dict(asked), ticket=False)
             if before is not None:
                 assert encode(looked_at) == before
                 encode(model)  # what is stored ends the row
@@ -208,9 +208,9 @@ def test_what_is_predicted_and_learnt_at_once_leaves_no_ticket(late, weight):
     for model in (one, other):
         model.predict_one(x)
         model.predict_one({"f2": 0.25})
-    said = pickle.loads(pickle.dumps(one)).predict_one(x)
-    assert one.predict_learn_one(x, not said, **given) == said
-    other.learn_one(x, not said, **given)
+    output = pickle.loads(pickle.dumps(one)).predict_one(x)
+    assert one.predict_learn_one(x, not output, **given) == output
+    other.learn_one(x, not output, **given)
     assert pickle.dumps(one) == pickle.dumps(other)
     assert not late or len(one._core.tickets) == 1 + (weight == 0)
 
@@ -395,18 +395,18 @@ def test_tickets_stay_within_their_bound_and_come_in_their_order(keys, room):
         k: repr(v) for k, v in own.state().items()
     }
     for key in range(6):
-        found = []
+        actual = []
         while (ticket := own.find(key)) is not None:
-            found.append(ticket)
+            actual.append(ticket)
             own.drop(key)
-        assert found == sorted(found, key=lambda one: int.from_bytes(one, "little"))
+        assert actual == sorted(actual, key=lambda one: int.from_bytes(one, "little"))
 
 
 # --- what it is for -----------------------------------------------------------------------------
 
 
 def late_error(*, late, shuffled=False, n=1_500, delay=40):
-    """Errors in percent where a label is whether a walk is above its own mean of late."""
+    """Errors in percent; the label is whether a random walk is above its recent mean."""
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.normal(size=n)) + 100.0
     mean = np.convolve(walk, np.ones(30) / 30, "full")[:n]

@@ -1,4 +1,4 @@
-"""A Tracker's state: either core goes on from the other's, and neither from one that is forged."""
+"""A Tracker's state: each core continues from the other's, and refuses a forged one."""
 
 import math
 import pickle
@@ -52,7 +52,7 @@ def test_either_core_goes_on_from_the_state_of_the_other(stream, scale, on_plain
 @pytest.mark.usefixtures("core")
 @pytest.mark.parametrize("late", [False, True])
 def test_a_moment_stays_as_it_was(late):
-    """It is stored as the model was when it was taken, whatever that has met since."""
+    """The state is a snapshot: the model may learn on."""
     model, examples = Tracker(5, late=late), list(islice(ALL["late classes"](), 90))
     examples[20:24] = [examples[19]] * 4  # an example of several tickets
     for t, (x, _) in enumerate(examples):

@@ -61,7 +61,7 @@ def said(core, x):
 
 
 def same_state(one, other):
-    """Equal, but for what hangs on float32."""
+    """Equal within float32."""
     assert one.keys() == other.keys()
     for name in one.keys() - {"arrays", "supports"}:
         assert one[name] == other[name], name

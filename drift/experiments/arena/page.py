@@ -157,14 +157,14 @@ def _errors(standings: Standings, streams: Sequence[str], delay: str | None = No
     if not streams:
         return "None."
     error_of = standings.error if delay is None else standings.settled
-    found, absent = {}, []
+    errors_of, absent = {}, []
     for model in standings.models:
         places = [(stream, model, delay) for stream in streams]
         if not any(place in standings.asked for place in places):
             absent += [model] * (not model.endswith(", tuned"))
             continue
-        found[model] = [error_of(*place) for place in places]
-    columns = zip(*found.values(), strict=True)
+        errors_of[model] = [error_of(*place) for place in places]
+    columns = zip(*errors_of.values(), strict=True)
     least = [min((e for e in column if e is not None), default=None) for column in columns]
     rows = [
         [
@@ -176,7 +176,7 @@ def _errors(standings: Standings, streams: Sequence[str], delay: str | None = No
                 for stream, error, best in zip(streams, errors, least, strict=True)
             ),
         ]
-        for model, errors in found.items()
+        for model, errors in errors_of.items()
     ]
     table = _table(["model", *streams], rows)
     return f"{table}\n\nNot run here: {', '.join(absent)}." if absent else table
@@ -200,15 +200,17 @@ def _delays(standings: Standings, streams: Sequence[str]) -> str:
     delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
     ended: dict[str, dict[str, list[float]]] = {}
     for model in standings.models:
-        found = {s: [standings.settled(s, model, delay) for delay in delays] for s in streams}
-        own = {s: [e for e in errors if e is not None] for s, errors in found.items()}
-        own = {s: errors for s, errors in own.items() if len(errors) == len(delays)}
-        if own and 2 * len(own) >= len(streams):
-            ended[model] = own
-    common = [s for s in streams if all(s in own for own in ended.values())]
+        all_errors = {s: [standings.settled(s, model, delay) for delay in delays] for s in streams}
+        complete = {s: [e for e in errors if e is not None] for s, errors in all_errors.items()}
+        complete = {s: errors for s, errors in complete.items() if len(errors) == len(delays)}
+        if complete and 2 * len(complete) >= len(streams):
+            ended[model] = complete
+    common = [s for s in streams if all(s in complete for complete in ended.values())]
     if not ended or not common:
         return "None in common."
-    means = {model: np.mean([own[s] for s in common], axis=0) for model, own in ended.items()}
+    means = {
+        model: np.mean([complete[s] for s in common], axis=0) for model, complete in ended.items()
+    }
     rows = [
         [model, *map(_percent, means[model].tolist())]
         for model in sorted(means, key=lambda model: float(means[model][-1]))

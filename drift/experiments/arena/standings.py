@@ -67,11 +67,11 @@ class Standings:
         """One row a stream, model and delay."""
         groups = grouped(self.records, "stream", "model", "delay")
         means = [_mean(group) for group in groups.values()]
-        found = []
+        all_rows = []
         for row in means:
             if " @ " not in row["model"]:
-                found += [row, *_tuned(row, means)]
-        return found
+                all_rows += [row, *_tuned(row, means)]
+        return all_rows
 
     def error(self, stream: str, model: str, delay: str | None = None) -> float | None:
         """Error of a model on a stream; None where it has not ended well."""
@@ -89,7 +89,7 @@ class Standings:
         return {(row["stream"], row["model"], row["delay"]): row for row in self.rows}
 
     def settled(self, stream: str, model: str, delay: str | None = None) -> float | None:
-        """Error over the windows behind the first `SETTLED` rows; None where it has not ended well.
+        """Error over the windows after the first `SETTLED` rows; None where it has not ended well.
 
         Before the first label comes there is nothing to know, and a model that says nothing there
         gains by it. Behind there all are asked the same.
@@ -98,7 +98,7 @@ class Standings:
 
     @cached_property
     def _settled(self) -> dict[tuple[str, str, str | None], float]:
-        found: dict[tuple[str, str, str | None], list[float]] = defaultdict(list)
+        settled: dict[tuple[str, str, str | None], list[float]] = defaultdict(list)
         for record in self.records:
             known = [
                 (part["error"], part["rows"] - part["unpredicted"])
@@ -108,8 +108,8 @@ class Standings:
             if record["status"] == "ok" and known:
                 errors, counts = zip(*known, strict=True)
                 place = record["stream"], record["model"], record["delay"]
-                found[place].append(float(np.average(errors, weights=counts)))
-        return {place: sum(errors) / len(errors) for place, errors in found.items()}
+                settled[place].append(float(np.average(errors, weights=counts)))
+        return {place: sum(errors) / len(errors) for place, errors in settled.items()}
 
     @cached_property
     def streams(self) -> list[str]:
@@ -130,7 +130,7 @@ class Standings:
         Streams of one source count once, with their mean error. See `pairs_of`, which corrects for
         the number of these pairs alone; beside it stand the mean errors of both.
         """
-        found: list[Record] = []
+        all_pairs: list[Record] = []
         streams = [s for s in self.streams if bool(STREAMS[s].source) is real]
         for other in (model for model in self.models if model != OWN):
             shared = {
@@ -148,33 +148,33 @@ class Standings:
                 key: _by_source({s: self.error(s, name) for s in shared})
                 for key, name in (("error", OWN), ("theirs", other))
             }
-            found += [pair | means for pair in pairs_of(rows)]
-        for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):
+            all_pairs += [pair | means for pair in pairs_of(rows)]
+        for row, p in zip(all_pairs, holm([row["wilcoxon"] for row in all_pairs]), strict=True):
             row["holm"] = p
-        return found
+        return all_pairs
 
     def losses(self, delay: str | None = None, least: float = 0.005) -> list[Record]:
         """Streams on which a rival at its defaults is better, by at least so much; worst first.
 
         With a delay, by the errors that are `settled`.
         """
-        found = []
+        losses = []
         error_of = self.error if delay is None else self.settled
         for stream in self.streams:
-            own = error_of(stream, OWN, delay)
+            ours = error_of(stream, OWN, delay)
             rivals = {
                 model: error
                 for model in self.models
                 if not model.startswith(OWN) and not model.endswith(", tuned")
                 if (error := error_of(stream, model, delay)) is not None
             }
-            if own is None or not rivals:
+            if ours is None or not rivals:
                 continue
             best = min(rivals, key=rivals.__getitem__)
-            if own - rivals[best] >= least:
-                row = {"stream": stream, "error": own, "rival": best, "theirs": rivals[best]}
-                found.append(row | {"gap": own - rivals[best]})
-        return sorted(found, key=lambda row: -row["gap"])
+            if ours - rivals[best] >= least:
+                row = {"stream": stream, "error": ours, "rival": best, "theirs": rivals[best]}
+                losses.append(row | {"gap": ours - rivals[best]})
+        return sorted(losses, key=lambda row: -row["gap"])
 
     def costs(self, *, real: bool | None = None) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
@@ -189,10 +189,10 @@ class Standings:
         """
         streams = [s for s in self.streams if real in {None, bool(STREAMS[s].source)}]
         ended = {
-            model: own
+            model: evaluated
             for model in self.models
             if not model.endswith(", tuned")
-            and 2 * len(own := {s for s in streams if self.error(s, model) is not None})
+            and 2 * len(evaluated := {s for s in streams if self.error(s, model) is not None})
             >= len(streams)
         }
         common = set(streams).intersection(*ended.values())
@@ -213,7 +213,7 @@ def select(
         Names.
     """
     streams, models = list(streams), [*models, *BASELINES]
-    found: dict[tuple[int, ...], Record] = {}
+    chosen: dict[tuple[int, ...], Record] = {}
     for record in records:
         family, _, setting = record["model"].partition(" @ ")
         if record["stream"] in streams and family in models:
@@ -222,15 +222,15 @@ def select(
                 for number in (record["delay"], setting, record["seed"])
             )
             place = streams.index(record["stream"]), delay, models.index(family), *rest
-            found[place] = {"contender": record["model"], **record}
-    return [found[place] for place in sorted(found)]
+            chosen[place] = {"contender": record["model"], **record}
+    return [chosen[place] for place in sorted(chosen)]
 
 
 def _mean(group: list[Record]) -> Record:
-    found = mean_row(group, COLUMNS[:3], COLUMNS[5:])
+    row = mean_row(group, COLUMNS[:3], COLUMNS[5:])
     for name in ("rows", "unpredicted"):
-        found[name] = round(found[name])
-    return found
+        row[name] = round(row[name])
+    return row
 
 
 def _by_source(errors: Mapping[str, float | None]) -> float | None:
@@ -238,7 +238,7 @@ def _by_source(errors: Mapping[str, float | None]) -> float | None:
     rows = [{"source": STREAMS[s].source or s, "error": error} for s, error in errors.items()]
     if None in errors.values():
         return None
-    return mean(mean(row["error"] for row in own) for own in grouped(rows, "source").values())
+    return mean(mean(row["error"] for row in group) for group in grouped(rows, "source").values())
 
 
 def _tuned(row: Record, means: Iterable[Record]) -> list[Record]:

@@ -74,7 +74,7 @@ class Projector(Part):
             supports.add_coefficients(values)
 
     def for_class(self, slots: Iterable[int]) -> ClassProjector:
-        """Return the span, of supports in these slots, for a class to go on with."""
+        """Return the span, of supports in these slots, for a class to continue with."""
         return ClassProjector(copy.deepcopy(self._factor), slots)
 
     def insert(

@@ -88,7 +88,7 @@ class Prototypes(Part):
         return dict(zip(self.labels, scores.tolist(), strict=True))
 
     def rival(self, scores: Array, k: int) -> int:
-        """Best class other than `k`, the first met of those within rounding; -1 without others."""
+        """Best class other than `k`, the first of those within rounding; -1 without others."""
         if len(self.labels) < 2:
             return -1
         others = scores.copy()

@@ -224,7 +224,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Returns
         -------
         bytes
-            Equal for models that continue alike. They begin with the format version and end with a
+            Equal for models that continue alike. They start with the format version and end with a
             checksum.
 
         Raises
@@ -252,9 +252,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         """
         model = codec.from_bytes(data)
         if not isinstance(model, cls):
-            found = type(model).__name__
+            kind = type(model).__name__
             raise CheckpointError(
-                f"these are the bytes of {found}, not of {cls.__name__}: use {found}.from_bytes"
+                f"these are the bytes of {kind}, not of {cls.__name__}: use {kind}.from_bytes"
             )
         return model
 

@@ -92,7 +92,7 @@ cdef class TrackerCore:
 
     cdef int acquire(self) except -1:
         """Exclude other threads and reentrant calls until `release`."""
-        self.guard.hold()
+        self.guard.acquire()
         if self.in_use:
             self.guard.release()
             raise RuntimeError(IN_USE)
@@ -396,7 +396,7 @@ cdef class TrackerCore:
 
     def snapshot(self):
         """Return the state of now, to be read on any thread."""
-        self.guard.hold()
+        self.guard.acquire()
         try:
             return Snapshot(self.stored(), None if self.tickets is None else self.tickets.copy())
         finally:
