@@ -40,7 +40,7 @@ Over the real streams on which every model ended well, of those models that did 
 means of errors, geometric means of times and memory."""
 _ABOUT_DELAYS = """\
 Over the real streams on which every model ended well at each delay, of those models that did on
-half of them: means of errors as in the tables."""
+half of them: means of errors as in the tables, at once of all rows."""
 _ABOUT_OTHERS = """\
 Those that have a relative above, and those that are too slow for most streams."""
 _ABOUT_PUBLISHED = f"""\
