@@ -178,8 +178,8 @@ def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) ->
     """Return a row of the table: changes against the Tracker as it is, in percent."""
     cells = [name]
     for key in ("error", "log_loss"):
-        own, theirs = _by_stream(runs, key), _by_stream(base, key)
-        change = {s: 100 * (own[s].mean() / theirs[s].mean() - 1) for s in own}
+        ours, theirs = _by_stream(runs, key), _by_stream(base, key)
+        change = {s: 100 * (ours[s].mean() / theirs[s].mean() - 1) for s in ours}
         worst, best = max(change, key=change.__getitem__), min(change, key=change.__getitem__)
         cells.append(f"{np.mean(list(change.values())):+.1f}")
         if key == "error":
@@ -207,8 +207,8 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
     lines.append("|---|---|---|---|---|---|")
     lines += [row_of(name, runs, base) for name, runs in results.items() if name]
     errors = _by_stream(base, "error")
-    own = ", ".join(f"{s} {e.mean():.2f}" for s, e in errors.items())
-    return "\n".join([f"As it is, error in %: {own}.", noise_of(base), "", *lines])
+    shown = ", ".join(f"{s} {e.mean():.2f}" for s, e in errors.items())
+    return "\n".join([f"As it is, error in %: {shown}.", noise_of(base), "", *lines])
 
 
 def main() -> None:

@@ -142,14 +142,14 @@ def measure(address: str, task: dict[str, Any], truth: dict[int, bool]) -> dict[
             logs.setdefault(message.position[:2], []).append(message)
     options = WorkerOptions(topic="features", labels="labels", group=task["group"])
     runs = read_order(folder.folder(("features", None)), newest.id)
-    begun: dict[int, int] = {}
+    first: dict[int, int] = {}
     gaps, count = [], 0
     for message in in_order(logs, runs, options):
         name = json.loads(message.value)["id"]
         if message.position.topic == "features":
-            begun[name], count = count, count + 1
+            first[name], count = count, count + 1
         else:
-            gaps.append(count - begun[name] - 1 if name in begun else -1)
+            gaps.append(count - first[name] - 1 if name in first else -1)
     return {
         "error": 100 * wrong,
         "between": statistics.median(gaps),

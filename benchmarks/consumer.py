@@ -95,18 +95,18 @@ def work(contender: Contender, where: dict[str, Any], meeting: Meeting, *, profi
     while worker.metrics.partitions < contender.partitions:
         worker.step(5.0)
 
-    def taken() -> int:
+    def learnt() -> int:
         return sum(metrics.examples for metrics in worker.metrics.models)
 
     meeting.barrier.wait(PATIENCE)
     clock = Clock() if profiled else None
     cpu = time.process_time()
-    points = [(time.monotonic(), taken())]
-    while taken() < contender.partitions * where["count"]:
+    points = [(time.monotonic(), learnt())]
+    while learnt() < contender.partitions * where["count"]:
         worker.step(1.0)
-        points.append((time.monotonic(), taken()))
+        points.append((time.monotonic(), learnt()))
     worker._producer.flush()
-    points.append((time.monotonic(), taken()))
+    points.append((time.monotonic(), learnt()))
     cpu = time.process_time() - cpu
     shares = clock.shares() if clock else {}
     meeting.barrier.wait(PATIENCE)
@@ -227,8 +227,8 @@ def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> d
     """Print the figures; return them."""
     keys = ("rate", "cpu", "broker", "others")
     middle: dict[str, dict[str, float]] = {
-        contender: {key: statistics.median(one[key] for one in found) for key in keys}
-        for contender, found in rounds.items()
+        contender: {key: statistics.median(one[key] for one in measured) for key in keys}
+        for contender, measured in rounds.items()
     }
     headings = ("examples/s", "CPU us each", "of broker", "cores of others")
     table = [

@@ -82,19 +82,19 @@ def work(task: dict[str, Any]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         worker = worker_of(task, folder)
 
-        def taken() -> int:
+        def learnt() -> int:
             return sum(metrics.examples for metrics in worker.metrics.models)
 
         while not worker.metrics.models:  # joining the group takes seconds
             worker.step(5.0)
         warm = 0 if task.get("core") is None or "labels" in task else WARM
-        while taken() < warm:
+        while learnt() < warm:
             worker.step(1.0)
-        first, started, cpu = taken(), time.perf_counter(), time.process_time()
-        while taken() < task["count"]:
+        first, started, cpu = learnt(), time.perf_counter(), time.process_time()
+        while learnt() < task["count"]:
             worker.step(1.0)
         worker._producer.flush()
-        examples = taken() - first
+        examples = learnt() - first
         result = {
             "seconds": (time.perf_counter() - started) / examples,
             "cpu": (time.process_time() - cpu) / examples,

@@ -71,10 +71,10 @@ def dicts(results: Results) -> list[str]:
         for row in results.get(scenario, {}).get("table", []):
             names.setdefault(row["contender"], {})[stream] = row
     rows = []
-    for name, found in names.items():
+    for name, names_of in names.items():
         if " linear" in name.replace("VW linear", "") or " rbf" in name or "as SPA" in name:
             continue
-        cells = [found.get(stream) for stream in _STREAMS.values()]
+        cells = [names_of.get(stream) for stream in _STREAMS.values()]
         rows.append([name.replace(" poly4", ""), *(_beside_floor(cell) for cell in cells)])
     return table(["contender", *_STREAMS.values()], rows) if rows else []
 

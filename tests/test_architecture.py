@@ -80,7 +80,7 @@ def imports(tree):
             yield node.module
 
 
-def test_imports_go_one_way():
+def test_imports_continuee_way():
     wrong = []
     for module, tree in modules():
         part = [*module.split("."), "drift"][1]

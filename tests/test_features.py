@@ -341,7 +341,7 @@ def test_real_features_go_through_with_missing_ones_and_texts():
         model.learn_one(some, y)
 
 
-def test_a_copy_goes_on_as_the_original_would():
+def test_a_copy_continues_as_the_original_would():
     rows = [x for x, _ in random_stream(60)]
     original = RecentDeviation([3, 20])
     list(passed(original, rows[:40]))

@@ -112,7 +112,7 @@ def test_an_option_may_stand_in_a_table_of_its_own_under_a_name_of_its_own():
         ({"labels": {"silence": 0.5}}, "--silence (silence in [labels]) must be a label: a stri"),
     ],
 )
-def test_a_key_in_the_wrong_table_is_told_where_it_stands(tables, message):
+def test_a_key_in_the_wrong_table_is_refused_with_the_right_one(tables, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         from_tables(Joining, "job", {"job": GIVEN, **tables}, {})
 
@@ -150,7 +150,7 @@ def test_a_label_of_the_command_line_is_read_as_what_it_looks_like(text, label):
     assert (actual, type(actual)) == (label, type(label))
 
 
-def test_a_caller_is_told_the_field():
+def test_an_error_names_the_field():
     with pytest.raises(ParameterError, match="start cannot be 'now': choose among earliest"):
         Job(**GIVEN, start="now")
     assert Job(**GIVEN, every=np.int64(2), rate=np.float64(0.5), port=None).every == 2

@@ -163,16 +163,16 @@ def places(module: Path) -> Iterator[tuple[str, list[Mutant]]]:
             if DECLARED.match(code) or code.startswith("for ")
             else [ASSIGNMENT[suffix].search(code)]
         )
-        for found in (*PLACE.finditer(line), *filter(None, drops)):
-            kind = found.lastgroup or ""
-            start, end = found.span(kind)
+        for match in (*PLACE.finditer(line), *filter(None, drops)):
+            kind = match.lastgroup or ""
+            start, end = match.span(kind)
             if kind == "drop":
                 start, end, after = start + column, end + column, ";" if suffix == ".h" else "pass"
             elif kind == "number":
-                after = changed_number(found[0])
+                after = changed_number(match[0])
             else:
-                after = SWAPS.get(found[0], "")
-            name = found[0] if kind == "swap" else kind
+                after = SWAPS.get(match[0], "")
+            name = match[0] if kind == "swap" else kind
             mutant = Mutant(module, offset + start, offset + end, name, after, number, start)
             yield f"{code}\n{seen[code]}\n{start - column}\n{name}", [mutant]
 

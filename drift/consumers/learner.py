@@ -196,7 +196,7 @@ class Learner:
         self._unsaid = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint.
+        """Continue from a checkpoint.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class Learner:
         self._learn_by(example.features, example.label, example.weight, answer)
 
     def skip_to(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
-        """Go on at an offset with nothing to be learnt before it, and have that saved."""
+        """Continue at an offset, with nothing to learn before it, and save that."""
         self.offsets[place] = offset
         self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
@@ -372,7 +372,7 @@ class Learner:
         return answer._replace(shadowed=predicted)
 
     def _excuse(self, error: Exception) -> bool:
-        """Go on though the shadow has raised: it counts as wrong there."""
+        """Continue after an exception of the shadow, which counts as its mistake."""
         assert self.shadow is not None  # noqa: S101 - it has raised
         self.shadow.errors += 1
         self._say(logging.WARNING, f"the shadow raises, which counts as a mistake of it: {error}")

@@ -371,7 +371,7 @@ class Replica:
         self.trouble = trouble
 
     def _follow(self, newest: str) -> None:
-        """Go on as it is, where a checkpoint says what was learnt here; else from there."""
+        """Continue if the checkpoint has the order that was learnt here; else load it."""
         course = self._course
         if course is not None and self._is_left(course, newest):
             return

@@ -579,7 +579,7 @@ class Worker:
         return True
 
     def _refuse_save(self, claim: Claim, error: CheckpointError) -> bool:
-        """Go on without a checkpoint, as on a full disk, but not where others have the model."""
+        """Continue without a checkpoint, as on a full disk, unless another worker has the model."""
         key = claim.learner.key
         if isinstance(error, FencedError):
             log.warning("%s: %s", key, error)

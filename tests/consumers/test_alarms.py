@@ -41,8 +41,8 @@ def bernstein(numbers, guesses, variance, failure):
 
 def moments(numbers):
     mean = sum(numbers) / len(numbers)
-    spread = sum((x - mean) ** 2 for x in numbers) / len(numbers)
-    return mean, max(spread, 1 / len(numbers))
+    variance = sum((x - mean) ** 2 for x in numbers) / len(numbers)
+    return mean, max(variance, 1 / len(numbers))
 
 
 def bounds(numbers, level):
@@ -365,7 +365,7 @@ def test_numbers_of_numpy_and_probabilities_that_are_rounded_up_go_into_a_checkp
     assert (other.mistakes, other.measures.windowed()["log_loss"]) == (0, pytest.approx(0))
 
 
-def test_a_checkpoint_without_references_begins_them():
+def test_a_checkpoint_without_references_starts_them():
     one, other = learner(alarm_level=0), learner()
     for message in log(100):
         one.take(message)

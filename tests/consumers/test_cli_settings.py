@@ -311,7 +311,7 @@ def test_a_tracker_knows_that_labels_have_a_topic_of_their_own(settings, model, 
     assert getattr(_named.build(actual), "late", None) is late
 
 
-def test_a_codec_of_ones_own_is_made_with_its_parameters(settings):
+def test_a_codec_of_the_user_is_made_with_its_parameters(settings):
     actual, _ = settings("[codec]\nclass = 'drift.consumers:JsonCodec'\nlabel = 'y'")
     assert actual.codec.label == "y"
     actual, _ = settings("[codec]\nlabel = 'y'\none_hot = true\ndrop = ['a.b']")
@@ -361,7 +361,7 @@ def test_a_kernel_of_rows_of_unit_norm_is_named_by_a_text():
         _named.build(_named.parse("RBP(kernel=RBF(normalize=True))"))
 
 
-def test_a_model_of_ones_own_comes_from_a_function(tmp_path, monkeypatch):
+def test_a_model_of_the_user_comes_from_a_function(tmp_path, monkeypatch):
     (tmp_path / "own_models.py").write_text(
         "from drift.models import RBP\ndef make(size=3):\n    return RBP(size)\n"
     )

@@ -102,8 +102,8 @@ def test_null_headers_become_empty():
 
 def test_letters_are_halved_until_they_are_taken_and_are_not_sent_again_then():
     letter = dead_letter(MESSAGE._replace(value=b"x" * 99), ValueError(), "dead")
-    own = letter.headers[: -len(_HEADERS)]
-    assert own
+    headers = letter.headers[: -len(_HEADERS)]
+    assert headers
     sizes = []
     while (shorter := shortened(letter)) is not None:
         letter = shorter

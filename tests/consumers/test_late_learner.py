@@ -128,7 +128,7 @@ def assert_sent(sent, twin):
     """Compare what is to be sent with the twin's."""
     made = {out.key: json.loads(out.value) for out in sent if out.topic == "out"}
     assert {key: (body["predicted"], body["score"]) for key, body in made.items()} == {
-        str(position).encode(): found for position, found in twin.predictions.items()
+        str(position).encode(): prediction for position, prediction in twin.predictions.items()
     }
     for topic, positions in (("dead", twin.dead), ("lost", twin.orphans)):
         headers = [dict(out.headers) for out in sent if out.topic == topic]
@@ -140,7 +140,7 @@ def assert_sent(sent, twin):
 
 @given(orders(), st.lists(st.integers(0, 80)))
 @settings(max_examples=8)
-def test_a_tracker_goes_on_from_within_the_delay(order, restarts):
+def test_a_tracker_continues_from_within_the_delay(order, restarts):
     given_logs, taken = order
     one, runs = learner(WEIGHTED, Tracker(4, late=True), predictions=None), []
     plain = Tracker(4, late=True)
@@ -376,7 +376,7 @@ def test_headers_are_there_when_features_are_learnt(stored, monkeypatch):
 # --- what was stored ------------------------------------------------------------------------------
 
 
-def test_features_that_were_deleted_are_given_up_where_that_was_asked_for(monkeypatch):
+def test_features_that_were_deleted_are_given_up_where_that_was_requested(monkeypatch):
     monkeypatch.setattr(join_module, "STORED", 40)
     features = [pair(n, {"a": 1.0})[0] for n in range(9)]
     for on_gap in ("stop", "skip"):
@@ -481,7 +481,7 @@ def test_a_poisoned_join_is_refused(change, message, monkeypatch):
             learner().restore(from_bytes(data))
 
 
-def test_what_waits_is_shown_and_counters_begin_with_the_process():
+def test_what_waits_is_shown_and_counters_start_with_the_process():
     one = learner()
     for n in range(3):
         one.take(pair(n, {"a": 1.0})[0]._replace(timestamp=1000 * n))

@@ -161,7 +161,7 @@ examples = st.lists(
 
 
 @given(examples, examples, st.integers(1, 12))
-def test_a_restored_state_goes_on_exactly(before, after, window):
+def test_a_restored_state_continues_exactly(before, after, window):
     one, other = Measures(window=window), Measures(window=window)
     for label, predicted, chances, delay in before:
         one.learnt(label, Answer(predicted, chances), delay)

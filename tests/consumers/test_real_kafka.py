@@ -85,7 +85,7 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
     close(one)
 
 
-def test_a_member_whose_name_is_taken_is_told(kafka_address, kafka_topic, member):
+def test_a_member_whose_name_is_taken_gets_an_error(kafka_address, kafka_topic, member):
     options = {
         "bootstrap_servers": kafka_address,
         "group_id": kafka_topic,
@@ -237,7 +237,7 @@ def test_who_is_in_a_group_is_known(kafka_address, kafka_topic, member):
     assert re.fullmatch(r"worker-1 at [\d.:a-f]+", actual)
 
 
-def test_a_log_begins_at_a_time(kafka_address, kafka_topic):
+def test_a_log_starts_at_a_time(kafka_address, kafka_topic):
     producer = kafka.KafkaProducer(bootstrap_servers=kafka_address)
     for second in (10, 20, 20, 30):
         producer.send(kafka_topic, b"{}", partition=0, timestamp_ms=1000 * second)

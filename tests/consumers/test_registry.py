@@ -107,7 +107,7 @@ def codec(registry):
     return SchemaCodec(registry=registry.address, label="fraud")
 
 
-def test_avro_is_read_by_the_schema_of_its_id_which_is_asked_for_once(registry, codec):
+def test_avro_is_read_by_the_schema_of_its_id_which_is_requested_once(registry, codec):
     for amount, fraud in ((31.5, True), (0.25, False)):
         value = avro(7, struct.pack("<d", amount) + bytes([fraud]))
         assert codec.decode(value) == Example({"sum": amount}, fraud)

@@ -242,7 +242,7 @@ def test_whatever_comes_when_a_replica_has_the_model_of_the_newest_checkpoint(
     assert one.staleness < math.inf
 
 
-def begun(tmp_path, given_logs=None, model=None, **more):
+def start_replica(tmp_path, given_logs=None, model=None, **more):
     """A worker with a first checkpoint, and a replica of it."""
     given_logs = given_logs or plain_logs()
     options = worker_options(**more)
@@ -255,7 +255,7 @@ def begun(tmp_path, given_logs=None, model=None, **more):
 
 
 def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
-    worker, _, one = begun(tmp_path)
+    worker, _, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
     settle(one)
     for part in (taken[:30], taken[30:50], taken[50:]):
@@ -268,7 +268,7 @@ def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
 
 
 def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_path):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     settle(one)
     before = one.version["offsets"], encode(one._serving.learner.model)
     worker.take(source.logs["f", 1][:20])
@@ -288,7 +288,7 @@ def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_p
 
 
 def test_its_order_is_put_right_now_and_then(tmp_path, monkeypatch):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     settle(one)
     monkeypatch.setattr(module, "_APART", 60.0)
     for part in (slice(0, 20), slice(20, 40)):
@@ -304,8 +304,8 @@ def test_its_order_is_put_right_now_and_then(tmp_path, monkeypatch):
     assert same(one, worker)
 
 
-def test_a_replica_that_is_behind_for_long_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
-    worker, source, one = begun(tmp_path)
+def test_a_replica_that_is_behind_for_long_continues_from_the_checkpoint(tmp_path, monkeypatch):
+    worker, source, one = start_replica(tmp_path)
     source.ends = dict.fromkeys(source.ends, 3)
     settle(one)
     worker.take(in_time(plain_logs()))
@@ -319,8 +319,8 @@ def test_a_replica_that_is_behind_for_long_goes_on_from_the_checkpoint(tmp_path,
     assert same(one, worker)
 
 
-def test_a_replica_that_is_behind_for_a_moment_goes_on_as_it_is(tmp_path):
-    worker, source, one = begun(tmp_path)
+def test_a_replica_that_is_behind_for_a_moment_continues_as_it_is(tmp_path):
+    worker, source, one = start_replica(tmp_path)
     source.ends = dict.fromkeys(source.ends, 3)
     settle(one)
     worker.take(in_time(plain_logs()))
@@ -333,7 +333,7 @@ def test_a_replica_that_is_behind_for_a_moment_goes_on_as_it_is(tmp_path):
 
 
 def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
     worker.take(taken[:40])
     worker.save()
@@ -351,8 +351,8 @@ def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
     assert same(one, again)
 
 
-def test_a_damaged_checkpoint_is_passed_over(tmp_path):
-    worker, _, one = begun(tmp_path)
+def test_a_damaged_checkpoint_is_skipped(tmp_path):
+    worker, _, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
     settle(one)
     worker.take(taken[:40])
@@ -367,7 +367,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
 
 
 def test_without_the_order_it_learns_again(tmp_path):
-    worker, _, one = begun(tmp_path)
+    worker, _, one = start_replica(tmp_path)
     settle(one)
     worker.take(in_time(plain_logs()))
     worker.save()
@@ -379,7 +379,7 @@ def test_without_the_order_it_learns_again(tmp_path):
 
 
 def test_a_partition_that_was_added_is_read_from_the_next_checkpoint_on(tmp_path):
-    worker, source, one = begun(tmp_path, plain_logs(partitions=1))
+    worker, source, one = start_replica(tmp_path, plain_logs(partitions=1))
     settle(one)
     more = plain_logs(partitions=2)
     source.logs, source.ends = more, {place: len(log) for place, log in more.items()}
@@ -410,7 +410,7 @@ def test_before_the_first_checkpoint_there_is_no_answer(tmp_path):
 
 
 def test_it_is_stale_since_it_knew_all_that_there_was(tmp_path, monkeypatch):
-    _, source, one = begun(tmp_path)
+    _, source, one = start_replica(tmp_path)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: source.now))
     settle(one)
     knew = source.now
@@ -427,7 +427,7 @@ def test_it_is_stale_since_it_knew_all_that_there_was(tmp_path, monkeypatch):
 
 
 def test_messages_that_are_gone_are_waited_for_in_a_checkpoint(tmp_path, caplog):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     source.first = 10
     one.step(0)
     one.step(0)
@@ -444,7 +444,7 @@ def test_messages_that_are_gone_are_waited_for_in_a_checkpoint(tmp_path, caplog)
 def test_of_a_partition_that_is_far_ahead_no_more_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setattr("drift.consumers.order._AHEAD", 5)
     monkeypatch.setattr("drift.consumers.order._AGAIN", 3)
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     source.few = lambda: 8
     source.late = {("f", 1)}
     one.step(0)
@@ -458,7 +458,7 @@ def test_of_a_partition_that_is_far_ahead_no_more_is_fetched(tmp_path, monkeypat
 
 
 def test_a_topic_that_was_made_anew_ends_it(tmp_path):
-    _, source, one = begun(tmp_path)
+    _, source, one = start_replica(tmp_path)
     settle(one)
     source.ids = {"topic_id": "8"}
     with pytest.raises(CheckpointError, match="learnt from another f"):
@@ -476,7 +476,7 @@ def test_a_first_checkpoint_of_another_configuration_is_refused(tmp_path):
 
 
 def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):
-    worker, _, one = begun(tmp_path)
+    worker, _, one = start_replica(tmp_path)
     settle(one)
     worker.folder.configuration = {"budget": 5}
     one.folder = CheckpointFolder(tmp_path, {"budget": 4})
@@ -491,7 +491,7 @@ def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_pa
 
 
 def test_a_folder_that_is_away_for_a_moment_is_looked_at_again(tmp_path, monkeypatch):
-    _, _, one = begun(tmp_path)
+    _, _, one = start_replica(tmp_path)
 
     def away(*_):
         raise CheckpointError("away") from OSError("away")

@@ -90,7 +90,7 @@ def test_of_equal_models_the_capital_stays_one_on_average():
     assert sum(capitals) / 2**10 == pytest.approx(1)
 
 
-def test_who_begins_badly_need_not_win_it_back():
+def test_who_starts_badly_need_not_win_it_back():
     assert capital_of([False] * 400 + [True] * 400).second_is_better > 1e3
 
 
@@ -232,7 +232,7 @@ class Failing(base.Classifier):
         self.learnt += 1
 
 
-def test_a_shadow_that_raises_counts_as_wrong_there_and_goes_on(caplog):
+def test_a_shadow_that_raises_counts_as_wrong_there_and_continues(caplog):
     log = [
         Message(Position("t", 0, t), None, b'{"features": {"%s": 1}, "label": true}' % name)
         for t, name in enumerate([b"w3", b"w5", b"w7", b"w9", b"w9"])
@@ -609,7 +609,7 @@ def conf(model, shadow=None):
         (conf(2), conf(1, 2), 1, conf(2, 1), False),
     ],
 )
-def test_what_goes_on_is_what_both_configurations_say(before, now, replaced, agreed, kept):
+def test_what_continues_is_what_both_configurations_say(before, now, replaced, agreed, kept):
     was = None if replaced is None else {"model": "LBP", "model.budget": replaced}
     if agreed is None:
         with pytest.raises(ConfigurationError, match=r"model\.budget"):

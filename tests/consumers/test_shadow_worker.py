@@ -83,7 +83,7 @@ def of_all(one):
         *(("checkpoint.half-written", 4), ("checkpoint.renamed", 4)),
     ],
 )
-def test_a_worker_that_is_killed_about_a_promotion_goes_on_as_if_it_was_not(
+def test_a_worker_that_is_killed_about_a_promotion_continues_as_if_it_was_not(
     topics, tmp_path, point, times
 ):
     whole = learner(promote=AT)
@@ -112,7 +112,7 @@ def test_a_worker_that_is_killed_about_a_promotion_goes_on_as_if_it_was_not(
     assert [*output.values()] == [{one} for one in expected]
 
 
-def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, tmp_path, caplog):
+def test_drift_promote_has_a_running_worker_continue_with_the_other_model(topics, tmp_path, caplog):
     one = worker(topics, tmp_path)
     reach(one, 120)
     assert one._end_save(claim_of(one))
@@ -141,7 +141,7 @@ def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, t
     close(other)
 
 
-def test_another_shadow_begins_anew_and_none_is_dropped(topics, tmp_path):
+def test_another_shadow_starts_anew_and_none_is_dropped(topics, tmp_path):
     one = worker(topics, tmp_path)
     reach(one, 120)
     close(one)

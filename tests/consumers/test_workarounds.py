@@ -117,7 +117,7 @@ def test_what_is_damaged_is_refused_as_kafka_python_does():
 
 
 @pytest.mark.parametrize("codec", [0, *CODECS.values()])
-def test_a_fetch_amid_a_batch_begins_where_it_was_asked_to(codec):
+def test_a_fetch_amid_a_batch_starts_where_it_was_asked_to(codec):
     consumer = MagicMock(_coordinator=None)
     consumer._subscription.position.return_value.leader_epoch = -1
     workarounds.patch(consumer)

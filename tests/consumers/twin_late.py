@@ -205,9 +205,12 @@ class Twin:
         join = learner.join
         assert +join.counts == +self.join.counts
         assert [*zip(*join._done.snapshot()(), strict=True)] == self.join.done
-        for rows, own in ((join._waiting, self.join.waiting), (join._silent, self.join.silent)):
+        for rows, expected in (
+            (join._waiting, self.join.waiting),
+            (join._silent, self.join.silent),
+        ):
             assert [(name, *one.place, *one[1:4]) for name, one in rows.items()] == [
-                (name, *one.message.position, one.time, one.predicted) for name, one in own
+                (name, *one.message.position, one.time, one.predicted) for name, one in expected
             ]
         assert [(name, one.message.position) for name, one in join._early.items()] == [
             (name, one.message.position) for name, one in self.join.early

@@ -133,7 +133,7 @@ def pod(kind):
     return next(objects)["spec"]["template"]["spec"]
 
 
-def test_what_serves_is_told_what_it_understands():
+def test_the_server_gets_only_its_options():
     pytest.importorskip("kafka")
     (container,) = pod("Deployment")["containers"]
     service = load("compose.yaml")["services"]["serve"]
@@ -167,7 +167,7 @@ def worker_environments():
     yield {one["name"]: one.get("value", "drift-0") for one in container["env"]}
 
 
-def test_workers_are_told_what_they_understand():
+def test_workers_get_only_their_options():
     pytest.importorskip("kafka")
     for environment in worker_environments():
         read = _settings.read(DEPLOY / "worker.toml", environment, {}, {}, None, Secrets())

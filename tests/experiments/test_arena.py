@@ -134,7 +134,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
     command += ["--streams", "phishing,segments,checkerboard", "--models", "Tracker,PA,naive Bayes"]
     killed, whole, log = tmp_path / "killed", tmp_path / "whole", tmp_path / "log"
 
-    def begun(folder):
+    def start_run(folder):
         with log.open("ab") as file:
             own = [*command, "--jobs", "2", "--output", str(folder)]
             return subprocess.Popen(own, stdout=file, stderr=file, start_new_session=True)
@@ -144,7 +144,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
         return runs.read_bytes().count(b"\n") if runs.exists() else 0
 
     for _ in range(10):
-        goal, end, process = count() + rng.randint(0, 4), time.monotonic() + 300, begun(killed)
+        goal, end, process = count() + rng.randint(0, 4), time.monotonic() + 300, start_run(killed)
         while count() < goal and process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(rng.random() / 20)  # in the middle of runs, or of writing one
@@ -152,7 +152,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
         assert process.wait(60) == -signal.SIGKILL, log.read_text()
     assert 0 < count() < 54
     for folder in (killed, whole):
-        assert begun(folder).wait(600) == 0, log.read_text()
+        assert start_run(folder).wait(600) == 0, log.read_text()
     assert count() == 54
     for name in TIMELESS:
         assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
@@ -166,8 +166,8 @@ def test_tables_and_page(tmp_path):
         if record["model"] == "Tracker":
             entrant = contenders_of("Tracker", multiclass=record["stream"] == "segments",
                                     sparse=False)["Tracker"]  # fmt: skip
-            told = replace(entrant, late=record["delay"] is not None)
-            assert record["parameters"] == told.identity
+            late = replace(entrant, late=record["delay"] is not None)
+            assert record["parameters"] == late.identity
     with (tmp_path / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
     named = {row["model"] for row in rows}
@@ -241,7 +241,7 @@ def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
     assert pairs["no change"]["error"] == pytest.approx((0.3 + 0.1) / 2)
 
 
-def test_delays_are_compared_behind_the_first_labels():
+def test_delays_are_compared_after_the_first_labels():
     windows = [
         {"start": 0, "rows": 900, "unpredicted": 900, "error": None},
         {"start": 900, "rows": 100, "unpredicted": 50, "error": 1.0},

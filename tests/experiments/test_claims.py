@@ -110,7 +110,7 @@ def decide_all(run):
     return decided
 
 
-def test_second_order_models_are_held_to_their_own_baseline(decide_all):
+def test_second_order_models_are_compared_to_their_own_baseline(decide_all):
     actual = decide_all({0: {"SOP": {None: 15}, "RBSOP": {5: 30, 20: 15}, "LBSOP": {20: 16}}})
     assert actual["a", "RBSOP"].holds
     assert not actual["a", "LBSOP"].holds

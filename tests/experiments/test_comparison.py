@@ -53,8 +53,8 @@ def theirs(model, stream, *, first=False, moment=None, delay=None):
     that labels come late, if they do.
     """
     result = metrics.Accuracy() + metrics.CohenKappa() + metrics.BalancedAccuracy()
-    told = {"late": True} if isinstance(model, Tracker) and delay is not None else None
-    model, counts, asked = model.clone(told), first, {}
+    options = {"late": True} if isinstance(model, Tracker) and delay is not None else None
+    model, counts, asked = model.clone(options), first, {}
     for i, x, y in simulate_qa(iter(stream), moment, delay):
         if y is None:
             prediction = model.predict_one(x)
@@ -86,7 +86,7 @@ DELAYS = {
 
 
 @pytest.mark.parametrize("protocol", [{}, {"delay": 50}])
-def test_the_oracle_is_rivers_own_evaluation_but_for_the_rows_before_a_label(protocol):
+def test_the_oracle_is_rivers_own_evaluation_except_for_the_rows_before_a_label(protocol):
     for model in (MODELS["scaled"], MODELS["tree"], MODELS["no change"]):
         accuracy = evaluate.progressive_val_score(
             PHISHING, model.clone(), metrics.Accuracy(), **protocol
@@ -148,18 +148,18 @@ def test_the_order_of_labels_in_sets_changes_no_bit():
         (preprocessing.StandardScaler() | Tracker(5), {"delay": 3}, "late=None"),
     ],
 )
-def test_a_tracker_is_told_that_labels_come_late_and_the_report_says_so(model, protocol, message):
+def test_a_tracker_gets_late_labels_set_and_the_report_says_so(model, protocol, message):
     results = compare({"it": model}, PHISHING[:30], jobs=1, windows=1, **protocol)
     assert message in results.settings["models"]["it"]
     assert set(results["runs"]["status"]) == {"ok"}
 
 
-def test_a_tracker_that_is_asked_again_when_it_learns_is_not_told():
+def test_a_tracker_inside_adwin_does_not_get_late_set():
     assert Contender(Tracker(5), late=True).make().late is True
     assert Contender(Tracker(5), adwin=True, late=True).make().model.late is None
 
 
-def test_each_label_finds_what_was_said_of_its_example_among_texts_too():
+def test_each_label_finds_the_prediction_of_its_example_among_texts_too():
     pairs = [({**x, "town": "abc"[i % 3]}, y) for i, (x, y) in enumerate(PHISHING[:40])]
     stream = read_stream(pairs)
     model = Contender(Tracker(5)).on(stream, late=True).make()
@@ -240,7 +240,7 @@ def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
     assert runs["rows"].tolist() == [0, 149, 149]
 
 
-def test_what_did_not_end_stands_behind_what_did():
+def test_failed_runs_are_listed_after_the_others():
     class Slow(dummy.NoChangeClassifier):
         def learn_one(self, x, y):
             self.seen = getattr(self, "seen", 0) + 1

@@ -88,7 +88,7 @@ def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
 
 
 @pytest.mark.usefixtures("unrendered")
-def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, documents):
+def test_the_papers_other_models_run_where_they_are_requested(tmp_path, documents):
     few = {"shifts": [7], "models": ["lbsop", "RBSOP", "sop", "RBP"], "rows": 80, "jobs": 1}
     results = track(documents, budgets=[3, 6], output=tmp_path, **few)
     runs = [one["model"] for one in results.records if len(one["targets"]) == 8]

@@ -113,7 +113,7 @@ def _patiently(step: Callable[[], object]) -> None:
             return
 
 
-def _produce(producer: Any, event: Event, stamp: int, told: Any = None) -> None:
+def _produce(producer: Any, event: Event, stamp: int, on_delivery: Any = None) -> None:
     while True:
         try:
             producer.produce(
@@ -123,7 +123,7 @@ def _produce(producer: Any, event: Event, stamp: int, told: Any = None) -> None:
                 event.partition,
                 timestamp=stamp,
                 headers=[("number", json.dumps(event.number).encode())],
-                on_delivery=told,
+                on_delivery=on_delivery,
             )
         except BufferError:
             producer.poll(0.1)
@@ -202,7 +202,7 @@ class Feed(threading.Thread):
                 time.sleep(wait)
             sent = event, self._stamp(event)
             if not self._transaction.take(sent):
-                _produce(plain, *sent, self._told)
+                _produce(plain, *sent, self._on_delivery)
             self._again(plain, self._transaction.turn())
             self.sent += 1
         for _ in range(2):  # what was left open ends as another one starts
@@ -215,9 +215,9 @@ class Feed(threading.Thread):
     def _again(self, plain: Any, given_up: list[tuple[Any, ...]]) -> None:
         """Send plainly what is in no log."""
         for sent in given_up:
-            _produce(plain, *sent, self._told)
+            _produce(plain, *sent, self._on_delivery)
 
-    def _told(self, error: Any, _: Any) -> None:
+    def _on_delivery(self, error: Any, _: Any) -> None:
         if error is not None:
             self._undelivered.append(str(error))
 

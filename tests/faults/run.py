@@ -247,15 +247,15 @@ class _Test:
     ) -> bool:
         """Let something happen between two checkpoints; return whether workers say a text of it."""
 
-        def seen() -> int:
+        def count() -> int:
             return group.injected["abort"] if text is None else group.logged(text)
 
         for _ in range(2):  # so that one checkpoint may be damaged
             self._watch(group, partial(self._is_beyond, self.checkpointed()))
         self._watch(group, lambda: False, _HALFWAY)
-        before = seen()
+        before = count()
         happens()
-        return self._watch(group, lambda: seen() > before, seconds)
+        return self._watch(group, lambda: count() > before, seconds)
 
     def _is_beyond(self, before: int) -> bool:
         return self.checkpointed() > before
@@ -278,7 +278,7 @@ class _Test:
         self, group: Group, seconds: float, tell: Callable[[float, int], None]
     ) -> None:
         faults = plan(self.seed, seconds, brokers=self.broker is not None, session=SESSION)
-        started = told = last = time.monotonic()
+        started = printed = last = time.monotonic()
         done = before = 0
         while (now := time.monotonic()) < started + seconds:
             # Every other fault finds the group at work, however slow the machine is.
@@ -287,8 +287,8 @@ class _Test:
                 self._inject(group, faults.pop(0))
                 last, before = now, self.checkpointed()
             self._look(group)
-            if now > told + 0.25:
-                told, done = now, self.checkpointed()
+            if now > printed + 0.25:
+                printed, done = now, self.checkpointed()
                 tell(now - started, done)
             time.sleep(0.02)
 

@@ -49,10 +49,10 @@ def naive_gram(examples, name, *, degree=4, coef0=1.0, gamma=1.0, normalize=Fals
         dots = [[(dot + coef0) ** degree for dot in row] for row in dots]
     if normalize is True:
         free = 1.0 if name == "linear" else (1.0 + coef0) ** degree
-        own = [math.sqrt(row[i]) for i, row in enumerate(dots)]
+        lengths = [math.sqrt(row[i]) for i, row in enumerate(dots)]
         dots = [
-            [free * k / (a * b) if a * b else 0.0 for k, b in zip(row, own, strict=True)]
-            for row, a in zip(dots, own, strict=True)
+            [free * k / (a * b) if a * b else 0.0 for k, b in zip(row, lengths, strict=True)]
+            for row, a in zip(dots, lengths, strict=True)
         ]
     return np.array(dots)
 
@@ -160,8 +160,8 @@ class Carried(Twin):
 
     def norm2(self):
         """||f||^2."""
-        own = self.K[self.supports, self.supports]
-        return float(self.alpha @ (self.rest[0] + self.alpha * own))
+        diagonal = self.K[self.supports, self.supports]
+        return float(self.alpha @ (self.rest[0] + self.alpha * diagonal))
 
     def check(self):
         self.changes += 1

@@ -22,7 +22,7 @@ def learnt(model, n=40):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_model_goes_on_as_the_original(case):
+def test_a_model_continues_as_the_original(case):
     model = CASES[case].model(None, 5)
     examples = list(drifting_stream(60))
     for x, y in examples[:35]:
@@ -40,7 +40,7 @@ def test_a_model_goes_on_as_the_original(case):
 
 
 @given(st.data())
-def test_a_tracker_goes_on_from_any_time_by_its_bytes(data):
+def test_a_tracker_continues_from_any_time_by_its_bytes(data):
     """Features come and go, are missing, constant, many; labels come late, and of new classes."""
     late, scale = data.draw(st.booleans()), data.draw(st.sampled_from(["auto", "sparse"]))
     n, width = data.draw(st.integers(0, 40)), data.draw(st.sampled_from([1, 3, 8, 20, 70]))
@@ -60,8 +60,8 @@ def test_a_tracker_goes_on_from_any_time_by_its_bytes(data):
         step(model)
     copy = Tracker.from_bytes(model.to_bytes())
     for _ in range(15):
-        own, others = step(model, copy)
-        assert own == others
+        first, others = step(model, copy)
+        assert first == others
     assert copy.to_bytes() == model.to_bytes()
 
 

@@ -144,7 +144,7 @@ def test_an_update_that_fails_lets_others_in_again():
 
 
 @pytest.mark.parametrize("way", ["predict", "one", "many"])
-def test_a_kernel_that_uses_the_model_is_told(way):
+def test_a_kernel_that_uses_the_model_gets_an_error(way):
     def inside():
         if not errors:
             errors.append(None)
@@ -275,7 +275,7 @@ def test_threads_leave_what_one_thread_would_have_learnt_in_that_order(name, cla
 
 
 @pytest.mark.parametrize("name", ["MIRA", "OneVsRest-apart", "Averaged", "Structured"])
-def test_whoever_comes_second_is_told(name):
+def test_the_second_thread_gets_an_error(name):
     model, (x, y) = MODELS[name](), next(examples_of(name, 3))
     guard, errors = model._guard, []
     guard.acquire()
@@ -336,7 +336,7 @@ def test_the_models_of_several_classes_under_threads():
     assert all(len(binary.supports) <= 10 for binary in model.models.values())
 
 
-def test_another_thread_is_kept_out_between_rows_that_are_passed_over():
+def test_another_thread_is_kept_out_between_rows_that_are_skipped():
     X = np.random.default_rng(1).normal(size=(60, 4))
     y = [int(k) for k in X.argmax(axis=1)]
     model = OneVsRest(Perceptron())

@@ -39,7 +39,7 @@ def test_river_check(check, scale, late):
 
 
 @pytest.mark.usefixtures("core")
-def test_a_second_thread_is_told():
+def test_a_second_thread_gets_an_error():
     model = Tracker(5)
     model.learn_one({"a": 1.0}, "x")
     model._guard.acquire()
@@ -138,7 +138,7 @@ def test_memory_does_not_follow_the_stream(scale):
 
 
 @pytest.mark.skipif(not compiled, reason="Python's own dicts are the other core's tables")
-def test_the_table_of_the_supports_features_is_as_large_as_those_held_need():
+def test_the_table_of_the_supports_features_is_as_large_as_the_supports_need():
     """Each example brings its own names; one brings thousands, and is evicted again."""
     model, sizes = Tracker(2, scale="sparse"), []
     for t in range(220):
@@ -241,7 +241,7 @@ def test_a_name_whose_hash_raises_changes_nothing(scale):
             model.learn_one({"a": float(t)}, t % 2)
         return model
 
-    def said(model):
+    def outputs(model):
         actual = []
         for t in range(4):
             actual.append(model.predict_proba_one(probe))
@@ -251,7 +251,7 @@ def test_a_name_whose_hash_raises_changes_nothing(scale):
     before, after = learnt(), learnt()
     Fickle.calls = 0
     after.learn_one(x, 1)
-    calls, expected = Fickle.calls, [said(before), said(after)]
+    calls, expected = Fickle.calls, [outputs(before), outputs(after)]
     errors = set()
     for at in range(1, calls + 1):
         model = learnt()
@@ -262,7 +262,7 @@ def test_a_name_whose_hash_raises_changes_nothing(scale):
             errors.add(at)
         finally:
             Fickle.at = -1
-        assert said(model) == expected[at not in errors]
+        assert outputs(model) == expected[at not in errors]
     assert errors or scale == "sparse"
 
 
@@ -310,7 +310,7 @@ def test_experts_are_a_table_of_what_each_would_have_done():
 
 
 @pytest.mark.usefixtures("core")
-def test_probabilities_are_those_of_the_classes_met():
+def test_probabilities_are_those_of_the_classes_learnt():
     model = Tracker(5)
     assert model.predict_one({"a": 1.0}) is None
     assert model.predict_proba_one({"a": 1.0}) == {}

@@ -222,8 +222,8 @@ def test_the_steps_of_the_linear_experts():
     [place] = np.flatnonzero(cells[1:, 0])
     bias, cell = cells[0], cells[1 + place]
     slow, fast = c.DESCENT_SPARSE
-    spread = 1.0 + 0.25 * 2.0 * c.PRIOR  # of the bias and the input
-    kalman, reduced = -0.5 * c.PRIOR / spread, 0.25 * c.PRIOR**2 / spread
+    variance = 1.0 + 0.25 * 2.0 * c.PRIOR  # of the bias and the input
+    kalman, reduced = -0.5 * c.PRIOR / variance, 0.25 * c.PRIOR**2 / variance
     assert cell == pytest.approx(
         [-slow / 2, -fast / 2, -c.ADAGRAD, kalman, 0.25, reduced], rel=1e-5
     )

@@ -246,7 +246,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_an_example_that_fails_leaves_no_weight_behind(name):
+def test_a_failed_example_leaves_no_weight(name):
     Failing.left = 0
     model = MAKE[name](Failing(), 3)
     examples = examples_of(name)

@@ -213,7 +213,7 @@ def test_the_index_that_a_frame_was_written_with_is_left_out(library, tmp_path, 
     assert all(len(x) == 2 for x, _ in read_stream(path, "y"))
 
 
-def test_a_file_without_names_of_columns_is_told_what_it_lacks(tmp_path):
+def test_the_error_on_a_file_without_a_header_says_so(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("0.5,-7,a\n1.5,8,b\n")
     for target in (None, "y"):
@@ -221,7 +221,7 @@ def test_a_file_without_names_of_columns_is_told_what_it_lacks(tmp_path):
             read_stream(path, target)
 
 
-def test_a_file_of_another_encoding_is_told_to_be_saved_in_utf_8(tmp_path):
+def test_the_error_on_another_encoding_names_utf_8(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("größe,y\n1,a\n".encode("latin-1"))
     with pytest.raises(DataError, match="is not in UTF-8: save it in that"):

@@ -144,7 +144,7 @@ def against_supports(results: Results) -> Figure:
     low, high = errors[0].get_ylim()
     if low > 0 and high > _WIDE * low:
         log_errors(errors[0])
-    note = "bars: one standard deviation to both sides; rings: the least error of a curve"
+    note = "bars: ± one standard deviation; rings: lowest error of a curve"
     return finish(figure, f"{results.stream}: error against supports", panels, note=note)
 
 
@@ -289,7 +289,7 @@ def _vs_budget(results: Results, models: Sequence[str], baseline: str, order: st
     for panel in panels[max(0, len(groups) - n_columns) : len(groups)]:
         panel.set_xlabel("budget (supports)")
         panel.xaxis.set_tick_params(labelbottom=True)
-    note = "bands: one standard deviation over streams and seeds; rings: the best budget of a model"
+    note = "bands: ± one standard deviation over streams and seeds; rings: best budget of a model"
     return finish(figure, f"{results.stream}: error against budget{order}", panels, note=note)
 
 
