@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STREAMS = ("rcv1-0", "electricity")
 #: Models are timed on the rows after those that they have learnt, with full budgets. Of trees and
 #: forests, which get slower as they grow, a few rows after fewer: in their favour.
-LEARNT, TIMED, ROUNDS = 10_000, 500, 5
+LEARNT, TIMED, ROUNDS = 10_000, 500, 25
 LEARNT_SLOWLY, TIMED_SLOWLY = 200, 20
 BUDGETS = (100, 300, 500)
 GROWING = (50, 100, 200, 300, 500, 700, 1_000, 1_400, 2_000)
