@@ -26,13 +26,13 @@ from drift.errors import MessageError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted, patient_assignor
-from tests.consumers.stepping import close, until
+from tests.consumers.stepping import close, kill, until
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker
-from tests.consumers.test_worker import everything, kill, send, with_topics
+from tests.consumers.test_worker import everything, send, with_topics
 
 pytestmark = pytest.mark.usefixtures("stores")
 
