@@ -44,7 +44,7 @@ def step(
         Features by name and the label, or None where it is not known. A third item is the weight,
         1 by default.
     model
-        A new one begins as its clone, by default of ``Tracker()``. One that draws needs a seed.
+        A new state starts with its clone; default: ``Tracker()``. A model that draws needs a seed.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """What a command is: a dataclass of its options, whose docstring is its help.
 
 `as_click` reads such classes and makes what parses the command line; nothing else knows of click
-but for what it prints by it.
+except for what it prints.
 """
 
 from __future__ import annotations

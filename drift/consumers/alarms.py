@@ -53,7 +53,7 @@ _GROUP, _FIRST = 8, 256
 _BETS = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 #: Gain from which on there may be a rise, of bettors that restart after each loss.
 _RISING = 8.0
-#: Features that are followed, values of which bins are made, and bins of those at most.
+#: Most features that are followed, values from which bins are made, and most bins of a feature.
 _NAMES, _VALUES, _BINS = 256, 64, 8
 #: Features that an alarm names.
 _NAMED = 3
@@ -191,7 +191,7 @@ class Detector:
 
     @classmethod
     def restore(cls, level: float, state: Mapping[str, Any]) -> Detector:
-        """Return the detector of which `state` returned this."""
+        """Return the detector of a `state`."""
         one = cls(level)
         for name in _STATE:
             setattr(one, name, copy(state[name]))
@@ -323,7 +323,7 @@ class Histograms:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Histograms:
-        """Return the histograms of which `state` returned this."""
+        """Return the histograms of a `state`."""
         one = cls()
         one._examples = list(map(int, state["examples"]))
         one._bins = {name: _Bins(*rest) for name, *rest in state["bins"]}

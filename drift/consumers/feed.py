@@ -43,7 +43,7 @@ class Feed:
     order : Order
         The records that wait for their turn.
     paused : set
-        Partitions of which too many wait.
+        Partitions with too many waiting records.
     """
 
     def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:

@@ -111,7 +111,7 @@ def by_text(chances: Mapping[Any, float] | None) -> dict[str, float] | None:
 
 
 def as_json(body: dict[str, Any]) -> bytes:
-    """Return the JSON of what is said of an example."""
+    """Return the JSON of an example's prediction."""
     try:
         return _dumps(body)
     except TypeError:  # a label that JSON does not know, as numpy's
@@ -340,7 +340,7 @@ class Learner:
         answer: Answer,
         delay: float | None = None,
     ) -> None:
-        """Learn an example of which something was predicted, by the shadow, too, and count it."""
+        """Learn a predicted example, by the shadow, too, and count it."""
         learns = self._update(features, label, weight)
         self.metrics.learnt(label, answer, features, delay)
         if self.shadow is None or answer.shadowed is UNSEEN:

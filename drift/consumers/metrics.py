@@ -50,7 +50,7 @@ class Metrics:
     Attributes
     ----------
     model : str or None
-        Name of the model's class; None before `counts_of` has met it.
+        Name of the model's class; None before `counts_of` was called.
     measures : Measures
         How good predictions are.
     alarmed : dict

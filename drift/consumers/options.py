@@ -1,4 +1,4 @@
-"""What a worker is told, declared once for all who tell it, and what it refuses."""
+"""A worker's options, each declared once, and what it refuses."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class ServiceOptions:
     host, port
         Where it listens.
     max_staleness
-        Seconds by which a model may be behind the logs; beyond, it is not asked. None for any.
+        Largest lag of the model behind the logs, in seconds; beyond, it does not answer. None: any.
     max_examples
         Examples of a request.
     max_features

@@ -1,6 +1,6 @@
 """A replica of a worker's model, which answers where the decision is made.
 
-It follows the checkpoints of a group and reads the logs behind them, in the order of
+It follows the checkpoints of a group and reads the logs after them, in the order of
 `drift.consumers.order`, with the worker's own learner: so it has the worker's model, and not that
 of the last checkpoint. It is in no group, writes nothing and sends nothing.
 

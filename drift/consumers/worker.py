@@ -490,7 +490,7 @@ class Worker:
             self._drop(key)
 
     def _check_topic(self) -> None:
-        """Raise CheckpointError once the broker has said that the topic is another one."""
+        """Raise CheckpointError once the broker reports that the topic is another one."""
         now = self._identity()
         for key, claim in self._claims.items():
             learner = claim.learner

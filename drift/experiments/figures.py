@@ -37,7 +37,7 @@ __all__ = ["Panel", "arena_cost", "cost", "error_against_cost", "ranks", "window
 
 #: Curves that have a colour: more hide each other.
 _BEST = 6
-#: Errors so many times the least are said, not drawn.
+#: Errors of so many times the lowest are listed, not drawn.
 _FAR = 3.0
 #: Percent that are drawn, at least: a logarithmic axis has no zero.
 _LEAST = 0.1

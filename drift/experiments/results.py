@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Results", "Table"]
 
 _T = TypeVar("_T")
-#: Columns of whole numbers, some of which are missing.
+#: Columns of integers with missing values.
 _INTEGERS = ("seed", "fold", "unrecovered")
 
 
@@ -75,7 +75,7 @@ class Results(JupyterMixin):
     settings
         The settings of the experiment.
     seconds
-        Wall time of the runs, of which those that the folder had took none.
+        Wall time of the runs; runs that the folder had count 0.
     folder
         Where the runs are kept; None: nowhere.
 

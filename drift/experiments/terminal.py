@@ -57,7 +57,7 @@ def _shown(name: str, digits: int, deviation_digits: int | None, row: _Row) -> s
 
 
 def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: str = "") -> Table:
-    """One line a row; a rule is drawn where `group`, which is said once, becomes another."""
+    """One line a row, with a rule between groups; `group` is printed once."""
     table = Table(
         title=title,
         title_justify="left",

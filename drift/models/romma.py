@@ -127,7 +127,7 @@ class ROMMA(KernelClassifier):
         return bool(self.noise)  # which affects examples that are supports alone
 
     def __getstate__(self) -> dict[str, Any]:
-        # Sets keep no order of their own; a state has to be the same for the same model.
+        # Sets are unordered; equal models must have equal states.
         examples = []
         for content, numbers in self._numbers.items():
             values = dict(content)

@@ -62,7 +62,7 @@ def test_scores_and_mistakes_are_those_of_the_exact_solution_or_the_example_is_r
         for t, row in enumerate(X):
             x = dict(enumerate(row.tolist()))
             if Z[t] @ Z[t] > 1e10:
-                with pytest.raises(FeatureError, match=r"StandardScaler\(\), or take a larger ri"):
+                with pytest.raises(FeatureError, match=r"StandardScaler\(\), or use a larger ri"):
                     model.learn_one(x, y[t] > 0)
                 continue
             linear, rounding, factor = exact.score(Z[t])

@@ -436,6 +436,6 @@ class LoneConsumer(GroupConsumer):
         return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
 
     def assign(self, places: Iterable[tuple[str, int]]) -> None:
-        """Read these partitions, each from the offset of `begin`."""
+        """Read these partitions, each from the offset of `start`."""
         self.consumer.assign([kafka.TopicPartition(*place) for place in places])
         self._subscribed = True

@@ -20,7 +20,7 @@ _BUDGET = 300
 
 
 class Family(NamedTuple):
-    """A model, and other settings of it, of which the best is known in hindsight alone.
+    """A model, and its other settings, the best of which is chosen in hindsight.
 
     `make` takes whether there are more than two classes, and a setting.
     """

@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 __all__ = ["losses", "page_of"]
 
 _ABOUT = """\
-Streams and models were fixed before the first run. Each model predicts an example, then learns it.
-Errors are in percent, of the first 20,000 rows, of Electricity of all 45,312. Every model has its
-defaults; *tuned* is the best of a grid, known in hindsight alone. A dash: not run. *Limit*: out of
-time. *Failed*: ended by an error. Bold: the least, *Other models* included.
-`drift arena --models NAME --page docs/arena.md` adds a model's runs to
-[those of this page](arena-runs.parquet), and makes the tables anew."""
+Tables made by `drift arena`. Streams and models were fixed before the first run. Each model
+predicts an example, then learns it. Errors are in percent, over the first 20,000 rows, of
+Electricity over all 45,312. Models have their defaults; *tuned* is the best of a grid, chosen in
+hindsight. A dash: not run. *Limit*: out of time. *Failed*: ended by an error. Bold: the lowest,
+*Other models* included. `drift arena --models NAME --page docs/arena.md` adds a model's runs to
+[those of this page](arena-runs.parquet), and makes the tables again."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
-The same where labels come so many rows late. Errors are then of the rows behind the first
-{SETTLED:,}, here and below: so all are asked the same."""
+The same with labels that come so many rows late. Such errors skip the first {SETTLED:,} rows, here
+and below, so that all models are measured on the same rows."""
 _ABOUT_PAIRS = """\
-Streams of one source count once. *Median*: of the differences of errors, in points, negative where
-the Tracker is better. *Holm*: the p of Wilcoxon's signed-rank test, corrected for the number of
-rows. *Better*, *same*, *worse*: what the Bayesian signed-rank test says of the Tracker, with half a
-point as the same."""
+Streams of one source count once. *Median*: of the differences of errors, in points, negative if
+the Tracker is better. *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number
+of rows. *Better*, *same*, *worse*: probabilities for the Tracker by the Bayesian signed-rank test;
+differences below half a point are the same."""
 _ABOUT_COSTS = """\
-Over the real streams on which every model ended well, of those models that did on half of them:
-means of errors, geometric means of times and memory."""
+Mean errors, geometric mean times and memory. Models that ended well on at least half of the real
+streams, over the streams on which all of these did."""
 _ABOUT_DELAYS = """\
-Over the real streams on which every model ended well at each delay, of those models that did on
-half of them: means of errors as in the tables, at once of all rows."""
+Models that ended well on at least half of the real streams at each delay, over the streams on which
+all of these did. Errors are those of the tables above; with labels at once they cover all rows."""
 _ABOUT_OTHERS = """\
-Those that have a relative above, and those that are too slow for most streams."""
+Variants of models above, and models too slow for most streams."""
 _ABOUT_PUBLISHED = f"""\
-The smallest prequential error, labels at once, in sources whose text could be read:
+The lowest prequential error, labels at once, in sources whose text could be read:
 [SAMLB]({SOURCES["SAMLB"]}),
 means of 10 seeds, and
 [River]({SOURCES["River"]}).

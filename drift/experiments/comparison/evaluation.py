@@ -29,7 +29,7 @@ __all__ = ["evaluate"]
 
 #: Share of a run's time, at most, that looking at the model's memory takes.
 _LOOKING = 0.1
-#: Rows, at least, that the error before and behind a drift is taken over.
+#: Least number of rows for the error before and after a drift.
 _LEAST = 100
 
 _Answer = tuple[Any, "dict[Any, float] | None"]
@@ -172,7 +172,7 @@ class _Run:
 
 
 class _Spent:
-    """Processor time of the model's own calls, told without a system call for each.
+    """Processor time of the model's calls, measured without a system call for each.
 
     The clock that costs nothing says which share of the time they take, and the processor's clock,
     read at the start and at the end, what that comes to: others on the machine do not count.

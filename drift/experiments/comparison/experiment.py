@@ -115,7 +115,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         Runs of each model that draws at random, with the seeds 0, 1, ...; None: one, with its own
         seed, or 0 where that is None.
     folds, forks
-        Prequential cross-validation: so many models of each kind, of which every one is tested on
+        Prequential cross-validation: so many models of each kind, each of which is tested on
         some examples and learns others: ``cross``, tested on one in `folds`; ``split``, learns one
         in `folds`; ``bootstrap``, learns an example as often as a Poisson number says and is tested
         where it is 0. 1: one model, tested on all.
@@ -158,7 +158,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         and then the measures of what there was; ``rows`` that were predicted after the run
         had learnt a label, and ``unpredicted``, those of them without a prediction, which no
         measure counts; ``mistakes``; the measures, all of
-        them shares but for ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
+        them shares except ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
         ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
         the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
         the number of drifts where it never is, both missing for no change and majority;
@@ -181,7 +181,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
 
     ``kappa_temporal`` and ``kappa_m`` are 1 - e / e0, where e0 is the error of no change and of
     majority on the same rows, with the same delay. The measures of a run are those of all its
-    predictions, but for ``auc``: there it is the mean over windows, weighted by their rows.
+    predictions, except for ``auc``, which is the mean over windows, weighted by their rows.
 
     Examples
     --------

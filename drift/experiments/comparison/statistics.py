@@ -130,7 +130,7 @@ def _pair(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
 def _bayesian(ours: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
     from baycomp import SignedRankTest  # noqa: PLC0415 - optional
 
-    # It has scores in mind, of which more is better: the first is p(the errors of own larger).
+    # It expects scores, where more is better: the first is p(our errors are larger).
     shares = SignedRankTest.probs(
         np.array(ours), np.array(theirs), ROPE, nsamples=_SAMPLES, random_state=0
     )

@@ -135,7 +135,7 @@ def shown(rows: Iterable[Record]) -> list[Record]:
 
 
 def _by_error(rows: list[Record]) -> list[Record]:
-    """Rows by stream, the smallest error first; behind them what ended before its last row."""
+    """Rows by stream, the smallest error first; then runs that ended before their last row."""
     order = list(dict.fromkeys(row["stream"] for row in rows))
 
     def place(row: Record) -> tuple[Any, ...]:
@@ -205,7 +205,7 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 
 def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], float | None]:
-    """Errors of the baselines by stream, fold, name and window, None of which is the whole run."""
+    """Errors of the baselines by stream, fold, name and window; window None: the whole run."""
     errors: dict[tuple[Any, ...], float | None] = {}
     for record in records:
         if record["model"] in BASELINES:

@@ -44,7 +44,7 @@ class Claim(NamedTuple):
     shifts
         The group.
     model
-        Whom it is about.
+        The model concerned.
     holds
         Whether it is true of these records.
     statement

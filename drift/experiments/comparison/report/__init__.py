@@ -218,7 +218,7 @@ def _summary(results: Results, stream: Mapping[str, Any]) -> str:
         about = "rows without a prediction, which no measure counts"
         columns.append(_Column("unpredicted", "unpredicted", about, "{:,.0f}".format))
     elif missing - {0}:
-        # A mean over folds, of which one alone may have been asked a row.
+        # A mean over folds; a row may have been predicted in one fold only.
         caption += f" {counted(math.ceil(missing.pop()), 'row')} that no model predicts: left out."
     return _table(caption, columns, rows, by="error")
 
