@@ -207,6 +207,7 @@ def main() -> None:
     parser.add_argument("--old-python", help="python of an environment with drift of 65f8e9f")
     parser.add_argument("--output", type=Path, default=Path("results", "tracker"))
     parser.add_argument("--page", type=Path, help="page to write: docs/tracker_results.md")
+    parser.add_argument("--figure", type=Path, help="SVG of errors and of --speed's times to write")
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.rows, chosen.defaults = chosen.rows or 1_000, True
@@ -220,8 +221,10 @@ def main() -> None:
     print(text)
     if chosen.page:
         chosen.page.write_text(text, encoding="utf-8")
-        if result:
-            draw(records, result, chosen.page.parent / "img" / "tracker-error-time.svg")
+    if chosen.figure:
+        if result is None:
+            raise SystemExit(f"{times} is not there: --figure needs times, which --speed measures")
+        draw(records, result, chosen.figure)
 
 
 if __name__ == "__main__":

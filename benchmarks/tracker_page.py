@@ -140,7 +140,7 @@ def _speed(speed: dict[str, Any]) -> str:
     return "\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:])
 
 
-_SPEED = """`predict_one` and `learn_one` on dicts, models in turns, five rounds of 500 rows after
+_SPEED = """`predict_one` and `learn_one` on dicts, models in turns, 25 rounds of 500 rows after
 the first 10,000 (trees and forests: 20 after 200); processor time, medians of the ratios within a
 round. *Old LBP* is that of commit 65f8e9f, in its own environment.
 
@@ -156,7 +156,7 @@ def _ratio(above: dict[str, Any], below: dict[str, Any]) -> float:
 
 def draw(records: list[dict[str, Any]], speed: dict[str, Any], path: Path) -> None:
     """Draw error against time; grey are the names of models that another beats in both."""
-    figure, panels = panels_of(12.6, 6.4, columns=2)
+    figure, panels = panels_of(6.2, 8.8, rows=2)  # to be read on a telephone, too
     named = []
     for panel, (name, times) in zip(panels, speed["times"].items(), strict=True):
         points = _points([one for one in records if one["stream"] == name], times)
@@ -169,12 +169,11 @@ def draw(records: list[dict[str, Any]], speed: dict[str, Any], path: Path) -> No
             beaten = any(a <= x and b < low for a, b, _ in points.values())
             names.append((x, low, label, "#888888" if beaten else colour))
         named.append((names, [(x, y) for x, *errors in points.values() for y in errors]))
-        panel.set(title=name, xlabel="time, River's logistic regression = 1")
+        panel.set(title=name, ylabel="error (%)", xlabel="time, River's logistic regression = 1")
         panel.set_xlim(0.15, 3 * max(x for x, _, _ in points.values()))
         log_axis(panel.xaxis)
         log_errors(panel)
-    panels[0].set_ylabel("error (%)")
-    note = "filled: defaults; hollow: best setting in hindsight; grey: another one beats it in both"
+    note = "dots: defaults; hollow: the best setting in hindsight; grey: another is better in both"
     finish(figure, "Error against time", panels, note=note, points=named)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(figure, path)

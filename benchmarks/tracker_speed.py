@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 STREAMS = ("rcv1-0", "electricity")
 #: Models are timed on the rows after those that they have learnt, with full budgets. Of trees and
 #: forests, which get slower as they grow, a few rows after fewer: in their favour.
-LEARNT, TIMED, ROUNDS = 10_000, 500, 5
+LEARNT, TIMED, ROUNDS = 10_000, 500, 25
 LEARNT_SLOWLY, TIMED_SLOWLY = 200, 20
+BUDGETS = (100, 300, 500)
 GROWING = (50, 100, 200, 300, 500, 700, 1_000, 1_400, 2_000)
 
 Examples = list[tuple[dict[str, float], Any]]
@@ -59,7 +60,7 @@ def speed(models: list[str], old_python: str | None, *, quick: bool) -> dict[str
             f"{family}{f', {budget}' * bool(budget)}": _timed(family, budget, *split)
             for family in models
             if family not in {"Neighbours", "no change", "majority"}
-            for budget in ((100, 500) if FAMILIES[family].budgeted else (0,))
+            for budget in (BUDGETS if FAMILIES[family].budgeted else (0,))
         }
         if old_python:
             for budget in (100, 500):

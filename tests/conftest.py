@@ -22,6 +22,7 @@ settings.load_profile("drift")
 # Where a test does not say how many, experiments run in its own process: the others keep the cores
 # busy already, and each that joblib starts takes seconds to import what it needs.
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of scikit-learn's trees, which wait for each other
 
 
 @pytest.hookimpl(wrapper=True)

@@ -27,6 +27,9 @@ class Arena(Experiment):
     models: tuple[str, ...] | None = option("Some of the models; default: all.", None)
     quick: bool = option("A few of them, 1,000 rows each: about a minute.", default=False)
     tables: bool = option("Run nothing: tables and page of what the folder has.", default=False)
+    page: Path | None = option(
+        "Page to add the runs to: docs/arena.md, with arena-runs.parquet and img beside it.", None
+    )
     time_limit: float = option(
         "Seconds of processor time after which a run ends.", 600.0, least=0.0
     )

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
-    from drift.consumers.checkpoints.models import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.checkpoints.rows import Lineage
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
@@ -306,8 +306,8 @@ class Learner:
         """Whether each key has its own model."""
         return False
 
-    def models_state(self) -> tuple[Lineage, Callable[[], None]] | None:
-        """Return the lineage of the models of keys, and what writes them; None without."""
+    def models_state(self) -> Callable[[], Lineage] | None:
+        """Return what writes the models of keys, and returns their lineage; None without."""
         return None
 
     def close(self) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import check_options, option
-from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
@@ -137,7 +136,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         `drift promote`.
     max_models
         How many models of keys a worker has in memory, where the codec has a `key`; the others are
-        in a file of the checkpoints' folder. See `drift.consumers.keyed`.
+        in a file. See `drift.consumers.keyed`.
     prior
         Whether the topic's own model learns all, too, and that of a new key starts as it is then.
     labels
@@ -324,11 +323,11 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     ------
     ParameterError
         If labels have a separate topic, and the codec cannot read them; or if each key has a
-        model of its own, and labels have a topic, one partition is meant, or there is no folder.
+        model of its own, and labels have a topic, or one partition is meant.
     """
     settings: dict[str, Any] = {}
     if is_keyed(codec):
-        _check_keyed(folder, options)
+        _check_keyed(options)
         settings = {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
     if options.labels:
         check_codec(codec, options.silence)
@@ -351,12 +350,7 @@ def refuse_keyed(codec: Codec, what: str) -> None:
         )
 
 
-def _check_keyed(folder: CheckpointFolder, options: WorkerOptions) -> None:
-    if isinstance(folder.path, ObjectPath):
-        raise ParameterError(
-            f"models of keys are in a file beside the checkpoints, and {folder.path} is a store of "
-            "objects: give a folder that all workers share"
-        )
+def _check_keyed(options: WorkerOptions) -> None:
     for wrong, remedy in (
         (options.labels, "labels have to be in the messages, without [labels] topic"),
         (options.partition is not None, "the group shares the partitions, without --partition"),

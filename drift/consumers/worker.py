@@ -8,12 +8,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
-from drift.consumers.checkpoints.models import ModelStore
+from drift.consumers.checkpoints.models import models_in
 from drift.consumers.claim import Claim
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
@@ -437,7 +436,7 @@ class Worker:
             return LateLearner(*given) if options.labels else Learner(*given)
         folder = self.folder
         lineage = () if checkpoint is None else checkpoint.models or ()
-        store = ModelStore(Path(str(folder.folder(key))), epoch, lineage, secret=folder.key)
+        store = models_in(folder.folder(key), epoch, lineage, secret=folder.key)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
         return KeyedLearner(*given, models)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.standings import Standings
 from drift.experiments.comparison.measures import COSTS, MEASURES
 from drift.experiments.comparison.statistics import ranks_of
@@ -23,7 +24,7 @@ from drift.experiments.plots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -56,16 +57,8 @@ class Panel(NamedTuple):
     title: str = ""
 
 
-def _panel_of(
-    rows: Iterable[Record], cost: str, records: Sequence[Record], title: str = ""
-) -> Panel:
-    """Return a panel with a point for each of the rows of `costs`.
-
-    Records of drift's models have a fingerprint of its code, those of River's where texts take one
-    of drift's in their place.
-    """
-    ours = {record["model"] for record in records if record.get("code")}
-    ours -= {record["model"] for record in records if not record.get("code")}
+def _panel_of(rows: Iterable[Record], cost: str, ours: Collection[str], title: str = "") -> Panel:
+    """Return a panel with a point for each of the rows of `costs`; `ours` are drift's models."""
     spots = [
         {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
         | {"cost": COSTS[cost].factor * row[cost], "error": 100 * row["error"]}
@@ -199,7 +192,11 @@ def cost(results: Results) -> Figure:
     """
     streams = [name for name, stream in results.streams.items() if not stream["shuffled"]]
     rows = costs(results.rows("table"), streams)
-    panels = [_panel_of(rows, one, results.records) for one in COSTS]
+    # Records of drift's models have a fingerprint of its code; those of River's, too, where texts
+    # take one of drift's in their place.
+    ours = {record["model"] for record in results.records if record.get("code")}
+    ours -= {record["model"] for record in results.records if not record.get("code")}
+    panels = [_panel_of(rows, one, ours) for one in COSTS]
     name = streams[0] if len(streams) == 1 else "mean"
     return error_against_cost(f"{name}: error against cost", panels, every=True)
 
@@ -245,8 +242,9 @@ def arena_cost(results: Results) -> Figure:
         Of the arena.
     """
     standings, panels = results.once(Standings.of), []
+    ours = [name for name, family in MODELS.items() if family.ours]
     for kind in ("real", "generated"):
         streams, rows = standings.costs(real=kind == "real")
         title = f"mean of {len(streams)} {kind} streams"
-        panels += [_panel_of(rows, "microseconds", results.records, title)] if rows else []
+        panels += [_panel_of(rows, "microseconds", ours, title)] if rows else []
     return error_against_cost("Error against time", panels, every=True, narrow=True)

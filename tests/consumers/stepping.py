@@ -3,7 +3,7 @@
 import threading
 import time
 
-__all__ = ["claim_of", "close", "learner_of", "offsets", "run", "until"]
+__all__ = ["claim_of", "close", "kill", "learner_of", "offsets", "run", "until"]
 
 
 def until(worker, done, seconds=60):
@@ -33,6 +33,16 @@ def close(worker):
     """Have a worker save what it has and let go of its clients."""
     worker.stop()
     worker.run(signals=False)
+
+
+def kill(worker):
+    """Let go of the clients; what the producer has not sent is lost, as in a kill."""
+    worker._claims.clear()  # or it is saved as the client leaves its group
+    sender = worker._producer.producer._sender  # to close the producer would flush it first
+    sender.force_close()
+    sender.join(10)
+    worker._writer.shutdown()
+    worker._consumer.close()
 
 
 def run(worker, seconds=60):

@@ -17,7 +17,7 @@ from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
-from tests.consumers.stepping import close, offsets, run, until
+from tests.consumers.stepping import close, kill, offsets, run, until
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_order import in_time
 
@@ -25,7 +25,7 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker  # after the check that there is a client
-from tests.consumers.test_worker import SESSION, everything, kill, send
+from tests.consumers.test_worker import SESSION, everything, send
 
 #: Two partitions of features, three of labels; an id and its label need not be in like ones.
 LOGS = messages(logs())

@@ -31,7 +31,7 @@ from drift.errors import (
 from drift.models import LBP, RBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted, Pause, patient_assignor, produce
-from tests.consumers.stepping import claim_of, close, learner_of, offsets, run, until
+from tests.consumers.stepping import claim_of, close, kill, learner_of, offsets, run, until
 from tests.consumers.twin_order import in_time
 
 pytest.importorskip("kafka")
@@ -149,16 +149,6 @@ def finish(one, end=200):
     """Step until both partitions are learnt to their end."""
     until(one, lambda: offsets(one) == {("t", 0): end, ("t", 1): end})
     close(one)
-
-
-def kill(one):
-    """Let go of the clients; what the producer has not sent is lost, as in a kill."""
-    one._claims.clear()  # or it is saved as the client leaves its group
-    sender = one._producer.producer._sender  # to close the producer would flush it first
-    sender.force_close()
-    sender.join(10)
-    one._writer.shutdown()
-    one._consumer.close()
 
 
 def with_topics(broker, logs):

@@ -20,9 +20,10 @@ from drift.experiments.arena import ARENA as KIND
 from drift.experiments.arena import arena, experiment
 from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.page import page
-from drift.experiments.arena.standings import Standings, select
+from drift.experiments.arena.page import page_of
+from drift.experiments.arena.standings import Standings, select, settled
 from drift.experiments.arena.streams import ROWS, STREAMS
+from drift.experiments.results import Table
 from drift.streams import Documents, Stream
 
 #: Tables without times and memory.
@@ -117,10 +118,10 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     (part / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     resumed = arena(part, quick=True, **ARENA)
     actual = RunFolder(part).read().values()
-    assert Standings(select(actual)).rows == resumed.rows("table")
+    assert Results(KIND, select(actual), {}, {}, 0.0).rows("table") == resumed.rows("table")
     assert Results.read(part, KIND).rows("table") == resumed.rows("table")
     assert len(resumed.records) == len(whole.records)
-    few = Standings(select(actual, ["segments"], ["PA"]))
+    few = Results(KIND, select(actual, ["segments"], ["PA"]), {}, {}, 0.0).once(Standings.of)
     assert (few.streams, few.models) == (["segments"], ["PA", "PA, tuned", "no change", "majority"])
     for name in TIMELESS:
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -201,7 +202,7 @@ def rows(errors, delay=None):
     return [
         {"stream": stream, "model": model, "delay": delay, "status": "ok", "rows": 9}
         | {"unpredicted": 0, "error": error, "kappa": None, "log_loss": None}
-        | {"microseconds": 2.0, "memory": 10, "windows": []}
+        | {"microseconds": 2.0, "memory": 10, "settled": None if delay is None else 0.25}
         for model, values in errors.items()
         for stream, error in values.items()
     ]
@@ -247,49 +248,52 @@ def test_delays_are_compared_after_the_first_labels():
         {"start": 1000, "rows": 100, "unpredicted": 0, "error": 0.5},
         {"start": 1100, "rows": 50, "unpredicted": 25, "error": 0.2},
     ]
-    errors = {"Tracker": {"spam": 0.4}, "PA": {"spam": 0.3}}
-    records = [{**row, "windows": windows} for row in rows(errors, "100")]
-    records[1]["status"] = "time limit"
-    standings = Standings(records)
-    assert standings.settled("spam", "Tracker", "100") == pytest.approx((50 + 5) / 125)
-    assert standings.settled("spam", "Tracker") is None
-    assert standings.settled("spam", "PA", "100") is None
-    records[1] |= {"status": "ok", "windows": windows[3:]}
-    standings = Standings(records)
+    record = {"delay": "100", "windows": windows}
+    assert settled(record) == pytest.approx((50 + 5) / 125)
+    assert settled({**record, "delay": None}) is None
+    assert settled({**record, "windows": windows[:2]}) is None
+    runs = rows({"Tracker": {"spam": 0.1}, "PA": {"spam": 0.2}, "ARF": {"spam": 0.1}}, "100")
+    for run, error in zip(runs, (0.44, 0.2, 0.1), strict=True):
+        run["settled"] = error
+    runs[2]["status"] = "time limit"
+    standings = Standings(runs)
+    assert standings.error("spam", "ARF", "100") is None
     (lost,) = standings.losses("100")
-    assert (lost["rival"], lost["theirs"]) == ("PA", pytest.approx(0.2))
-    assert lost["gap"] == pytest.approx(55 / 125 - 0.2)
-    assert "| spam | 100 | 44.00 | PA | 20.00 | 24.00 |" in page(standings)
+    assert (lost["rival"], lost["theirs"]) == ("PA", 0.2)
+    assert lost["gap"] == pytest.approx(0.24)
+    assert "| spam | 100 | 44.00 | PA | 20.00 | 24.00 |" in page_of(standings)
 
 
 def test_the_page_says_what_became_of_each_run():
     errors = {
         "Tracker": {"weather": 0.1, "phishing": 0.08},
         "SRP": {"weather": 0.3, "phishing": 0.3},
-        "EFDT": {"weather": 0.3, "phishing": 0.2},
+        "EFDT": {"weather": 0.3, "phishing": 0.07},
     }
     records = rows(errors)
     records[2]["status"], records[3]["status"] = "time limit", "failed"
     del records[4]  # EFDT has not run on weather
+    records += rows({"ARF": {"weather": 0.2}})
     records += rows({"Tracker": {"weather": 0.2, "phishing": 0.2}}, "100")
-    for record in records[-2:]:
-        record["windows"] = [{"start": 1000, "rows": 9, "unpredicted": 0, "error": 0.25}]
-    text = page(Standings(records))
-    assert "| SRP | limit | failed |" in text
-    assert "| EFDT | - | 20.00 |" in text
+    text = page_of(Standings(records))
     at_once, late = text.split("### Real streams, 100 rows late")
-    assert "| Tracker | **10.00** | **8.00** |" in at_once
-    assert "| Tracker | **25.00** | **25.00** |\n\nNot run here: EFDT, SRP." in late
+    assert "| Tracker | **10.00** | 8.00 |" in at_once
+    assert "SRP" not in at_once
+    assert "| Tracker | **25.00** | **25.00** |\n\nNot run here: ARF." in late
     assert "| phishing | 1,250 | 8.65 | random patches | River | 8.00 |" in late
     assert "| gas-drift |  |  |  |  | - |" in late
+    _, others = text.split("### Others: real streams, labels at once")
+    assert "| EFDT | - | **7.00** |\n| SRP | limit | failed |" in others
+    assert "### Others: real streams, 100 rows late\n\nNone.\n\nNot run here: EFDT, SRP." in others
 
 
 def test_costs_are_of_streams_that_all_have_ended_on():
     errors = {
         "Tracker": {"spam": 0.1, "a9a": 0.2, "weather": 0.3, "checkerboard": 0.5},
-        "PA": {"spam": 0.2, "a9a": 0.3, "weather": 0.1, "checkerboard": 0.1},
+        "LBP": {"spam": 0.2, "a9a": 0.3, "weather": 0.1, "checkerboard": 0.1},
+        "PA": {"spam": 0.1, "a9a": 0.1, "checkerboard": 0.1},
         "ARF": {"spam": 0.1, "a9a": 0.1, "checkerboard": 0.1},
-        "SRP": {"checkerboard": 0.1},
+        "naive Bayes": {"checkerboard": 0.1},
     }
     records = rows(errors)
     records[0]["microseconds"] = 8.0
@@ -299,14 +303,55 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     assert [(row["model"], row["error"]) for row in actual] == [
         ("ARF", 0.1),
         ("Tracker", pytest.approx(0.15)),
-        ("PA", 0.25),
+        ("LBP", 0.25),
     ]
     assert actual[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
     assert standings.costs(real=False)[0] == ["checkerboard"]
-    figure = Results(KIND, records, {}, {}, 1.0).plot("img/arena-cost")
+    own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
+    figure = Results(own, records, {}, {}, 1.0).plot("img/arena-cost")
     named = [{text.get_text() for text in panel.texts} for panel in figure.axes]
-    assert named == [{"Tracker", "PA", "ARF"}, {"Tracker", "PA", "ARF", "SRP"}]
+    assert named == [{"Tracker", "LBP", "ARF"}, {"Tracker", "LBP", "ARF", "naive Bayes"}]
+    hollow = {
+        line.get_label() for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"
+    }
+    assert hollow == {"ARF"}
     assert [panel.get_xscale() for panel in figure.axes] == ["log", "log"]
+
+
+def test_a_page_is_brought_up_to_date(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    kept = tmp_path / "docs" / "arena.md"
+    kept.parent.mkdir()
+    monkeypatch.setattr(experiment, "_QUICK_STREAMS", ("phishing",))
+    with pytest.raises(ParameterError, match="page: has runs on whole streams"):
+        arena(tmp_path / "quick", quick=True, page=kept)
+    small = replace(STREAMS["phishing"].make(), examples=list(STREAMS["phishing"].make())[:60])
+    entry = STREAMS["phishing"]._replace(make=lambda: small)
+    monkeypatch.setitem(STREAMS, "phishing", entry)
+
+    def ran(model):
+        arena(tmp_path / model, streams=["phishing"], models=[model], jobs=1, page=kept)
+        text = kept.read_text("utf-8")
+        return text, parquet.read_table(kept.with_name("arena-runs.parquet")).to_pylist()
+
+    text, first = ran("Tracker")
+    titles = re.findall("^## .*", text, re.MULTILINE)
+    before, after = text.split("## Errors")
+    kept.write_text(f"{before}## What it says\n\nMuch.\n\n## Errors{after}", "utf-8")
+    text, second = ran("PA")
+    own = [*titles[:1], "## What it says", *titles[1:-1], titles[-1], "## Other models"]
+    assert re.findall("^## .*", text, re.MULTILINE) == own
+    assert "## What it says\n\nMuch.\n\n## Errors" in text
+    assert "| PA, tuned |" in text
+    assert "| Tracker |" in text
+    assert (kept.parent / "img" / "arena-cost.svg").exists()
+    assert {row["model"] for row in first} == {"Tracker", "no change", "majority"}
+    assert all(row in second for row in first)  # times and all
+    assert len(second) == len(first) + 6  # three delays and three settings; baselines stand once
+    again = tmp_path / "again"
+    arena(again, tables=True, page=kept)
+    assert parquet.read_table(kept.with_name("arena-runs.parquet")).to_pylist() == second
+    assert kept.read_text("utf-8") == text
 
 
 def test_copies_of_a_source_count_once():

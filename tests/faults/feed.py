@@ -149,6 +149,8 @@ class Feed(threading.Thread):
         Of `messages`.
     labels
         The topic of labels that come later; None where messages have their own.
+    keyed
+        Whether messages have a key.
     """
 
     def __init__(  # noqa: PLR0917
@@ -159,10 +161,12 @@ class Feed(threading.Thread):
         seconds: float,
         seed: int,
         labels: str | None = None,
+        *,
+        keyed: bool = False,
     ) -> None:
         super().__init__(daemon=True)
         self.topic, self.n, self.seconds, self.seed = topic, n, seconds, seed
-        self.labels = labels
+        self.labels, self.keyed = labels, keyed
         self.interval = _CALM
         self.sent = 0
         self.error: Exception | None = None
@@ -233,5 +237,5 @@ class Feed(threading.Thread):
         if self.labels is not None:
             yield from late(self.n, self.seed, self.topic, self.labels)
             return
-        for number, partition, value in messages(self.n, self.seed):
+        for number, partition, value in messages(self.n, self.seed, keyed=self.keyed):
             yield Event(self.topic, partition, value, number)

@@ -28,7 +28,16 @@ from tests.faults.examples import PARTITIONS
 from tests.faults.feed import ENDS, Feed
 from tests.faults.group import Group
 from tests.faults.plan import Fault, plan
-from tests.faults.runner import PLACE, SESSION, clock, folder, journal, model, worker_options
+from tests.faults.runner import (
+    PLACE,
+    SESSION,
+    claims,
+    clock,
+    folder,
+    journal,
+    model,
+    worker_options,
+)
 from tools.kafka.broker import Broker, BrokerError
 
 if TYPE_CHECKING:
@@ -114,7 +123,8 @@ class Report:
         yield from (f"FAILED: {failure}" for failure in result.failures)
         yield from (f"BLUNT: {unseen}" for unseen in result.blunt)
         if self.holds:
-            yield f"the model equals the twin's: {self.about}"
+            keys = f", and so do those of {result.models:,} keys" if result.models else ""
+            yield f"the model equals the twin's: {self.about}{keys}"
 
 
 class _Test:
@@ -126,6 +136,7 @@ class _Test:
         examples: int,
         *,
         late: bool,
+        keyed: bool,
     ) -> None:
         self.broker = None if isinstance(broker, str) else broker
         self.address = broker if isinstance(broker, str) else broker.address
@@ -136,7 +147,8 @@ class _Test:
         if late:
             self.topics |= {"labels": f"{name}-labels", "orphans": f"{name}-orphans"}
         self.logs = [name, *([self.topics["labels"]] if late else [])]
-        self.late = late
+        self.late, self.keyed = late, keyed
+        self.claims = claims(name, keyed=keyed)
         self.report = Report(Findings(), about=f"{type(model(seed)).__name__}, {clock(seed)}")
         self.folder = folder(root, seed)
         self._chores: list[threading.Thread] = []
@@ -152,6 +164,7 @@ class _Test:
             "group": self.topics["topic"],
             "address": self.address,
             "seed": self.seed,
+            "keyed": self.keyed,
         }
         feed = Feed(
             self.address,
@@ -160,6 +173,7 @@ class _Test:
             0.95 * seconds,
             self.seed,
             self.topics.get("labels"),
+            keyed=self.keyed,
         )
         group = Group(self.root, options, self.seed)
         try:
@@ -335,19 +349,22 @@ class _Test:
             self.report.findings.failures.append("a worker did not stop at SIGTERM")
 
     def checkpointed(self) -> int:
-        """Sum of the offsets in the newest checkpoint, which counts the marks of transactions."""
+        """Sum of the offsets in the newest checkpoints, which counts the marks of transactions."""
         return sum(self._offsets().values())
 
     def _offsets(self) -> dict[tuple[str, int], int]:
-        """Return where the newest checkpoint continues, without loading its model."""
-        files = files_in(self.folder.folder((self.topics["topic"], None)))
-        for which in reversed(files.listing().checkpoints):
-            try:
-                output = describe(load(files.file(*which))).header["offsets"]
-            except (CheckpointError, OSError):
-                continue
-            return {(topic, partition): offset for topic, partition, offset in output}
-        return {}
+        """Return where the newest checkpoints continue, without loading their models."""
+        offsets = {}
+        for claim in self.claims:
+            files = files_in(self.folder.folder(claim))
+            for which in reversed(files.listing().checkpoints):
+                try:
+                    entries = describe(load(files.file(*which))).header["offsets"]
+                except (CheckpointError, OSError):
+                    continue
+                offsets |= {(topic, partition): offset for topic, partition, offset in entries}
+                break
+        return offsets
 
     # --- after it ------------------------------------------------------------------------------
 
@@ -403,7 +420,7 @@ class _Test:
             logs,
             self._last,
             CheckpointFolder(self.folder.path),
-            journal(self.root, self.folder, self.topics["topic"]),
+            {claim: journal(self.root, self.folder, claim) for claim in self.claims},
             records,
         )
         self.report.findings.failures[:0] = failures
@@ -420,6 +437,7 @@ def run(
     examples: int = 50_000,
     late: bool = False,
     s3: bool = False,
+    keyed: bool = False,
     tell: Callable[[float, int], None] = lambda _seconds, _done: None,
 ) -> Report:
     """Run one fault test.
@@ -440,12 +458,14 @@ def run(
         Labels on a separate topic, some time after the features.
     s3
         Checkpoints in an S3-compatible store, which loses answers.
+    keyed
+        A model for each key.
     tell
         Is told how far it is: seconds, and messages that are in checkpoints.
     """
     root.mkdir(parents=True, exist_ok=True)
     with _store(wanted=s3) as store:
-        report = _Test(broker, root, seed, examples, late=late).run(seconds, tell)
+        report = _Test(broker, root, seed, examples, late=late, keyed=keyed).run(seconds, tell)
         if store is not None:
             report.events["answers of the store that were lost"] = store.lost
             if not store.lost:

@@ -10,9 +10,10 @@ from rich.markdown import Markdown
 
 from drift._checks import in_order
 from drift.errors import DriftError, ParameterError
+from drift.experiments.arena.kept import update
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.page import losses, page
-from drift.experiments.arena.standings import COLUMNS, LOSSES, PAIRS, Standings, select
+from drift.experiments.arena.page import losses, page_of
+from drift.experiments.arena.standings import COLUMNS, LOSSES, PAIRS, Standings, select, settled
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.experiment import Settings, baselines, runs_of
 from drift.experiments.comparison.protocol import order_of
@@ -50,6 +51,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     models: Iterable[str] | None = None,
     quick: bool = False,
     tables: bool = False,
+    page: str | PathLike[str] | None = None,
     time_limit: float = 600.0,
     jobs: int = -1,
     backend: str = "loky",
@@ -70,6 +72,10 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         A few of them, and 1,000 rows each: about a minute.
     tables
         Run nothing: make tables, figure and page of what the folder has.
+    page
+        A page to bring up to date, ``docs/arena.md`` say: these runs are added to those in
+        ``arena-runs.parquet`` beside it, in the place of equal ones, and its tables and
+        ``img/arena-cost.svg`` are made of all. What else it says stays.
     time_limit
         Seconds of processor time after which a run ends, and is recorded as such.
     jobs, backend, address, progress
@@ -83,7 +89,10 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     Raises
     ------
     ParameterError
-        No such stream or model, or the folder has runs of another stream of that name.
+        No such stream or model, a page of whole streams for the quick form, or the folder has runs
+        of another stream of that name.
+    MissingExtraError
+        pyarrow, pandas or matplotlib is not there for the page.
 
     Warns
     -----
@@ -105,6 +114,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         streams = _QUICK_STREAMS if quick else listed
     if models is None:
         models = _QUICK_MODELS if quick else MODELS
+    if quick and page is not None:
+        raise ParameterError("page: has runs on whole streams: leave out quick, or the page")
     wanted, families = in_order("stream", streams, STREAMS), in_order("model", models, MODELS)
     settings = {"models": families, "quick": quick, "time_limit": time_limit}
     known: dict[str, Record] = {}
@@ -114,7 +125,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             known |= {one["stream"]: {"sha256": one["sha256"]} for one in records}
             results = Results(ARENA, records, known, settings, 0.0, folder.path)
             results.save(folder)
-        return results
+        return _shown(results, page)
     with held(output) as folder:
         kept = {
             one["stream"]: one["sha256"]
@@ -137,7 +148,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
             yield _runs(stream, STREAMS[name], families, time_limit)
 
-    return conduct(
+    results = conduct(
         ARENA,
         stages,
         known,
@@ -148,6 +159,13 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         address=address,
         progress=progress,
     )
+    return _shown(results, page)
+
+
+def _shown(results: Results, page: str | PathLike[str] | None) -> Results:
+    if page is not None:
+        update(page, results)
+    return results
 
 
 def _runs(
@@ -192,7 +210,11 @@ def _timeless(results: Results) -> list[Record]:
 
 def _all_runs(results: Results) -> list[Record]:
     groups = grouped(results.records, "delay")
-    return [row for group in groups.values() for row in run_rows(group)]
+    return [
+        row | {"settled": settled(record)}
+        for group in groups.values()
+        for row, record in zip(run_rows(group), group, strict=True)
+    ]
 
 
 _TIMELESS = tuple(name for name in COLUMNS if name not in {"microseconds", "memory"})
@@ -206,10 +228,10 @@ ARENA = Kind(
             lambda results: results.once(Standings.of).pairs(real=False), PAIRS
         ),
         "losses": Table(lambda results: results.once(Standings.of).losses(), LOSSES),
-        "runs": Table(_all_runs, RUNS),
+        "runs": Table(_all_runs, (*RUNS, "settled")),
     },
     # In the folder where the page looks for it.
     figures=lambda _: {"img/arena-cost": "drift.experiments.figures:arena_cost"},
     shown=lambda results: Markdown(losses(results.once(Standings.of))),
-    texts={"arena.md": lambda results: page(results.once(Standings.of))},
+    texts={"arena.md": lambda results: page_of(results.once(Standings.of))},
 )

@@ -33,6 +33,13 @@ class Family(NamedTuple):
     ensemble: bool = False
     #: Tables get the deviations that the Tracker has by itself: see `drift.features`.
     deviations: bool = False
+    #: The page has it behind the others, in tables of its own.
+    aside: bool = False
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is a model of drift's."""
+        return isinstance(self.make, partial) and self.make.func is _of_drift
 
 
 def _plain(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: ARG001, FBT001
@@ -78,39 +85,46 @@ MODELS: dict[str, Family] = {
     "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
     "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),
     "LBP": Family(partial(_of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
-    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
-    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
+    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL, aside=True),
+    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL, aside=True),
     "PassiveAggressive": Family(
         partial(_of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL
     ),
     "logistic regression": Family(_logistic, _BY_RATE),
-    "logistic regression with ADWIN": Family(_logistic),
+    "logistic regression with ADWIN": Family(_logistic, aside=True),
     "logistic regression with deviations": Family(_logistic, deviations=True),
-    "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
+    "perceptron": Family(partial(_binary, "linear_model.Perceptron"), aside=True),
     "PA": Family(
-        partial(_binary, "linear_model.PAClassifier"), tuple({"C": C} for C in (0.01, 0.1, 10.0))
+        partial(_binary, "linear_model.PAClassifier"),
+        tuple({"C": C} for C in (0.01, 0.1, 10.0)),
+        aside=True,
     ),
-    "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier")),
+    "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier"), aside=True),
     "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), raw=True),
-    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier")),
+    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier"), aside=True),
     "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), raw=True),
     "Hoeffding adaptive tree": Family(
         partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
     ),
     "retrained boosting": Family(lambda _: Retrained(), raw=True),
-    "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
+    "EFDT": Family(
+        partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True, aside=True
+    ),
     "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
     "ARF with deviations": Family(
         partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True, deviations=True
     ),
     "SRP": Family(
-        partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0), raw=True, ensemble=True
+        partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0),
+        raw=True,
+        ensemble=True,
+        aside=True,
     ),
     "leveraging bagging": Family(
         partial(_bagging, "ensemble.LeveragingBaggingClassifier"), raw=True, ensemble=True
     ),
     "ADWIN bagging": Family(
-        partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True
+        partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True, aside=True
     ),
 }
 

@@ -12,17 +12,19 @@ from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.tables import BASELINES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from drift.experiments.arena.standings import Standings
 
-__all__ = ["losses", "page"]
+__all__ = ["losses", "page_of"]
 
 _ABOUT = """\
 Tables made by `drift arena`. Streams and models were fixed before the first run. Each model
 predicts an example, then learns it. Errors are in percent, over the first 20,000 rows, of
 Electricity over all 45,312. Models have their defaults; *tuned* is the best of a grid, chosen in
-hindsight. A dash: not run. *Limit*: out of time. *Failed*: ended by an error."""
+hindsight. A dash: not run. *Limit*: out of time. *Failed*: ended by an error. Bold: the lowest,
+*Other models* included. `drift arena --models NAME --page docs/arena.md` adds a model's runs to
+[those of this page](arena-runs.parquet), and makes the tables again."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
@@ -38,7 +40,9 @@ Mean errors, geometric mean times and memory. Models that ended well on at least
 streams, over the streams on which all of these did."""
 _ABOUT_DELAYS = """\
 Models that ended well on at least half of the real streams at each delay, over the streams on which
-all of these did."""
+all of these did. Errors are those of the tables above; with labels at once they cover all rows."""
+_ABOUT_OTHERS = """\
+Variants of models above, and models too slow for most streams."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error, labels at once, in sources whose text could be read:
 [SAMLB]({SOURCES["SAMLB"]}),
@@ -50,7 +54,7 @@ _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
 
-def page(standings: Standings) -> str:
+def page_of(standings: Standings) -> str:
     """Return the page.
 
     Parameters
@@ -60,18 +64,15 @@ def page(standings: Standings) -> str:
     """
     real = [name for name in standings.streams if STREAMS[name].source]
     generated = [name for name in standings.streams if not STREAMS[name].source]
-    delays = [delay for delay in dict.fromkeys(row["delay"] for row in standings.rows) if delay]
-    parts = [
-        f"# The arena\n\n{_ABOUT}",
-        losses(standings),
-        "## Errors\n\n### Real streams, labels at once",
-        _errors(standings, real),
-    ]
-    for delay in delays:
-        parts += [f"### Real streams, {int(delay):,} rows late", _errors(standings, real, delay)]
+    delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
+    shown = {
+        **{f"Real streams, {_when(delay)}": (real, delay) for delay in delays},
+        f"Generated streams, {_when(None)}": (generated, None),
+    }
+    parts = [f"# The arena\n\n{_ABOUT}", losses(standings), "## Errors"]
+    for heading, which in shown.items():
+        parts += [f"### {heading}", _errors(standings, *which)]
     parts += [
-        "### Generated streams, labels at once",
-        _errors(standings, generated),
         f"### Means\n\n{_ABOUT_DELAYS}",
         _delays(standings, real),
         f"## The {OWN} against each model\n\n{_ABOUT_PAIRS}",
@@ -84,6 +85,7 @@ def page(standings: Standings) -> str:
         _costs(standings),
         f"## Beside published results\n\n{_ABOUT_PUBLISHED}",
         _published(standings),
+        *_others(standings, shown),
         "## Runs that did not end",
         _failures(standings),
     ]
@@ -153,17 +155,32 @@ def _pairs(standings: Standings, *, real: bool) -> str:
     return _table([*headings, "better", "same", "worse"], rows) if rows else "Too few streams."
 
 
-def _errors(standings: Standings, streams: Sequence[str], delay: str | None = None) -> str:
+def _when(delay: str | None) -> str:
+    return "labels at once" if delay is None else f"{int(delay):,} rows late"
+
+
+def _others(
+    standings: Standings, shown: Mapping[str, tuple[Sequence[str], str | None]]
+) -> Iterator[str]:
+    if any(map(standings.aside, standings.models)):
+        yield f"## Other models\n\n{_ABOUT_OTHERS}"
+        for heading, which in shown.items():
+            yield f"### Others: {heading[0].lower()}{heading[1:]}"
+            yield _errors(standings, *which, aside=True)
+
+
+def _errors(
+    standings: Standings, streams: Sequence[str], delay: str | None, *, aside: bool = False
+) -> str:
     if not streams:
         return "None."
-    error_of = standings.error if delay is None else standings.settled
     errors_of, absent = {}, []
     for model in standings.models:
         places = [(stream, model, delay) for stream in streams]
-        if not any(place in standings.asked for place in places):
-            absent += [model] * (not model.endswith(", tuned"))
-            continue
-        errors_of[model] = [error_of(*place) for place in places]
+        if any(place in standings.asked for place in places):
+            errors_of[model] = [standings.error(*place) for place in places]
+        elif standings.aside(model) is aside and not model.endswith(", tuned"):
+            absent.append(model)
     columns = zip(*errors_of.values(), strict=True)
     least = [min((e for e in column if e is not None), default=None) for column in columns]
     rows = [
@@ -177,8 +194,9 @@ def _errors(standings: Standings, streams: Sequence[str], delay: str | None = No
             ),
         ]
         for model, errors in errors_of.items()
+        if standings.aside(model) is aside
     ]
-    table = _table(["model", *streams], rows)
+    table = _table(["model", *streams], rows) if rows else "None."
     return f"{table}\n\nNot run here: {', '.join(absent)}." if absent else table
 
 
@@ -200,7 +218,7 @@ def _delays(standings: Standings, streams: Sequence[str]) -> str:
     delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
     ended: dict[str, dict[str, list[float]]] = {}
     for model in standings.models:
-        all_errors = {s: [standings.settled(s, model, delay) for delay in delays] for s in streams}
+        all_errors = {s: [standings.error(s, model, delay) for delay in delays] for s in streams}
         complete = {s: [e for e in errors if e is not None] for s, errors in all_errors.items()}
         complete = {s: errors for s, errors in complete.items() if len(errors) == len(delays)}
         if complete and 2 * len(complete) >= len(streams):

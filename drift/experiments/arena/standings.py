@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,12 +14,12 @@ from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
 from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from drift.experiments.jobs import Record
     from drift.experiments.results import Results
 
-__all__ = ["COLUMNS", "LOSSES", "OWN", "PAIRS", "SETTLED", "Standings", "select"]
+__all__ = ["COLUMNS", "LOSSES", "OWN", "PAIRS", "SETTLED", "Standings", "select", "settled"]
 
 #: The model that the others are held against.
 OWN = "Tracker"
@@ -28,9 +27,8 @@ OWN = "Tracker"
 SETTLED = 1_000
 COLUMNS = (
     *("stream", "model", "delay", "runs", "status", "rows", "unpredicted"),
-    *("error", "kappa", "log_loss", "microseconds", "memory"),
+    *("error", "settled", "kappa", "log_loss", "microseconds", "memory"),
 )
-
 
 #: Columns of `Standings.pairs` and `Standings.losses`.
 PAIRS = (*TESTS, "error", "theirs")
@@ -39,33 +37,34 @@ LOSSES = ("stream", "error", "rival", "theirs", "gap")
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """What the records of the arena come to.
+    """What the runs of the arena come to.
 
     Parameters
     ----------
-    records
-        One a run.
+    runs
+        Rows of its table "runs".
 
     Attributes
     ----------
     rows : list of dict
         One row a stream, model and delay, means over seeds: ``stream``, ``model``, ``delay``,
-        ``runs``, ``status``, ``rows``, ``unpredicted``, ``error``, ``kappa``, ``log_loss``,
-        ``microseconds``, ``memory``. ``NAME, tuned`` is the setting of NAME, its defaults included,
-        that had the smallest error on this stream: a choice that nobody has beforehand.
+        ``runs``, ``status``, ``rows``, ``unpredicted``, ``error``, ``settled``, ``kappa``,
+        ``log_loss``, ``microseconds``, ``memory``. ``NAME, tuned`` is the setting of NAME, its
+        defaults included, that had the smallest error on this stream: a choice that nobody has
+        beforehand.
     """
 
-    records: list[Record]
+    runs: Sequence[Record]
 
     @classmethod
     def of(cls, results: Results) -> Standings:
-        """Take the records of results."""
-        return cls(results.records)
+        """Take the runs of results."""
+        return cls(results.rows("runs"))
 
     @cached_property
     def rows(self) -> list[Record]:
         """One row a stream, model and delay."""
-        groups = grouped(self.records, "stream", "model", "delay")
+        groups = grouped(self.runs, "stream", "model", "delay")
         means = [_mean(group) for group in groups.values()]
         all_rows = []
         for row in means:
@@ -74,9 +73,12 @@ class Standings:
         return all_rows
 
     def error(self, stream: str, model: str, delay: str | None = None) -> float | None:
-        """Error of a model on a stream; None where it has not ended well."""
+        """Error of a model on a stream, None if it has not ended well; late, the `settled` one."""
         row = self.asked.get((stream, model, delay))
-        return row["error"] if row is not None and row["status"] == "ok" else None
+        if row is None or row["status"] != "ok":
+            return None
+        error: float | None = row["error" if delay is None else "settled"]
+        return error
 
     def status(self, stream: str, model: str, delay: str | None = None) -> str:
         """What became of a model on a stream; empty where it has not run."""
@@ -87,29 +89,6 @@ class Standings:
     def asked(self) -> dict[tuple[str, str, str | None], Record]:
         """`rows` by stream, model and delay."""
         return {(row["stream"], row["model"], row["delay"]): row for row in self.rows}
-
-    def settled(self, stream: str, model: str, delay: str | None = None) -> float | None:
-        """Error over the windows after the first `SETTLED` rows; None where it has not ended well.
-
-        Before the first label comes there is nothing to know, and a model that says nothing there
-        gains by it. After them all models have the same rows.
-        """
-        return self._settled.get((stream, model, delay))
-
-    @cached_property
-    def _settled(self) -> dict[tuple[str, str, str | None], float]:
-        settled: dict[tuple[str, str, str | None], list[float]] = defaultdict(list)
-        for record in self.records:
-            known = [
-                (part["error"], part["rows"] - part["unpredicted"])
-                for part in record["windows"]
-                if part["start"] >= SETTLED and part["error"] is not None
-            ]
-            if record["status"] == "ok" and known:
-                errors, counts = zip(*known, strict=True)
-                place = record["stream"], record["model"], record["delay"]
-                settled[place].append(float(np.average(errors, weights=counts)))
-        return {place: sum(errors) / len(errors) for place, errors in settled.items()}
 
     @cached_property
     def streams(self) -> list[str]:
@@ -123,6 +102,12 @@ class Standings:
         there = {row["model"] for row in self.rows}
         names = [name for model in (*MODELS, *BASELINES) for name in (model, f"{model}, tuned")]
         return [name for name in names if name in there]
+
+    @staticmethod
+    def aside(model: str) -> bool:
+        """Whether a model, tuned or not, stands in tables behind the others'."""
+        name = model.partition(",")[0]
+        return name in MODELS and MODELS[name].aside
 
     def pairs(self, *, real: bool) -> list[Record]:
         """Compare `OWN` with each model, on real streams or on generated ones.
@@ -154,19 +139,15 @@ class Standings:
         return all_pairs
 
     def losses(self, delay: str | None = None, least: float = 0.005) -> list[Record]:
-        """Streams on which a rival at its defaults is better, by at least so much; worst first.
-
-        With a delay, by the errors that are `settled`.
-        """
+        """Streams on which a rival at its defaults is better, by at least so much; worst first."""
         losses = []
-        error_of = self.error if delay is None else self.settled
         for stream in self.streams:
-            ours = error_of(stream, OWN, delay)
+            ours = self.error(stream, OWN, delay)
             rivals = {
                 model: error
                 for model in self.models
                 if not model.startswith(OWN) and not model.endswith(", tuned")
-                if (error := error_of(stream, model, delay)) is not None
+                if (error := self.error(stream, model, delay)) is not None
             }
             if ours is None or not rivals:
                 continue
@@ -179,8 +160,9 @@ class Standings:
     def costs(self, *, real: bool | None = None) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
-        The models are those that ended well on half of the streams or more, and the streams those
-        on which all of them did; see `drift.experiments.comparison.tables.costs`.
+        The models are those that ended well on half of the streams or more, but for those that
+        stand aside, and the streams those on which all of them did; see
+        `drift.experiments.comparison.tables.costs`.
 
         Parameters
         ----------
@@ -192,12 +174,35 @@ class Standings:
             model: evaluated
             for model in self.models
             if not model.endswith(", tuned")
+            and not self.aside(model)
             and 2 * len(evaluated := {s for s in streams if self.error(s, model) is not None})
             >= len(streams)
         }
         common = set(streams).intersection(*ended.values())
         rows = [row for row in self.rows if row["model"] in ended and row["delay"] is None]
         return sorted(common), costs(rows, common)
+
+
+def settled(record: Record) -> float | None:
+    """Error of a run with late labels over the windows behind the first `SETTLED` rows, if any.
+
+    Before the first label comes there is nothing to know, and a model that says nothing there gains
+    by it. Behind there all are asked the same.
+
+    Parameters
+    ----------
+    record
+        Of the run.
+    """
+    known = [
+        (part["error"], part["rows"] - part["unpredicted"])
+        for part in record["windows"]
+        if part["start"] >= SETTLED and part["error"] is not None
+    ]
+    if record["delay"] is None or not known:
+        return None
+    errors, counts = zip(*known, strict=True)
+    return float(np.average(errors, weights=counts))
 
 
 def select(

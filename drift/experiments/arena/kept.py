@@ -1,0 +1,72 @@
+"""A page of the arena that is kept, with the runs that it shows, and is brought up to date."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from drift.errors import needing
+from drift.experiments.arena.page import page_of
+from drift.experiments.arena.standings import Standings, select
+from drift.experiments.comparison.tables import BASELINES
+from drift.experiments.folder import RunFolder
+from drift.experiments.results import Results
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["update"]
+
+
+def update(path: str | PathLike[str], results: Results) -> None:
+    """Add runs to those of a page, and make its tables and its figure of all.
+
+    Parameters
+    ----------
+    path
+        ``NAME.md``, beside which are the runs, ``NAME-runs.parquet``, and the figures that it
+        shows. Sections that the arena does not make stay where they are.
+    results
+        Of the arena. Its runs take the place of equal ones.
+
+    Raises
+    ------
+    MissingExtraError
+        pyarrow, pandas or matplotlib is not installed.
+    """
+    with needing("pyarrow", "compare"):
+        from pyarrow import parquet  # noqa: PLC0415 - optional
+    with needing("matplotlib", "compare"):
+        from drift.experiments.plots import save  # noqa: PLC0415 - optional
+
+    path = Path(path)
+    runs = path.with_name(f"{path.stem}-runs.parquet")
+    known = parquet.read_table(runs).to_pylist() if runs.exists() else []
+    tables = dict(results.kind.tables)
+    tables["runs"] = tables["runs"]._replace(rows=lambda one: one.records)
+    kind = results.kind._replace(tables=tables)
+    new = results.rows("runs")
+    # The baselines run in every call: the page's stay, with their times.
+    models = [row for row in new if row["model"] not in BASELINES]
+    every = Results(kind, select([*new, *known, *models]), {}, {}, 0.0)
+    folder = RunFolder(path.parent)
+    folder.write_parquet(runs.stem, every["runs"])
+    for name in every.figures:
+        (path.parent / name).parent.mkdir(exist_ok=True)
+        save(every.plot(name), path.parent / f"{name}.svg")
+    page = page_of(every.once(Standings.of))
+    folder.write_text(path.name, _within(path.read_text("utf-8"), page) if path.exists() else page)
+
+
+def _within(page: str, made: str) -> str:
+    """Return a page with its sections as they are made now, and those that are not made."""
+    now = _sections(made)
+    parts = [now.pop(title, part) for title, part in _sections(page).items()]
+    return "\n\n".join([*parts, *now.values()]) + "\n"
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Return sections by their title."""
+    parts = [part.strip() for part in re.split("^(?=## )", page, flags=re.MULTILINE)]
+    return {part.partition("\n")[0]: part for part in parts}
