@@ -145,8 +145,8 @@ def test_the_arena_has_the_errors_of_its_runs_and_no_others():
     runs = runs[(runs["status"] == "ok") & ~runs["model"].str.contains(" @ ")]
     for delay, part in (
         (None, r"(?:Others: )?\w+ streams, labels at once"),
-        ("100", "(?:Others: )?[Rr]eal streams, 100 rows late"),
-        ("1000", "(?:Others: )?[Rr]eal streams, 1,000 rows late"),
+        ("100", "(?:Others: )?[Rr]eal streams, labels 100 rows late"),
+        ("1000", "(?:Others: )?[Rr]eal streams, labels 1,000 rows late"),
     ):
         ended = runs[runs["delay"].isna() if delay is None else runs["delay"] == delay]
         column = "error" if delay is None else "settled"

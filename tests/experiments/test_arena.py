@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from scipy.sparse import csr_array
 
 from drift.cli import app
-from drift.errors import ParameterError
+from drift.errors import DataError, ParameterError
 from drift.experiments import Results, RunFolder
 from drift.experiments.arena import ARENA as KIND
 from drift.experiments.arena import arena, experiment
@@ -276,7 +276,7 @@ def test_the_page_says_what_became_of_each_run():
     records += rows({"ARF": {"weather": 0.2}})
     records += rows({"Tracker": {"weather": 0.2, "phishing": 0.2}}, "100")
     text = page_of(Standings(records))
-    at_once, late = text.split("### Real streams, 100 rows late")
+    at_once, late = text.split("### Real streams, labels 100 rows late")
     assert "| Tracker | **10.00** | 8.00 |" in at_once
     assert "SRP" not in at_once
     assert "| Tracker | **25.00** | **25.00** |\n\nNot run here: ARF." in late
@@ -284,7 +284,9 @@ def test_the_page_says_what_became_of_each_run():
     assert "| gas-drift |  |  |  |  | - |" in late
     _, others = text.split("### Others: real streams, labels at once")
     assert "| EFDT | - | **7.00** |\n| SRP | limit | failed |" in others
-    assert "### Others: real streams, 100 rows late\n\nNone.\n\nNot run here: EFDT, SRP." in others
+    none = "None.\n\nNot run here: EFDT, SRP."
+    assert f"### Others: real streams, labels 100 rows late\n\n{none}" in others
+    assert "| weather | SRP | at once | time limit |" in others
 
 
 def test_costs_are_of_streams_that_all_have_ended_on():
@@ -352,6 +354,21 @@ def test_a_page_is_brought_up_to_date(tmp_path, monkeypatch):
     arena(again, tables=True, page=kept)
     assert parquet.read_table(kept.with_name("arena-runs.parquet")).to_pylist() == second
     assert kept.read_text("utf-8") == text
+
+
+def test_what_is_no_page_is_refused_before_anything_runs(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    with pytest.raises(ParameterError, match=r"must be a file NAME\.md"):
+        arena(tmp_path / "runs", page=tmp_path)
+    for write in (
+        lambda path: path.write_bytes(b"PAR1"),
+        pandas.DataFrame({"model": ["PA"]}).to_parquet,
+    ):
+        write(tmp_path / "arena-runs.parquet")
+        with pytest.raises(DataError, match="is no table of the arena's runs"):
+            arena(tmp_path / "runs", page=tmp_path / "arena.md")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_copies_of_a_source_count_once():

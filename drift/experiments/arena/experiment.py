@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 
 from drift._checks import in_order
 from drift.errors import DriftError, ParameterError
-from drift.experiments.arena.kept import update
+from drift.experiments.arena.kept import runs_of_page, update
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import losses, page_of
 from drift.experiments.arena.standings import COLUMNS, LOSSES, PAIRS, Standings, select, settled
@@ -89,8 +89,10 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     Raises
     ------
     ParameterError
-        No such stream or model, a page of whole streams for the quick form, or the folder has runs
-        of another stream of that name.
+        No such stream or model, a page that is no ``.md`` or is for the quick form, or the folder
+        has runs of another stream of that name.
+    DataError
+        What is beside the page is no table of runs.
     MissingExtraError
         pyarrow, pandas or matplotlib is not there for the page.
 
@@ -114,8 +116,10 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         streams = _QUICK_STREAMS if quick else listed
     if models is None:
         models = _QUICK_MODELS if quick else MODELS
-    if quick and page is not None:
-        raise ParameterError("page: has runs on whole streams: leave out quick, or the page")
+    if page is not None:
+        if quick:
+            raise ParameterError("page: has runs on whole streams: leave out quick, or the page")
+        runs_of_page(page, ARENA.tables["runs"].columns)  # refused before hours of runs, not after
     wanted, families = in_order("stream", streams, STREAMS), in_order("model", models, MODELS)
     settings = {"models": families, "quick": quick, "time_limit": time_limit}
     known: dict[str, Record] = {}

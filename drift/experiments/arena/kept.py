@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drift.errors import needing
+from drift.errors import DataError, ParameterError, needing
 from drift.experiments.arena.page import page_of
 from drift.experiments.arena.standings import Standings, select
 from drift.experiments.comparison.tables import BASELINES
@@ -14,9 +15,48 @@ from drift.experiments.folder import RunFolder
 from drift.experiments.results import Results
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
-__all__ = ["update"]
+    from drift.experiments.jobs import Record
+
+__all__ = ["runs_of_page", "update"]
+
+
+def runs_of_page(path: str | PathLike[str], columns: Sequence[str]) -> list[Record]:
+    """Return the runs of a page; none where it has none yet.
+
+    Parameters
+    ----------
+    path
+        ``NAME.md``, beside which they are, ``NAME-runs.parquet``.
+    columns
+        Of the table.
+
+    Raises
+    ------
+    ParameterError
+        The page is no ``.md``.
+    DataError
+        The table is not one of runs.
+    MissingExtraError
+        pyarrow, pandas or matplotlib is not installed, all of which `update` needs.
+    """
+    if Path(path).suffix != ".md":
+        raise ParameterError(f"page {path}: must be a file NAME.md, such as docs/arena.md")
+    for extra in ("pandas", "matplotlib"):
+        with needing(extra, "compare"):
+            import_module(extra)
+    with needing("pyarrow", "compare"):
+        from pyarrow import parquet  # noqa: PLC0415 - optional
+    if not (runs := _runs(path)).exists():
+        return []
+    try:
+        found: list[Record] = parquet.read_table(runs, columns=list(columns)).to_pylist()
+    except (OSError, ValueError) as error:
+        problem = f"is no table of the arena's runs ({error}): give a page of the arena"
+        raise DataError(runs, None, problem) from error
+    return found
 
 
 def update(path: str | PathLike[str], results: Results) -> None:
@@ -32,18 +72,13 @@ def update(path: str | PathLike[str], results: Results) -> None:
 
     Raises
     ------
-    MissingExtraError
-        pyarrow, pandas or matplotlib is not installed.
+    ParameterError, DataError, MissingExtraError
+        As `runs_of_page`.
     """
-    with needing("pyarrow", "compare"):
-        from pyarrow import parquet  # noqa: PLC0415 - optional
-    with needing("matplotlib", "compare"):
-        from drift.experiments.plots import save  # noqa: PLC0415 - optional
+    path, tables = Path(path), dict(results.kind.tables)
+    known = runs_of_page(path, tables["runs"].columns)
+    from drift.experiments.plots import save  # noqa: PLC0415 - matplotlib is optional
 
-    path = Path(path)
-    runs = path.with_name(f"{path.stem}-runs.parquet")
-    known = parquet.read_table(runs).to_pylist() if runs.exists() else []
-    tables = dict(results.kind.tables)
     tables["runs"] = tables["runs"]._replace(rows=lambda one: one.records)
     kind = results.kind._replace(tables=tables)
     new = results.rows("runs")
@@ -51,12 +86,16 @@ def update(path: str | PathLike[str], results: Results) -> None:
     models = [row for row in new if row["model"] not in BASELINES]
     every = Results(kind, select([*new, *known, *models]), {}, {}, 0.0)
     folder = RunFolder(path.parent)
-    folder.write_parquet(runs.stem, every["runs"])
+    folder.write_parquet(_runs(path).stem, every["runs"])
     for name in every.figures:
         (path.parent / name).parent.mkdir(exist_ok=True)
         save(every.plot(name), path.parent / f"{name}.svg")
     page = page_of(every.once(Standings.of))
     folder.write_text(path.name, _within(path.read_text("utf-8"), page) if path.exists() else page)
+
+
+def _runs(path: str | PathLike[str]) -> Path:
+    return Path(path).with_name(f"{Path(path).stem}-runs.parquet")
 
 
 def _within(page: str, made: str) -> str:

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["losses", "page_of"]
 
 _ABOUT = """\
-Tables made by `drift arena`. Streams and models were fixed before the first run. Each model
-predicts an example, then learns it. Errors are in percent, over the first 20,000 rows, of
-Electricity over all 45,312. Models have their defaults; *tuned* is the best of a grid, chosen in
-hindsight. A dash: not run. *Limit*: out of time. *Failed*: ended by an error. Bold: the lowest,
-*Other models* included. `drift arena --models NAME --page docs/arena.md` adds a model's runs to
-[those of this page](arena-runs.parquet), and makes the tables again."""
+Each model predicts an example, then learns it. Streams and models were fixed before the first run.
+Errors are in percent, over the first 20,000 rows, of Electricity over all 45,312. Models have their
+defaults."""
+_ABOUT_ERRORS = """\
+*Tuned*: the best of a grid, chosen in hindsight. A dash: not run. *Limit*: out of time. *Failed*:
+ended by an error. Bold: the lowest, *Other models* included. All runs are in
+[one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's runs
+to it and to this page."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
@@ -66,10 +68,10 @@ def page_of(standings: Standings) -> str:
     generated = [name for name in standings.streams if not STREAMS[name].source]
     delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
     shown = {
-        **{f"Real streams, {_when(delay)}": (real, delay) for delay in delays},
-        f"Generated streams, {_when(None)}": (generated, None),
+        **{f"Real streams, labels {_when(delay)}": (real, delay) for delay in delays},
+        "Generated streams, labels at once": (generated, None),
     }
-    parts = [f"# The arena\n\n{_ABOUT}", losses(standings), "## Errors"]
+    parts = [f"# The arena\n\n{_ABOUT}", losses(standings), f"## Errors\n\n{_ABOUT_ERRORS}"]
     for heading, which in shown.items():
         parts += [f"### {heading}", _errors(standings, *which)]
     parts += [
@@ -127,8 +129,8 @@ def losses(standings: Standings) -> str:
         counts.append(f"{lost} of {len(streams)} {kind} streams")
     late = [
         [
-            *(row["stream"], delay, _percent(row["error"]), row["rival"], _percent(row["theirs"])),
-            _percent(row["gap"]),
+            *(row["stream"], f"{int(delay):,}", _percent(row["error"]), row["rival"]),
+            *(_percent(row["theirs"]), _percent(row["gap"])),
         ]
         for delay in dict.fromkeys(row["delay"] for row in standings.rows if row["delay"])
         for row in standings.losses(delay)
@@ -156,7 +158,7 @@ def _pairs(standings: Standings, *, real: bool) -> str:
 
 
 def _when(delay: str | None) -> str:
-    return "labels at once" if delay is None else f"{int(delay):,} rows late"
+    return "at once" if delay is None else f"{int(delay):,} rows late"
 
 
 def _others(
@@ -247,8 +249,8 @@ def _published(standings: Standings) -> str:
 
 def _failures(standings: Standings) -> str:
     rows = [
-        [row["stream"], row["model"], row["delay"] or 0, row["status"]]
+        [row["stream"], row["model"], _when(row["delay"]), row["status"]]
         for row in standings.rows
         if row["status"] != "ok"
     ]
-    return _table(["stream", "model", "delay", "what became of it"], rows) if rows else "All ended."
+    return _table(["stream", "model", "labels", "outcome"], rows) if rows else "All ended."
