@@ -174,6 +174,8 @@ def _others(
 def _errors(
     standings: Standings, streams: Sequence[str], delay: str | None, *, aside: bool = False
 ) -> str:
+    models = [model for model in standings.models if standings.aside(model) is aside]
+    streams = [s for s in streams if any((s, one, delay) in standings.asked for one in models)]
     if not streams:
         return "None."
     found, absent = {}, []
@@ -181,7 +183,7 @@ def _errors(
         places = [(stream, model, delay) for stream in streams]
         if any(place in standings.asked for place in places):
             found[model] = [standings.error(*place) for place in places]
-        elif standings.aside(model) is aside and not model.endswith(", tuned"):
+        elif model in models and not model.endswith(", tuned"):
             absent.append(model)
     columns = zip(*found.values(), strict=True)
     least = [min((e for e in column if e is not None), default=None) for column in columns]
@@ -196,9 +198,9 @@ def _errors(
             ),
         ]
         for model, errors in found.items()
-        if standings.aside(model) is aside
+        if model in models
     ]
-    table = _table(["model", *streams], rows) if rows else "None."
+    table = _table(["model", *streams], rows)
     return f"{table}\n\nNot run here: {', '.join(absent)}." if absent else table
 
 
