@@ -44,7 +44,8 @@ _ABOUT_DELAYS = """\
 Over the real streams on which every model ended well at each delay, of those models that did on
 half of them: means of errors as in the tables, at once of all rows."""
 _ABOUT_OTHERS = """\
-Those that have a relative above, and those that are too slow for most streams."""
+Models with a relative above, and models that take long. The tables have the streams on which one
+of them has run."""
 _ABOUT_PUBLISHED = f"""\
 The smallest prequential error, labels at once, in sources whose text could be read:
 [SAMLB]({SOURCES["SAMLB"]}),
@@ -52,6 +53,7 @@ means of 10 seeds, and
 [River]({SOURCES["River"]}).
 An empty cell: none found. Streams are whole, but the Tracker gets 20,000 rows of `insects abrupt`
 and `keystroke`."""
+_NONE = "None."
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
@@ -167,8 +169,8 @@ def _others(
     if any(map(standings.aside, standings.models)):
         yield f"## Other models\n\n{_ABOUT_OTHERS}"
         for heading, which in shown.items():
-            yield f"### Others: {heading[0].lower()}{heading[1:]}"
-            yield _errors(standings, *which, aside=True)
+            if (table := _errors(standings, *which, aside=True)) != _NONE:
+                yield f"### Others: {heading[0].lower()}{heading[1:]}\n\n{table}"
 
 
 def _errors(
@@ -177,7 +179,7 @@ def _errors(
     models = [model for model in standings.models if standings.aside(model) is aside]
     streams = [s for s in streams if any((s, one, delay) in standings.asked for one in models)]
     if not streams:
-        return "None."
+        return _NONE
     found, absent = {}, []
     for model in standings.models:
         places = [(stream, model, delay) for stream in streams]
